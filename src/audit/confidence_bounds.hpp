@@ -1,4 +1,4 @@
-// Bounds that counts of an attack's guesses prove about a mechanism, with a declared probability of being wrong.
+// Bounds on a mechanism that counts of an attack's guesses prove, with a given probability of error.
 //
 // Legend: world 0 is a data set, world 1 the same with a canary. Of n_0 runs in world 0 the attack says "canary" in
 // false_positives, of n_1 in world 1 in true_positives; FPR and TPR are the probabilities behind these counts.
@@ -6,8 +6,8 @@
 //     (epsilon, delta)-DP   TPR <= e^epsilon FPR + delta   and   1 - FPR <= e^epsilon (1 - TPR) + delta
 //     mu-GDP                Phi^-1(TPR) - Phi^-1(FPR) <= mu
 //
-// Both hold for every attack whatever, so every attack can refute. An attack and its threshold must be fixed before the
-// runs that it is counted on.
+// Both hold for every attack, so every attack can refute. An attack and its threshold must be fixed before the runs on
+// which it is counted.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ double normal_cdf(double x);
 /// x with Phi(x) = p. Precondition: 0 < p < 1.
 double normal_quantile(double p);
 
-/// Counts of what an attack said, in runs that it had not seen before.
+/// Counts of an attack's guesses, in runs that it had not seen before.
 struct AttackCounts {
   std::size_t true_positives = 0;   ///< of world_1 runs
   std::size_t world_1 = 0;          ///< n_1

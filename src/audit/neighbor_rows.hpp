@@ -53,8 +53,8 @@ WorkerRows open_world(const FitOptions& options, const WorldRows& files);
 //
 //     hollow     (add-remove) as opposed, but all rows of the canary except one are zero: they move counts, and no sum
 //
-// But for `alone`, where rows are centered by a released mean, rows C u and -C u by turns in a third class keep that
-// mean near 0, so that centering takes nothing from the canary.
+// In all pairs but `alone`, if rows are centered by a released mean, alternating rows C u and -C u in a third class
+// keep that mean near 0. Centering then does not shorten the canary.
 
 /// Length of a canary, in clip norms: a clip that is skipped shows.
 inline constexpr double kCanaryLength = 1000.0;

@@ -1,9 +1,9 @@
 // The audit release by release: each one's noise against its own mu, which ledger and report state.
 //
-// A run composes releases, each mu_b-GDP whatever came before it; what the whole run is claimed to lose hides a small
-// release whose noise is wrong. So one run in world 0 is stopped at each of them, at the public point that it has come
-// to by then, and there the release is made again and again of both worlds' statistics. An attack that tells these
-// apart better than mu_b allows refutes what is charged for it.
+// A run composes releases, each of them mu_b-GDP given the earlier ones. An audit of the whole run misses a small
+// release with wrong noise. So one run in world 0 is stopped at each release, at its public point. There the release is
+// repeated with the statistics of both worlds. An attack that distinguishes them better than mu_b allows refutes the
+// charge of the release.
 //
 // Rounds of one release are charged alike: the last is taken, where the point is farthest from its start.
 #pragma once

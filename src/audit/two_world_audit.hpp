@@ -1,4 +1,4 @@
-// Audits of two worlds, and the attacks that learn to tell them apart.
+// Audits of two worlds, and the attacks that learn to distinguish them.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,7 @@
 
 namespace dpreduce {
 
-// Two attacks that know nothing of the mechanism's inside: they learn from runs in both worlds to tell the worlds
-// apart.
+// Two attacks that do not know the mechanism: they learn from runs in both worlds to tell the worlds apart.
 //
 // Legend: x is what one run publishes, p numbers, each scaled by its mean and standard deviation over both worlds;
 // m_w and C_w are mean and covariance of x in world w, I the identity.

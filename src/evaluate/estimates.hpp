@@ -122,10 +122,10 @@ struct NumberFigures {
 ///
 ///     E = sum e^2 / n,   V = sum y'^2 / n - (sum y' / n)^2,   R^2 = 1 - E / V,   RMSE = h sqrt(E)
 ///
-/// With standard deviations s_E and s_V, by noise and sampling, and z of the level, R^2 is 1 - r for all r >= 0 with
-/// |E - r V| <= z sqrt(s_E^2 + r^2 s_V^2) [fieller1954]; nothing is said where V may be 0. Sampling follows from the
-/// fourth moments about the means, which are taken to be those of normal numbers at least. Preconditions (asserted):
-/// seven each.
+/// Let s_E and s_V be standard deviations by noise and sampling, and z the quantile of the level. The interval of R^2
+/// holds 1 - r for all r >= 0 with |E - r V| <= z sqrt(s_E^2 + r^2 s_V^2) [fieller1954]; there is none if V may be 0.
+/// Sampling follows from the fourth moments about the means, which are taken to be those of normal numbers at least.
+/// Preconditions (asserted): seven each.
 NumberFigures estimate_numbers(std::span<const double> sums, std::span<const double> sigmas, double scale,
                                double level);
 

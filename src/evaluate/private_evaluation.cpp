@@ -36,8 +36,8 @@ std::vector<Classifier> models_of(const EvaluationOptions& asked) {
   if (first.input_dim() != last.input_dim() || first.classes() != last.classes() ||
       first.parts().class_names != last.parts().class_names) {
     throw BadInput(
-        fmt::format("--model {}: for {} features and {} classes, but {} is for {} and {}; compare models of "
-                    "the same features and the same classes, by the same names",
+        fmt::format("--model {}: for {} features and {} classes, but {} is for {} and {}; compare models with the same "
+                    "features and the same class names",
                     asked.files.empty() ? "2" : asked.files.back(), last.input_dim(), last.classes(),
                     asked.files.empty() ? "1" : asked.files.front(), first.input_dim(), first.classes()));
   }
@@ -50,7 +50,7 @@ void take_groups(RowFiles& rows) {
   if (rows.groups == 0) rows.groups = rows.group_names.size();
   const bool lacks_column = rows.group.empty() && !rows.x.empty() && rows.groups > 0;
   if (lacks_column || (!rows.group.empty() && rows.groups == 0)) {
-    throw UsageError("--group goes with --groups G or --group-names FILE, which say what groups there are");
+    throw UsageError("--group goes with --groups G or --group-names FILE, which list the groups");
   }
   if (!rows.group_names.empty() && rows.group_names.size() != rows.groups) {
     throw UsageError(fmt::format("--group-names: {} for {} groups", rows.group_names.size(), rows.groups));
@@ -72,7 +72,7 @@ void take_threshold(EvaluationTerms& terms, const Classifier& model, std::string
   if (!terms.threshold) terms.threshold = model.parts().threshold;
   if (!terms.threshold) {
     throw UsageError(
-        fmt::format("{} f1: the model has no threshold for its scores; say one with --score-threshold", metrics));
+        fmt::format("{} f1: the model has no threshold for its scores; give one with --score-threshold", metrics));
   }
 }
 
@@ -163,7 +163,7 @@ nlohmann::json told_json(const FittedRun& run, const nlohmann::json& figures) {
                                   : "forfeited"},
           {"metrics", figures},
           {"level", options.evaluation.level},
-          {"note", is_private ? fmt::format("figures with noise: the promise is about each {} of the {}test rows",
+          {"note", is_private ? fmt::format("metrics with noise: the guarantee is for each {} of the {}test rows",
                                             options.data.has_units() ? "person" : "record",
                                             options.evaluation.share ? "training and " : "")
                               : note_of(run.fit->plan().forfeits)}};

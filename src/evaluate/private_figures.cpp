@@ -84,7 +84,7 @@ nlohmann::json figure_json(const Estimate& estimate, double most = 1.0,
   json.update(more);
   if (!estimate.says_nothing(most)) return json;
   json["value"] = nullptr;
-  json["note"] = "too little data for this budget: the interval leaves out next to nothing";
+  json["note"] = "too little data for this budget: the interval excludes almost nothing";
   return json;
 }
 

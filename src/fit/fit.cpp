@@ -31,14 +31,15 @@ void require_callable(const FitOptions& options, const Communicator& ranks, Acco
   }
   if (options.data.train.x.empty()) throw UsageError("--train-x: name the training features");
   if (options.data.train.y.empty()) throw UsageError("--train-y: name the training labels, or --targets");
-  if (options.output.dry_run) throw UsageError("--dry-run: make a ResolvedFit, which says what a fit would release");
+  if (options.output.dry_run) throw UsageError("--dry-run: construct a ResolvedFit, which has the plan of a fit");
   if (accounts == Accounts::kLedger) return;
   if (options.privacy.limit_epsilon || options.privacy.limit_delta) {
     throw UsageError(
-        "--budget-epsilon: a limit is kept on a ledger: give --ledger; with accounts kept elsewhere check it there");
+        "--budget-epsilon: the budget is checked on a ledger: give --ledger; if accounts are kept elsewhere, check it "
+        "there");
   }
   if (options.privacy.resume) {
-    throw UsageError("--resume: a run is gone on with by its ledger; accounts are kept elsewhere here");
+    throw UsageError("--resume: a run is resumed from its ledger, but accounts are kept elsewhere here");
   }
 }
 
@@ -66,10 +67,10 @@ void require_one_call(const FitOptions& options, Accounts accounts, Communicator
   const std::string of_rank_0 = ranks.trusted().broadcast(own);
   ranks.together([&] {
     if (own == of_rank_0) return;
-    throw UsageError(
-        fmt::format("fit: rank {} was asked for another fit than rank 0; call it with the same options and accounts on "
-                    "every rank, and with public and validation rows on all or on none",
-                    ranks.rank()));
+    throw UsageError(fmt::format(
+        "fit: rank {} was called for another fit than rank 0; call it with the same options and accounts on "
+        "every rank, and with public and validation rows on all or on none",
+        ranks.rank()));
   });
   const std::vector<std::string>& names = options.data.train.feature_names;
   const std::string names_of_rank_0 = ranks.trusted().broadcast(archived(names));

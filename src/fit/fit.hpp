@@ -82,29 +82,28 @@ struct FittedRun {
   Communicator* ranks = nullptr;       ///< which outlive this, where they are
 
   /// Ends the run on the ledger, and removes its file. Call it when the result is kept. Collective; does nothing
-  /// without noise, or a second time. A run that is destroyed without it has stopped: what it did not charge is given
-  /// back, and its file stays where it has charged something. Throws as Releaser::finish at the coordinator, PeerFailed
-  /// elsewhere.
+  /// without noise, or a second time. A run that is destroyed without it has stopped: its reservation is released, and
+  /// its file remains if it has charged something. Throws as Releaser::finish at the coordinator, PeerFailed elsewhere.
   void finish();
 };
 
-/// Trains as `fit` says on rows that are open, `training` being this rank's. Collective. Preconditions: there is an
-/// account where the plan has noise, and test rows where the plan releases metrics of them (asserted); rows have the
-/// plan's number of features; the plan's public rows are there. Throws as Releaser and for_each_lattice_chunk, with
-/// what with_way_to_resume adds.
+/// Trains by `fit` on open rows; `training` are this rank's. Collective. Preconditions: there is an account where the
+/// plan has noise, and test rows where the plan releases metrics of them (asserted); rows have the plan's number of
+/// features; the plan's public rows are there. Throws as Releaser and for_each_lattice_chunk, with what
+/// with_way_to_resume adds.
 FittedRun train(std::shared_ptr<const ResolvedFit> fit, WorkerRows& training, const PublicRows& public_rows,
                 Communicator& ranks, std::optional<FitAccount> account, TrainingTerms terms = {});
 
-/// Makes the whole fit on the files that `options` names, trained by `terms` but for threads, which are --threads, and
-/// timings, which begin with the call. The outputs, test rows and format of `options` are the command's, and not looked
-/// at. Collective. Throws UsageError where the options of ranks are not the same (require_one_call); where they
-/// contradict themselves or each other, name no ledger that a fit with noise could be charged on, want something of an
-/// account kept elsewhere, a dry run, or silos, which the command knows how to join; as open_fit, open_account and
-/// train. Every rank throws, PeerFailed where it is another one's error.
+/// Runs the whole fit on the files that `options` names. Trains by `terms`, except that threads are --threads and
+/// timings begin with the call. Ignores outputs, test rows and format of `options`, which belong to the command.
+/// Collective. Throws UsageError if the options of ranks differ (require_one_call) or contradict each other. Throws
+/// UsageError if a fit with noise has no ledger to be charged on, if an account kept elsewhere is to keep a budget or
+/// resume, and for a dry run or silos, which need the command. Throws also as open_fit, open_account and train. Every
+/// rank throws; PeerFailed if the error is another rank's.
 FittedRun fit(const FitOptions& options, Communicator& ranks, Accounts accounts = Accounts::kLedger,
               TrainingTerms terms = {});
 
-/// Makes the same fit on rows in memory. The options name no files of rows, but have classes and --max-labels.
+/// Runs the same fit on rows in memory. The options name no files of rows, but set classes and --max-labels.
 FittedRun fit(const FitOptions& options, const RowsInMemory& rows, Communicator& ranks,
               Accounts accounts = Accounts::kLedger, TrainingTerms terms = {});
 

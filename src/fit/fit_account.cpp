@@ -29,15 +29,15 @@ LedgerHead require_usable_ledger(const FitOptions& options) {
   const bool exists = std::filesystem::exists(path);
   const std::filesystem::path folder = std::filesystem::absolute(path).parent_path();
   if (access(exists ? path.c_str() : folder.c_str(), W_OK) != 0) {
-    throw BadInput(fmt::format("--ledger {}: cannot be written; choose a folder that exists and is yours", path));
+    throw BadInput(fmt::format("--ledger {}: cannot be written; choose a folder that exists and is writable", path));
   }
   return head;
 }
 
 // Reason why the run saves nothing that a later one could go on with; empty where it does.
 std::string reason_to_save_nothing(const ResolvedFit& fit) {
-  if (fit.options().privacy.seed) return "--seed: a run that anybody can repeat promises nothing";
-  if (!fit.plan().is_private) return "a run that is not private promises nothing";
+  if (fit.options().privacy.seed) return "--seed: a run with repeatable noise has no guarantee";
+  if (!fit.plan().is_private) return "a run that is not private has no guarantee";
   if (method_entry(fit.options().method).each_rank_is_a_silo) return "noised gradients stay with their silos";
   return {};
 }
@@ -48,11 +48,11 @@ std::vector<std::string> notes_on_the_dead(const std::string& ledger, const std:
   std::vector<std::string> notes;
   for (const RunFile::DeadRun& dead : RunFile::dead_runs(ledger, state)) {
     const bool is_same = dead.config == config && saves;
-    notes.push_back(fmt::format(
-        "run {} ended early and left {} release{}: {}; `dpreduce ledger release {} --ledger {}` gives it up",
-        dead.run_id, dead.releases, dead.releases == 1 ? "" : "s",
-        is_same ? "the same command with --resume goes on with it" : "it has other options than this run", dead.run_id,
-        ledger));
+    notes.push_back(
+        fmt::format("run {} ended early with {} release{}: {}; to give it up: `dpreduce ledger release {} --ledger {}`",
+                    dead.run_id, dead.releases, dead.releases == 1 ? "" : "s",
+                    is_same ? "to resume it, repeat the command with --resume" : "its options differ from this run's",
+                    dead.run_id, ledger));
   }
   return notes;
 }
@@ -62,11 +62,11 @@ void open_run_file(FitAccount& account, const ResolvedFit& fit) {
   const PrivacyOptions& privacy = fit.options().privacy;
   const std::string nothing_saved = reason_to_save_nothing(fit);
   if (privacy.resume && !nothing_saved.empty()) {
-    throw UsageError(fmt::format("--resume: nothing of this run is saved: {}; leave it out", nothing_saved));
+    throw UsageError(fmt::format("--resume: this run saves nothing: {}; leave it out", nothing_saved));
   }
   for (const std::string& run : give_up_journals(privacy.ledger)) {
     account.notes.push_back(fmt::format(
-        "run {} of an earlier version is given up, and its journal removed: noise is not repeated any more", run));
+        "run {} of an earlier version is given up, and its journal is removed: noise is no longer repeated", run));
   }
   const LedgerState state = Ledger::read(privacy.ledger);
   account.begins_at = state.head();

@@ -100,10 +100,10 @@ std::uint64_t MachineShare::bytes_for_rank() const {
 void MachineShare::require(std::uint64_t bytes_of_rank, std::uint64_t mapped_bytes, std::string_view cure) const {
   if (available) require_memory(bytes_of_rank, ranks, *available, cure);
   if (!left || (bytes_of_rank <= *left && mapped_bytes <= *left - bytes_of_rank)) return;
-  throw UsageError(fmt::format(
-      "not enough memory: a rank needs up to {} MiB, and maps {} MiB of files, but this process may take {} MiB more; "
-      "raise its limits (ulimit -v, ulimit -d), {}",
-      (bytes_of_rank >> 20) + 1, (mapped_bytes >> 20) + 1, *left >> 20, cure));
+  throw UsageError(
+      fmt::format("not enough memory: a rank needs up to {} MiB, and maps {} MiB of files, but this process can "
+                  "allocate {} MiB more; raise its limits (ulimit -v, ulimit -d), {}",
+                  (bytes_of_rank >> 20) + 1, (mapped_bytes >> 20) + 1, *left >> 20, cure));
 }
 
 MachineShare machine_share(Communicator& ranks) {

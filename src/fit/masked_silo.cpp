@@ -162,7 +162,7 @@ MaskedPlan::MaskedPlan(TravelingPlan own_plan, const std::string& text, Roster o
 MaskedCoordinator::MaskedCoordinator(MaskedPlan plan, Identity identity)
     : plan_(std::move(plan)), identity_(std::move(identity)) {
   if (identity_.public_key() == plan_.roster.members.front().key) return;
-  throw UsageError("identity: is not that of the roster's coordinator; its public key stands in the roster");
+  throw UsageError("identity: does not belong to the roster's coordinator, whose public key is in the roster");
 }
 
 std::string MaskedCoordinator::invitation() const {
@@ -182,7 +182,7 @@ std::string MaskedCoordinator::request(const TravelingTask& task, const std::vec
     reader.end();
     require_join(join, session, plan_);
     if (std::exchange(by_silo[join.silo - 1], &bytes) != nullptr) {
-      throw AggregationAborted(fmt::format("the join of silo {} is there twice", join.silo));
+      throw AggregationAborted(fmt::format("the join of silo {} appears twice", join.silo));
     }
   }
   PayloadWriter writer;
@@ -205,7 +205,7 @@ PartialSum MaskedCoordinator::opened(const std::string& request, const Traveling
   Statistic statistic(shape_of(task.task, fit.plan()));
   const std::size_t words = statistic.words().size();
   const char* const kNoSum =
-      "the answers do not add up: each silo of the roster gives one answer to a request, all to the same one";
+      "the answers do not add up: each silo of the roster must give one answer, all to the same request";
   if (sum.size() != words + kCheckWords) throw AggregationAborted(kNoSum);
   std::copy_n(sum.begin(), words, statistic.words().begin());
   FingerprintPart came{};
@@ -242,7 +242,7 @@ MaskedSilo::MaskedSilo(MaskedPlan plan, Identity identity)
   const auto own = std::find_if(members.begin() + 1, members.end(),
                                 [&](const Member& member) { return member.key == identity_.public_key(); });
   if (own == members.end()) {
-    throw UsageError("identity: is that of no silo of the roster; its public key stands in the roster");
+    throw UsageError("identity: does not belong to a silo of the roster, which has their public keys");
   }
   number_ = static_cast<std::uint32_t>(own - members.begin());
 }
@@ -253,11 +253,12 @@ MaskedSilo::~MaskedSilo() = default;
 std::string MaskedSilo::join(const std::string& invitation) {
   Session session{};
   if (!verified(invitation, kInvitationDomain, plan_, session).empty()) {
-    throw AggregationAborted("an invitation has more than a session in it");
+    throw AggregationAborted("an invitation has data after the session");
   }
   const std::lock_guard lock(memory_->mutex);
   if (memory_->process != ::getpid()) {
-    throw AggregationAborted("a silo belongs to the process that has made it; make one in this process, and join anew");
+    throw AggregationAborted(
+        "a silo belongs to the process that created it; create one in this process, and join again");
   }
   const Join join{.silo = number_, .key = memory_->sessions[session].key.public_key(), .signature = {}};
   const std::vector<std::byte> message = join.signed_part();
@@ -273,11 +274,11 @@ std::vector<std::uint64_t> MaskedSilo::answer(const std::string& message, const 
   Memory::OwnSession* const own = memory_->session(request.session);
   if (own == nullptr) {
     throw AggregationAborted(
-        "this process has not joined the session: keys of masks live in the memory of the process that joins, and end "
-        "with it; keep one process alive from the join to the last answer, or begin a new session and join it");
+        "this process has not joined the session: mask keys exist only in the memory of the process that joins; keep "
+        "one process alive from the join to the last answer, or start a new session and join it");
   }
   if (request.joins[number_ - 1].key != own->key.public_key()) {
-    throw AggregationAborted("the request has another join in the place of this silo's");
+    throw AggregationAborted("the request has another join instead of this silo's");
   }
   if (request.step >= plan_.plan.tasks()) {
     throw AggregationAborted(
@@ -286,10 +287,10 @@ std::vector<std::uint64_t> MaskedSilo::answer(const std::string& message, const 
   const auto before = own->answered.find(request.step);
   const auto require = [&](bool is_same) {
     if (is_same) return;
-    throw AggregationAborted(fmt::format(
-        "step {} of this session was answered already, to another request or with other rows; a silo answers a step "
-        "once, or the same again",
-        request.step));
+    throw AggregationAborted(
+        fmt::format("step {} of this session was already answered, for another request or with other rows; a silo can "
+                    "only repeat the same answer",
+                    request.step));
   };
   if (before != own->answered.end()) require(before->second.run == run);
 

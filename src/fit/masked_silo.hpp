@@ -20,8 +20,8 @@
 // would give their difference, and whatever is on a disk can be restored to what it was before. A process that has not
 // joined, or is a fork of one that has, makes no answer: a restarted silo has dropped out of the session.
 //
-// Silos tell each other no names where units have several rows. The plan declares the most silos that have rows of one
-// unit, and each silo lets a unit count for its share of the bound (count_in_silo).
+// Silos do not exchange names if units have several rows. The plan declares the most silos that have rows of one unit,
+// and each silo lets a unit count for its share of the bound (count_in_silo).
 //
 // So a coordinator that deviates, with c silos, learns of each task the sum over the other n - c silos, or nothing. The
 // sum is exact: the coordinator adds the noise (the mode of central noise, docs/explanation/silo-protocol.md).

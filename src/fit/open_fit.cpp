@@ -40,7 +40,7 @@ void require_as_many_everywhere(const WorkerRows& rows, const std::string& name,
   ranks.together([&] {
     if (count == most) return;
     throw BadInput(
-        fmt::format("{}: fewer rows on rank {} than on another; all ranks need the same", name, ranks.rank()));
+        fmt::format("{}: fewer rows on rank {} than on another; give all ranks the same rows", name, ranks.rank()));
   });
 }
 
@@ -123,8 +123,8 @@ void require_fitting_labels(WorkerRows& rows, const DataOptions& data) {
   }
   if (columns > 1 && !data.max_labels) {
     throw UsageError(
-        fmt::format("{} {}: rows may have several labels; say with --max-labels how many at most (1 to {}): noise is "
-                    "made for so many",
+        fmt::format("{} {}: rows may have several labels; give the largest number per row with --max-labels (1 to {}), "
+                    "for which the noise is sized",
                     option, files, data.classes));
   }
 }
@@ -139,7 +139,7 @@ void require_public_features_in_memory(const RowsInMemory& memory, const DataOpt
 namespace {
 
 // Throws BadInput, naming what rows were looked for in, where no rank has a row: a fit without any would charge for
-// noise alone. Silos do not tell each other whether they have rows, and are not asked. Collective.
+// noise alone. Silos do not reveal to each other whether they have rows, and are not asked. Collective.
 void require_rows(const WorkerRows& rows, const std::string& name, Communicator& ranks) {
   if (ranks.silos() != nullptr) return;
   std::array<std::uint64_t, 1> count{rows.range().count};
@@ -168,7 +168,7 @@ WorkerRows open_candidates(const std::vector<std::string>& files, const MethodOp
   ranks.together([&] {
     if (paths_are_per_worker(files)) {
       throw UsageError(
-          fmt::format("--public-x {}: with --method {} every rank opens all public rows; name the same files for all, "
+          fmt::format("--public-x {}: with --method {} every rank opens all public rows; give the same files to all, "
                       "without {{rank}}",
                       name, method.name));
     }

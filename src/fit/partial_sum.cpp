@@ -74,14 +74,13 @@ std::string shown_partition(const std::string& name) {
 
 void require_partition_name(const std::string& partition) {
   if (is_partition_name(partition)) return;
-  throw UsageError(fmt::format("partition: its name has {} bytes; give each partition a name of its own, of 1 to {}",
+  throw UsageError(fmt::format("partition: its name has {} bytes; give each partition its own name, of 1 to {} bytes",
                                partition.size(), kLongestName));
 }
 
 void refuse_partition_twice(const std::string& partition, std::string_view kind) {
-  throw UsageError(
-      fmt::format("partition {} is in both {}; it may count once only, so keep one result of each partition",
-                  shown_partition(partition), kind));
+  throw UsageError(fmt::format("partition {} is in both {}, and may count only once; keep one result of each partition",
+                               shown_partition(partition), kind));
 }
 
 PartialSum PartialSum::sealed(const Statistic& of_partition, bool has_rows, const SumTicket& ticket,
@@ -131,7 +130,8 @@ Statistic PartialSum::opened(const SumTicket& ticket, std::vector<BlockShape> sh
   Statistic statistic(std::move(shape));
   const std::size_t elements = statistic.words().size();
   const char* const kDamaged =
-      "the partial sum is not what its partitions have sealed: words or names were changed on the way; make it again";
+      "the partial sum does not match the seals of its partitions: words or names were changed in transit; compute it "
+      "again";
   if (words_.size() != elements + kFingerprintWords + 1) throw AggregationAborted(kDamaged);
   std::vector<std::uint64_t> words = words_;
   const NoiseKey key = ticket.key();
@@ -148,7 +148,7 @@ Statistic PartialSum::opened(const SumTicket& ticket, std::vector<BlockShape> sh
   cleanse(words.data(), words.size() * sizeof(words.front()));
   const std::string expected = fingerprint_of(fingerprint_of_sum(statistic, with_rows, key, ticket));
   if (fingerprint_of(came) != expected) throw AggregationAborted(kDamaged);
-  if (with_rows == 0) throw BadInput("no partition has a row; give some");
+  if (with_rows == 0) throw BadInput("no partition has a row; give at least one row");
   return statistic;
 }
 
@@ -173,15 +173,12 @@ void require_same_partitions(const std::vector<std::string>& there, const std::v
   std::set_difference(there.begin(), there.end(), wanted.begin(), wanted.end(), std::back_inserter(unknown));
   if (!missing.empty()) {
     throw UsageError(
-        fmt::format("partitions are missing from the {}: {}; add theirs, or state the partitions that "
-                    "there are",
+        fmt::format("partitions are missing from the {}: {}; add theirs, or correct the list of expected partitions",
                     where, first_names(missing)));
   }
   if (!unknown.empty()) {
-    throw UsageError(
-        fmt::format("the {} holds partitions that are not expected: {}; state all partitions that there "
-                    "are",
-                    where, first_names(unknown)));
+    throw UsageError(fmt::format("the {} holds partitions that are not expected: {}; list all partitions as expected",
+                                 where, first_names(unknown)));
   }
 }
 

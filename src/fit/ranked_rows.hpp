@@ -22,7 +22,7 @@ enum class RowsOfSilos {
 /// BadInput.
 WorkerRows open_rows_for(std::size_t input_dim, const RowFiles& options, int worker, int workers);
 
-/// Throws BadInput naming the rows where they have not `input_dim` features.
+/// Throws BadInput naming the rows unless they have `input_dim` features.
 void require_features_of(const WorkerRows& rows, std::size_t input_dim, const std::string& name);
 
 /// Opens this rank's rows of `dim` features. Not collective. Throws as WorkerRows::open, and BadInput where their
@@ -30,12 +30,12 @@ void require_features_of(const WorkerRows& rows, std::size_t input_dim, const st
 WorkerRows open_rows_of_rank(const RowFiles& options, std::size_t dim, const Communicator& ranks);
 
 /// Opens this rank's rows, with the same number of features on every rank. Collective. Throws BadInput and UsageError
-/// as WorkerRows::open does, and BadInput where ranks' own files differ in their number of features, where a file would
-/// count for two ranks, and where one beside those of {rank} would count for none (files_once.hpp).
+/// as WorkerRows::open does. Throws BadInput if files of ranks differ in their number of features, a file would count
+/// for two ranks, or a file that matches {rank} would count for none (files_once.hpp).
 WorkerRows open_ranked_rows(const RowFiles& options, Communicator& ranks, RowsOfSilos whose = RowsOfSilos::kEachItsOwn);
 
-/// Opens this rank's own rows in memory so. `options` names them for messages. A rank may have none. Collective. Throws
-/// BadInput as WorkerRows::in_memory, and where ranks' rows differ in their number of features.
+/// Opens this rank's own rows in memory likewise. `options` names them in messages. A rank may have none. Collective.
+/// Throws BadInput as WorkerRows::in_memory, and where ranks' rows differ in their number of features.
 WorkerRows ranked_rows_in_memory(const ArrayView& x, const ArrayView& y, const RowFiles& options, Communicator& ranks);
 
 /// Counts these labels by class, whether they are class indices or zeros and ones. Throws BadInput where one is no

@@ -1,8 +1,8 @@
 // Figures of a run's releases beside those of their noise: norms, and spectra of Gram matrices. They are public, and
 // free: functions of released numbers and of the plan alone.
 //
-// Legend: a block of N noised numbers has norm |z|; its noise alone has the expected square N s^2, or where it is an
-// upper triangle of order d, whose entries beside the diagonal have variance s^2 / 2, (d + d (d - 1) / 4) s^2.
+// Legend: a block of N noised numbers has norm |z|. The expected square of its noise is N s^2. For an upper triangle of
+// order d, whose off-diagonal entries have variance s^2 / 2, it is (d + d (d - 1) / 4) s^2.
 #pragma once
 
 #include <cstdint>

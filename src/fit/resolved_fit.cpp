@@ -47,7 +47,7 @@ std::uint64_t least_everywhere(std::uint64_t bytes, Communicator& ranks) {
   return static_cast<std::uint64_t>(-ranks.max_everywhere(-static_cast<double>(std::min(bytes, kExactInDouble))));
 }
 
-// At epsilon 1 this is enough to tell candidates apart that differ by some tens of correct rows.
+// At epsilon 1 this is enough to distinguish candidates that differ by some tens of correct rows.
 constexpr double kChooseShare = 0.02;
 // A mu that is divided into shares is taken a little smaller first, so that roundings cannot add up to more than it.
 constexpr double kBelowOne = 1.0 - 1e-15;
@@ -216,14 +216,14 @@ Guarantee guarantee_with(const FitPlan& plan, BudgetOptions budget, std::span<co
 void require_more_than_signs(const FitOptions& options, std::size_t dim) {
   if (options.rows.normalize == Normalize::kL2 && dim == 1) {
     throw UsageError(
-        "--normalize l2 with rows of 1 feature(s): nothing is left of them but a sign; keep more features, or use "
+        "--normalize l2 with rows of 1 feature(s): only the sign of a row would remain; keep more features, or use "
         "--normalize none with --clip at about their usual size");
   }
   const MethodEntry& method = method_entry(options.method);
   const bool has_one = dim == 1 || (method.selects_features && options.rows.select == 1);
   if (has_one && method.has_constant != nullptr && !method.has_constant(options)) {
     throw UsageError(
-        fmt::format("--method {} with rows of 1 feature(s): its scores have no constant, so that a row's sign decides; "
+        fmt::format("--method {} with rows of 1 feature(s): its scores have no intercept, so only a row's sign counts; "
                     "keep more features, or use {}another method",
                     method.name, method.takes_option("--metric") ? "--metric euclidean or " : ""));
   }
@@ -239,7 +239,7 @@ void plan_promise(FitPlan& plan, const FitOptions& options) {
   if (!privacy.limit_epsilon) return;
   if (const Forfeits other = beside_seed(plan.forfeits); !other.empty()) {
     throw UsageError(
-        fmt::format("--budget-epsilon: a run that is not private is within no budget: {}", reason_of(other.front())));
+        fmt::format("--budget-epsilon: a run that is not private has no finite epsilon: {}", reason_of(other.front())));
   }
   plan.limit = data_set_budget(*privacy.limit_epsilon, *privacy.limit_delta);
 }
@@ -292,7 +292,7 @@ void require_center_of_isotropy(const FitOptions& options) {
   const Centering center = options.rows.center.value();
   if (!options.method.isotropy_share || center == Centering::kDp || center == Centering::kPublic) return;
   throw UsageError(
-      "--isotropy-share goes with --center dp or public: class means are told apart about the mean of all");
+      "--isotropy-share goes with --center dp or public: class means are compared about the mean of all rows");
 }
 
 // The method has what the releases before it leave of mu^2.
@@ -311,8 +311,8 @@ void plan_noise(FitPlan& plan, const FitOptions& options, const TrainingMethod& 
   const bool has_noise = !options.privacy.budget.non_private;
   if (selection && options.evaluation.share) {
     throw UsageError(
-        fmt::format("--evaluate-share with --method {}: its choice takes the whole budget; evaluate the model "
-                    "afterwards, by dpreduce evaluate --private",
+        fmt::format("--evaluate-share with --method {}: its choice spends the whole budget; evaluate the model "
+                    "afterwards with dpreduce evaluate --private",
                     options.method.name));
   }
   if (selection) plan_selection(plan, std::move(*selection), options);

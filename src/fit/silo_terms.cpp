@@ -141,12 +141,12 @@ void require_met(std::span<const ConsentTerm> terms) {
   bool is_of_cost = true;
   for (const ConsentTerm& term : terms) {
     if (term.is_met) continue;
-    refused.push_back(fmt::format("{}: {} is asked, {} is allowed", term.name, term.asked, term.allowed));
+    refused.push_back(fmt::format("{}: {} requested, {} allowed", term.name, term.asked, term.allowed));
     is_of_cost = is_of_cost && term.is_budget;
   }
   if (refused.empty()) return;
   const std::string message = fmt::format(
-      "[consent] refuses the run: {}; no row was read. Ask the others for another run, or change the terms in "
+      "[consent] refuses the run: {}; no row was read. Agree with the others on another run, or change the terms in "
       "--silo-config",
       fmt::join(refused, "; "));
   if (is_of_cost) throw BudgetRefused(message);

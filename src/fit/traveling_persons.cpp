@@ -87,7 +87,9 @@ void PersonCounts::add(const PersonCounts& other) {
 
 PersonTable PersonCounts::opened(const SumTicket& ticket) const {
   if (plan_ != ticket.session) {
-    throw UsageError("the counts of persons are of another plan, or one that has its counts; make them from this one");
+    throw UsageError(
+        "the counts of persons belong to another plan, or to one that already has its counts; make them from this "
+        "plan");
   }
   const NoiseKey key = ticket.key();
   PersonTable table;
@@ -97,7 +99,7 @@ PersonTable PersonCounts::opened(const SumTicket& ticket) const {
     if (digest_of_words("tag of persons", context, partition.words, ticket) != partition.tag ||
         partition.words.size() % kWordsOfPerson != 0) {
       throw AggregationAborted(fmt::format(
-          "partition {}: its counts of persons are not what it has sealed: they were changed on the way; count again",
+          "partition {}: its counts of persons do not match their seal: they were changed in transit; count again",
           shown_partition(partition.name)));
     }
     RandomStream pads = key.stream("persons", std::as_bytes(std::span(context)));
@@ -152,14 +154,14 @@ PersonCount count_over_partitions(const PersonTable& table, const SumTicket& tic
     IdentifiedRows own = traveling_persons(*persons, rows.range(), ticket);
     const auto listed = std::ranges::find(table.partitions, partition, &CountedPartition::name);
     if (listed == table.partitions.end()) {
-      throw UsageError(fmt::format(
-          "partition {}: its persons were not counted; count all partitions that there are, under the same names",
-          shown_partition(partition)));
+      throw UsageError(
+          fmt::format("partition {}: its persons were not counted; count all partitions, under the same names",
+                      shown_partition(partition)));
     }
     if (listed->digest != digest_of(own.persons, ticket)) {
       throw BadInput(
-          fmt::format("partition {}: its persons are not those that were counted; a partition holds the same rows "
-                      "whenever it is read",
+          fmt::format("partition {}: its persons differ from those that were counted; a partition must hold the same "
+                      "rows whenever it is read",
                       shown_partition(partition)));
     }
     for (std::size_t place = 0; place < own.persons.persons.size(); ++place) {

@@ -29,7 +29,7 @@ namespace dpreduce {
 namespace {
 
 [[noreturn]] void cannot_travel(const std::string& option, const std::string& reason) {
-  throw UsageError(fmt::format("{}: {}; a fit from partial sums goes without it", option, reason));
+  throw UsageError(fmt::format("{}: {}; leave it out of a fit from partial sums", option, reason));
 }
 
 // Refuses what needs more of the rows than sums over all of them.
@@ -40,10 +40,9 @@ void require_sums_alone(const ResolvedFit& fit) {
   if (method_entry(options.method).each_rank_is_a_silo)
     cannot_travel(method, "its ranks are silos with rows of their own");
   if (plan.public_selection) cannot_travel(method, "it chooses among public rows, which every worker would need");
-  if (plan.choice) cannot_travel("--choose", "it counts right answers of every row");
+  if (plan.choice) cannot_travel("--choose", "it counts correct predictions of every row");
   for (const ReleaseRequest& request : plan.requests) {
-    if (request.sampling_rate < 1)
-      cannot_travel("--batch", "its samples are drawn by the place of a row among all rows");
+    if (request.sampling_rate < 1) cannot_travel("--batch", "its samples depend on the place of a row among all rows");
   }
 }
 
@@ -133,7 +132,7 @@ TravelingPlan TravelingPlan::made(FitOptions options, std::size_t dim, std::size
 
 TravelingPlan TravelingPlan::counted(const PersonCounts& counts) const {
   require_persons(*this);
-  if (persons) throw UsageError("the plan has the counts of its persons already");
+  if (persons) throw UsageError("the plan already has the counts of its persons");
   TravelingPlan plan = *this;
   plan.persons = counts.opened(ticket);
   secure_bytes(std::as_writable_bytes(std::span(plan.ticket.session)));
@@ -151,10 +150,10 @@ std::uint64_t TravelingPlan::tasks() const {
 
 void TravelingPlan::require_for_silos(std::uint64_t engine_silos) const {
   if (options.data.has_units() && !options.silos.under_engine) {
-    throw UsageError(fmt::format(
-        "--rows-per-person: silos do not tell each other whose rows they have; say in the plan "
-        "--silos-per-person as well, the most silos that have rows of one person ({} where that is not known)",
-        engine_silos));
+    throw UsageError(
+        fmt::format("--rows-per-person: silos do not compare their persons; also set --silos-per-person in the plan, "
+                    "the most silos that have rows of one person ({} if that is unknown)",
+                    engine_silos));
   }
   require_silos_per_person(options.silos, engine_silos);
 }
@@ -185,7 +184,7 @@ TravelingTask TravelingTask::from_bytes(const std::string& bytes) {
 
 PersonCounts person_counts(const TravelingPlan& plan, const ArrayView& persons, const std::string& partition) {
   require_persons(plan);
-  if (plan.persons) throw UsageError("the plan has the counts of its persons already");
+  if (plan.persons) throw UsageError("the plan already has the counts of its persons");
   ShardedArray identifiers(std::make_unique<MemoryArray>(persons, "identifiers of persons in memory"),
                            ArrayRole::kPersons);
   return PersonCounts::sealed(traveling_persons(identifiers, {0, identifiers.rows()}, plan.ticket).persons, plan.ticket,
@@ -195,7 +194,7 @@ PersonCounts person_counts(const TravelingPlan& plan, const ArrayView& persons, 
 Statistic partition_statistic(const TravelingPlan& plan, const TravelingTask& task, const RowsInMemory& rows,
                               const std::string& partition, unsigned threads, const OnChunk& on_chunk) {
   if (task.session != plan.ticket.session) {
-    throw UsageError("the task is of another plan; take it from a session of this one");
+    throw UsageError("the task is of another plan; use a task from a session of this plan");
   }
   const ResolvedFit fit(plan.options, plan.dim);
   Communicator alone = Communicator::alone();
@@ -211,7 +210,7 @@ Statistic partition_statistic(const TravelingPlan& plan, const TravelingTask& ta
   }
   if (rows.train_person.has_value() != plan.options.data.has_units()) {
     throw UsageError(rows.train_person ? kUnitIsARow
-                                       : "the plan's unit is a person: give whose each row of the partition is");
+                                       : "the plan's unit is a person: give the person of each row of the partition");
   }
   if (rows.train_person) {
     require_counted(plan);
@@ -306,7 +305,7 @@ class FitSession::Exchange final : public StatisticSource {
     require_this_process();
     const std::lock_guard lock(mutex_);
     if (failure_) std::rethrow_exception(failure_);
-    if (!fitted_) throw UsageError("the fit waits for the sum of its task, and has no result before its last one");
+    if (!fitted_) throw UsageError("the fit waits for the sum of its task; it has a result after its last task");
     return *fitted_;
   }
 
@@ -325,7 +324,7 @@ class FitSession::Exchange final : public StatisticSource {
  private:
   void require_this_process() const {
     if (is_of_this_process()) return;
-    throw UsageError("a session belongs to the process that has started it; a forked one makes partial sums only");
+    throw UsageError("a session belongs to the process that started it; a forked process can only make partial sums");
   }
 
   void train_here(std::optional<FitAccount> account) {
@@ -369,8 +368,7 @@ TravelingTask first_task(const TravelingPlan& plan) {
   const ResolvedFit fit(plan.options, plan.dim);
   const ReleaseRequest& first = fit.plan().requests.front();
   if (first.in_parts || registered_statistic(first.name).is_round()) {
-    throw UsageError(
-        "the first task of this plan has weights or a secret with it: start the session, and take its task");
+    throw UsageError("the first task of this plan needs weights or a secret: start the session, and use its task");
   }
   return {plan.ticket.session, 0, task_of(first.name, fit.plan().preprocessing, {})};
 }

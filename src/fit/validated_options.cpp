@@ -55,13 +55,13 @@ void require_fit_for_silos(const FitOptions& options) {
   }
   if (silos.is_distributed() && may_choose_public_rows(options)) {
     throw UsageError(
-        "choosing public rows by --noise distributed with --secure-aggregation: the coordinator would see the "
+        "choosing public rows with --noise distributed and --secure-aggregation: the coordinator would see the "
         "utilities of all rows; use central noise, or a method that sums rows");
   }
   if (silos.consent && silos.roster.empty()) {
     throw UsageError(
-        "[consent] in --silo-config: goes with --roster and --identity; without them nobody knows who the others are, "
-        "and rows must be opened to plan");
+        "[consent] in --silo-config: goes with --roster and --identity; without them the other parties are unknown, "
+        "and planning would have to open rows");
   }
 }
 
@@ -71,10 +71,10 @@ void require_silos_of_persons(const FitOptions& options) {
   const bool has_silos = options.silos.secure_aggregation || options.silos.under_engine ||
                          method_entry(options.method).each_rank_is_a_silo;
   if (!has_silos) {
-    throw UsageError(fmt::format(
-        "--silos-per-person {}: goes with silos, which are those of --secure-aggregation, of --method fedavg, or of a "
-        "plan for another engine; ranks that trust each other count a person's rows over all of them",
-        *options.silos.silos_per_person));
+    throw UsageError(
+        fmt::format("--silos-per-person {}: applies to silos: those of --secure-aggregation, of --method fedavg, or of "
+                    "a plan for another engine; ranks that trust each other count a person's rows over all ranks",
+                    *options.silos.silos_per_person));
   }
 }
 
@@ -91,12 +91,11 @@ void require_used_public_rows(const FitOptions& options) {
                                 method_entry(options.method).chooses_public_rows || whitens_by_public_rows(options) ||
                                 options.method.objective == Objective::kBalanced;
   if (!options.data.public_x.empty() && !uses_public_rows) {
-    throw UsageError(
-        fmt::format("--public-x: nothing uses public rows here; add --center public, --pca or --method {}, or leave "
-                    "them out",
-                    methods_where([](const MethodEntry& method) {
-                      return method.chooses_public_rows || method.whitens_by_public_rows;
-                    })));
+    throw UsageError(fmt::format(
+        "--public-x: this fit does not use public rows; add --center public, --pca or --method {}, or leave "
+        "them out",
+        methods_where(
+            [](const MethodEntry& method) { return method.chooses_public_rows || method.whitens_by_public_rows; })));
   }
 }
 

@@ -58,7 +58,7 @@ std::string CoordinatorWire::why_refused(PartyLine& line, const Greeting& greeti
       return "";
     case LineState::kOpen:
       return is_same ? ""
-                     : "another process of this identity is connected; one party is one process, so end the other one";
+                     : "another process with this identity is connected; a party is one process, so end the other one";
     case LineState::kBroken:
       if (is_same || !has_begun_) return "";
       break;
@@ -68,9 +68,8 @@ std::string CoordinatorWire::why_refused(PartyLine& line, const Greeting& greeti
       if (is_same) return "the run goes on without it";
       break;
   }
-  return "another process of this identity takes part in the run, or did; keys of a run live in one process, so one "
-         "that "
-         "was started again is not in it. Wait for the next run";
+  return "another process with this identity takes part in the run, or did. The keys of a run exist in one process "
+         "only, so a restarted one cannot join; wait for the next run";
 }
 
 bool CoordinatorWire::admit(Doorman::Proved visitor) {
@@ -110,7 +109,7 @@ void CoordinatorWire::begin_without_absent() {
   for (auto& [silo, line] : lines_) {
     if (line.state() == LineState::kOpen || line.state() == LineState::kBroken) continue;
     line.give_up();
-    deliver(farewell_of(silo, terms_.is_of_job ? "its process has ended" : "it was not there when the run began"));
+    deliver(farewell_of(silo, terms_.is_of_job ? "its process has ended" : "it was not connected when the run began"));
   }
 }
 

@@ -20,8 +20,8 @@ class CoordinatorWire final : public NetworkWire {
   ~CoordinatorWire() override;
 
   /// Returns when all silos are here, or, after `wait`, at least `least` of them: the run begins. Silos that are not
-  /// here then have dropped out. `tell` is called with the silos that are here, at once and whenever that changes.
-  /// Throws AggregationAborted if the run has no time left.
+  /// here then have dropped out. Calls `tell` with the connected silos, at once and whenever they change. Throws
+  /// AggregationAborted if the run has no time left.
   void wait_for_silos(std::optional<std::chrono::milliseconds> wait, std::size_t least,
                       const std::function<void(const std::vector<PartyStatus>&)>& tell);
 

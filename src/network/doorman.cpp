@@ -120,7 +120,7 @@ void Doorman::make_room(bool among_strangers) {
     most = std::max(most, held);
   }
   turn_away(among_strangers ? worst.front() : worst[chance_() % worst.size()],
-            fmt::format("{} others wait to prove themselves", most_visitors_), {},
+            fmt::format("{} others are waiting to authenticate", most_visitors_), {},
             among_strangers ? Blame::kVisitor : Blame::kNobody);
 }
 
@@ -203,7 +203,7 @@ bool Doorman::take(std::uint64_t number, std::span<const std::byte> bytes) {
   }
 }
 
-// Turns a visitor away. `last` is what the visitor is told; nothing if empty.
+// Refuses a visitor. `last` is the reason sent to the visitor; nothing if empty.
 void Doorman::turn_away(std::uint64_t number, const std::string& why, std::vector<std::byte> last, Blame blame) {
   const auto visitor = visitors_.find(number);
   if (visitor == visitors_.end()) return;
@@ -232,9 +232,8 @@ void Doorman::tick(Clock::time_point now) {
     const auto& [number, visitor] = *next++;
     if (visitor.until > now) continue;
     const double seconds = std::chrono::duration<double>(visit_).count();
-    turn_away(number, visitor.stage == Stage::kStranger
-                          ? fmt::format("it has not said hello in TLS within {} s", seconds / 2)
-                          : fmt::format("it has not proved who it is within {} s", seconds));
+    turn_away(number, visitor.stage == Stage::kStranger ? fmt::format("no TLS hello within {} s", seconds / 2)
+                                                        : fmt::format("no authentication within {} s", seconds));
   }
   begin_handshakes(now);
   if (now < told_until_) return;

@@ -67,7 +67,7 @@ class FailedVisits {
 // others. If all places are taken, the next visitor takes that of a visitor from the network that holds most of them
 // and has failed, then any. The same holds for strangers, who are as many at most: the oldest of those gives up its
 // place. So whoever holds connections keeps nobody out for long. Until TLS has proved a visitor, nothing but TLS looks
-// at what it sends. A visitor that TLS has proved, and that does not greet as it should, is told why.
+// at what it sends. A visitor that TLS has authenticated, but whose greeting is wrong, receives the reason.
 
 class Doorman {
  public:
@@ -87,8 +87,8 @@ class Doorman {
   };
 
   /// Listens. A visitor has the time `visit` to prove itself; at most `most_visitors` may do so at once. `admit`
-  /// returns whether to read on at once. `tell` gets a line about visitors that were turned away. Throws BadInput
-  /// naming --listen, address and the system's reason. All outlive it.
+  /// returns whether to read on at once. `tell` receives a line about refused visitors. Throws BadInput naming
+  /// --listen, address and the system's reason. All outlive it.
   Doorman(boost::asio::io_context& io, const NetworkAddress& listen, TlsIdentity& identity,
           std::chrono::milliseconds visit, std::function<bool(Proved)> admit,
           std::function<void(const std::string&)> tell, std::size_t most_visitors = kMostVisitors);

@@ -57,7 +57,7 @@ void HealthFile::require_none_but_health() const {
   std::ifstream file(path_);
   const nlohmann::json there = nlohmann::json::parse(file, nullptr, false);
   if (there.is_object() && there.contains("role") && there.contains("updated")) return;
-  throw BadInput(fmt::format("--health {}: is there already and is no health file; give another name", path_));
+  throw BadInput(fmt::format("--health {}: already exists, and is not a health file; give another name", path_));
 }
 
 void HealthFile::write() const {
@@ -71,10 +71,11 @@ void HealthFile::write() const {
       {"pid", ::getpid()},
       {"address", wire_.address()},
       {"updated", static_cast<std::int64_t>(now)},
-      {"note", fmt::format("process {} wrote this at {:%Y-%m-%dT%H:%M:%SZ}, and writes it again every {} s "
-                           "until it ends; where that is more than {} s ago and there is no exit code, "
-                           "the process was killed, and the rest is out of date",
-                           ::getpid(), utc, kPause.count(), kStale.count())}};
+      {"note",
+       fmt::format(
+           "process {} wrote this at {:%Y-%m-%dT%H:%M:%SZ}, and updates it every {} s until it ends; if that is more "
+           "than {} s ago and there is no exit code, the process was killed, and the rest is out of date",
+           ::getpid(), utc, kPause.count(), kStale.count())}};
   if (exit_code_) health["exit_code"] = *exit_code_;
   for (const PartyStatus& party : wire_.status()) health["parties"][party.name] = to_string(party.state);
   AtomicFile file(path_, Existing::kReplace, Readers::kOwnerOnly);

@@ -39,7 +39,7 @@ NetworkWire::NetworkWire(const Identity& identity, NetworkTerms terms, const std
       on_gone(peer, why);
     };
     events.broken = [this, peer](const std::string& why) {
-      log(fmt::format("the line to {} is broken: {}; it has {} s to be made again", name_of(peer), why,
+      log(fmt::format("the connection to {} is broken: {}; it has {} s to reconnect", name_of(peer), why,
                       seconds_in(lines_.at(peer).reconnect_time())));
       on_broken(peer);
       changed_.notify_all();
@@ -76,7 +76,7 @@ void NetworkWire::tick() {
     const auto now = WireClock::now();
     for (auto& [peer, line] : lines_) {
       if (!line.tick(now)) continue;
-      std::string why = fmt::format("its line broke ({}) and was not made again within {} s", line.why_broken(),
+      std::string why = fmt::format("its connection broke ({}) and was not restored within {} s", line.why_broken(),
                                     seconds_in(line.reconnect_time()));
       if (terms_.is_of_job) why = line.has_deviated() ? line.why_broken() : "its process has ended";
       on_gone(peer, why);
@@ -147,7 +147,7 @@ void NetworkWire::send(std::uint32_t to, std::vector<std::byte> bytes) {
   if (!fault_.empty() || is_gone()) return;
   if (!may_send) {
     throw AggregationAborted(
-        fmt::format("{} does not take the messages of this party within {} s; raise --silo-timeout", name_of(to),
+        fmt::format("{} does not accept the messages of this party within {} s; raise --silo-timeout", name_of(to),
                     seconds_in(send_timeout_)));
   }
   line.link().put(LinkKind::kMessage, bytes);

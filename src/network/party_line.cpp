@@ -114,10 +114,10 @@ std::optional<LinkMessage> LinkReader::next() {
   const Lengths lengths = lengths_of(kind);
   const bool is_refusal = first_ == LinkKind::kWelcome && refuses(kind);
   const bool is_due = has_begun_ ? !comes_first(kind) : kind == first_ || is_refusal;
-  if (!is_due) throw AggregationAborted(fmt::format("a message of kind {} that is not due", static_cast<int>(kind)));
+  if (!is_due) throw AggregationAborted(fmt::format("an unexpected message of kind {}", static_cast<int>(kind)));
   if (length < lengths.least || length > lengths.most) {
     throw AggregationAborted(
-        fmt::format("a message of kind {} that says it has {} bytes{}", static_cast<int>(kind), length,
+        fmt::format("a message of kind {} with a stated length of {} bytes{}", static_cast<int>(kind), length,
                     lengths.least == kGreetingBytes ? "; start the same version at all parties" : ""));
   }
   if (come.size() - kLinkHeader < length) return std::nullopt;
@@ -142,7 +142,7 @@ std::span<const std::byte> ReliableLink::next() {
 void ReliableLink::take_received(std::uint64_t received) {
   if (received < settled_ || received > most_given_) {
     throw AggregationAborted(
-        fmt::format("it says that {} messages have come, of {} to {} that can have", received, settled_, most_given_));
+        fmt::format("it reports {} received messages, where {} to {} are possible", received, settled_, most_given_));
   }
   for (; settled_ < received; ++settled_) {
     kept_bytes_ -= kept_.front().size();
@@ -158,7 +158,7 @@ void ReliableLink::begin_connection(std::uint64_t received) {
 
 void ReliableLink::take_number(std::uint64_t number) {
   if (number != received_ + 1) {
-    throw AggregationAborted(fmt::format("message {} of the line where {} comes next", number, received_ + 1));
+    throw AggregationAborted(fmt::format("message {} of the connection, but {} is expected", number, received_ + 1));
   }
   received_ = number;
 }
@@ -272,7 +272,7 @@ void PartyLine::take_message(LinkMessage message) {
     state_ = LineState::kLeft;
     return events_.left(shown_reason(message.bytes));
   }
-  if (state_ == LineState::kLeft) throw AggregationAborted("it has left, and goes on");
+  if (state_ == LineState::kLeft) throw AggregationAborted("it sends more after it has left");
   waiting_ += message.bytes.size() + kBesideMessage;
   events_.message(std::move(message.bytes));
 }

@@ -49,7 +49,7 @@ void SiloWire::on_gone(std::uint32_t, const std::string& why) {
   PartyLine& line = lines_.at(0);
   // Nothing of a run has come: the silo goes on dialing, as it did before the coordinator was there.
   if (line.state() == LineState::kLost && line.link().received() == 0) return line.wait_longer();
-  fail(fmt::format("the coordinator is gone: {}", why.empty() ? "it has ended" : why));
+  fail(fmt::format("the coordinator is unreachable: {}", why.empty() ? "it has ended" : why));
 }
 
 std::string SiloWire::late() const {
@@ -120,23 +120,23 @@ void SiloWire::greet(const std::shared_ptr<TlsConnection>& connection) {
   secrets_.emplace(++greeted_, connection->secret());
   const auto greeting =
       std::make_shared<std::vector<std::byte>>(greeting_message(LinkKind::kGreeting, {process_, received, greeted_}));
-  connection->set_handlers({.take =
-                                [this, own = connection.get(), reader](std::span<const std::byte> bytes) {
-                                  return own == dialed_.get() && take_answer(dialed_, *reader, bytes);
-                                },
-                            .fill = [greeting](std::vector<std::byte>& out) { out = std::exchange(*greeting, {}); },
-                            .ended =
-                                [this, own = connection.get()](const std::string& why) {
-                                  if (own != dialed_.get()) return;
-                                  dialed_.reset();
-                                  if (!is_refusal_of_tls(why)) return dial_again(why);
-                                  const std::lock_guard guard(lock_);
-                                  patience_.cancel();
-                                  fail(fmt::format(
-                                      "the coordinator at {} knows no such identity as this silo's ({}); all parties "
-                                      "need the same --roster",
-                                      coordinator_.text(), why));
-                                }});
+  connection->set_handlers(
+      {.take =
+           [this, own = connection.get(), reader](std::span<const std::byte> bytes) {
+             return own == dialed_.get() && take_answer(dialed_, *reader, bytes);
+           },
+       .fill = [greeting](std::vector<std::byte>& out) { out = std::exchange(*greeting, {}); },
+       .ended =
+           [this, own = connection.get()](const std::string& why) {
+             if (own != dialed_.get()) return;
+             dialed_.reset();
+             if (!is_refusal_of_tls(why)) return dial_again(why);
+             const std::lock_guard guard(lock_);
+             patience_.cancel();
+             fail(fmt::format(
+                 "the coordinator at {} does not know this silo's identity ({}); all parties need the same --roster",
+                 coordinator_.text(), why));
+           }});
   connection->flush();
 }
 
@@ -158,7 +158,7 @@ bool SiloWire::take_answer(std::shared_ptr<TlsConnection> connection, LinkReader
       return false;
     }
     if (has_begun_ && line.process() != answer->greeting.process) {
-      fail("the coordinator was started again: the run that this silo takes part in is over");
+      fail("the coordinator was restarted: the run of this silo is over");
       return false;
     }
     const auto secret = secrets_.find(answer->greeting.connection);

@@ -21,7 +21,7 @@ class SiloWire final : public NetworkWire {
   ~SiloWire() override;
 
   /// Returns when the coordinator has begun the run, its first message being here. Throws AggregationAborted if it
-  /// refuses this silo, or cannot be reached in the time of a run; `tell` gets a line about what is waited for.
+  /// refuses this silo, or cannot be reached in the time of a run; `tell` receives a line about the reason to wait.
   void wait_for_run(const std::function<void(const std::string&)>& tell);
 
   /// Returns once there is a connection. Throws AggregationAborted naming what was tried if there is none in that time.

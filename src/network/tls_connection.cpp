@@ -139,7 +139,8 @@ constexpr std::size_t kReadAtOnce = std::size_t{16} << 10;  // a record of TLS h
 std::string remote_of(const TlsConnection::Socket& socket) {
   boost::system::error_code error;
   const auto endpoint = socket.remote_endpoint(error);
-  return error ? "an address that is gone" : fmt::format("{}:{}", endpoint.address().to_string(), endpoint.port());
+  return error ? "an address that no longer exists"
+               : fmt::format("{}:{}", endpoint.address().to_string(), endpoint.port());
 }
 
 }  // namespace
@@ -177,7 +178,7 @@ void TlsConnection::read_hello_body(std::function<void(const std::string&)> then
   const std::size_t length = number_at(come_, 3, 2);
   if (number_at(come_, 0, 1) != kHandshakeRecord || number_at(come_, 1, 1) != kMajorVersion ||
       length < kHandshakeHeader || length > kLongestHello) {
-    return then("its first words are no hello of TLS");
+    return then("its first bytes are not a TLS hello");
   }
   come_.resize(kRecordHeader + length);
   boost::asio::async_read(*socket_, boost::asio::buffer(come_) + kRecordHeader,
@@ -187,7 +188,7 @@ void TlsConnection::read_hello_body(std::function<void(const std::string&)> then
                             const bool is_whole =
                                 number_at(self->come_, kRecordHeader, 1) == kClientHello &&
                                 number_at(self->come_, kRecordHeader + 1, 3) + kHandshakeHeader <= length;
-                            then(is_whole ? "" : "its first record is no whole hello of TLS");
+                            then(is_whole ? "" : "its first record is not a complete TLS hello");
                           });
 }
 
@@ -199,9 +200,8 @@ void TlsConnection::handshake(TlsIdentity& identity, Side side, std::function<vo
     if (self->is_closed_) return;
     const std::optional<PublicKey> refused = identity.take_refused();
     if (!error) return done({});
-    done(refused
-             ? fmt::format("identity {}... is not that of a party in --roster which may be here", short_hex(*refused))
-             : words_of(error));
+    done(refused ? fmt::format("identity {}... does not belong to an admissible party of --roster", short_hex(*refused))
+                 : words_of(error));
   };
   if (side == Side::kClient) return stream_->async_handshake(boost::asio::ssl::stream_base::client, end);
   stream_->async_handshake(boost::asio::ssl::stream_base::server, boost::asio::buffer(come_), end);

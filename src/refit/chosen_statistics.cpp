@@ -54,7 +54,7 @@ void require_indices(const char* option, const Indices& indices, std::size_t cou
           fmt::format("{} {}: there are {} {}, from 0 to {}", option, indices[place], count, of_what, count - 1));
     }
     if (place > 0 && indices[place] <= indices[place - 1]) {
-      throw UsageError(fmt::format("{}: name each once, in rising order; {} follows {}", option, indices[place],
+      throw UsageError(fmt::format("{}: name each once, in increasing order; {} follows {}", option, indices[place],
                                    indices[place - 1]));
     }
   }
@@ -187,7 +187,7 @@ ReleasedBlock ChosenStatistics::second_moments() const {
 
 void ChosenStatistics::require_weights() const {
   if (options_.class_weights.size() != classes_.size()) {
-    throw UsageError(fmt::format("--weights: {} for {} classes; give one a class that is kept",
+    throw UsageError(fmt::format("--weights: {} for {} classes; give one for each kept class",
                                  options_.class_weights.size(), classes_.size()));
   }
   for (const double weight : options_.class_weights) {

@@ -54,7 +54,7 @@ std::optional<PrivacyStatement> weaker(const std::optional<PrivacyStatement>& on
                                        const std::optional<PrivacyStatement>& other) {
   if (!one || !other) return std::nullopt;
   if (one->adjacency != other->adjacency || one->person != other->person) {
-    throw UsageError("statistics to add up: their promises are of different neighbors or persons");
+    throw UsageError("statistics to add up: their guarantees differ in neighbors or persons");
   }
   PrivacyStatement both = *one;
   both.epsilon = largest(one->epsilon, other->epsilon);
@@ -62,7 +62,7 @@ std::optional<PrivacyStatement> weaker(const std::optional<PrivacyStatement>& on
   both.mu = largest(one->mu, other->mu);
   both.rho = largest(one->rho, other->rho);
   if (!both.epsilon && !both.mu && !both.rho) {
-    throw UsageError("statistics to add up: their promises are in different forms; release both with one accountant");
+    throw UsageError("statistics to add up: their guarantees have different forms; release both with one accountant");
   }
   return both;
 }
@@ -103,7 +103,7 @@ std::vector<ReleasedBlock> read_blocks(ReleasedFileReader& reader, const KeptSta
     if (tensor.type != TensorType::kI64) reader.fail(fmt::format("{} is {}, not I64", name, to_string(tensor.type)));
     reader.require_shape(name, tensor, shape_of(block, statistics.of_rows.classes, dim));
     const bool has_sigma = sigma.is_object() && sigma.contains(name) && sigma[name].is_number();
-    if (!has_sigma) reader.fail(fmt::format("sigma says nothing of {}", name));
+    if (!has_sigma) reader.fail(fmt::format("sigma has no value for {}", name));
     const auto own = sigma[name].get<double>();
     if (!(own > 0.0 && own <= kMostSigma)) reader.fail(fmt::format("sigma of {} is {}, out of range", name, own));
     std::vector<std::int64_t> values = to_integers(tensor);
@@ -170,7 +170,7 @@ KeptStatistics statistics_in(SafetensorsFile file, std::string_view source) {
   statistics.settings = parse_json(reader.text("settings"));
   if (!statistics.settings.is_object()) reader.fail("settings is no JSON object");
   const json alpha = statistics.settings.value("alpha", json(1.0));
-  if (!alpha.is_number() || !(alpha.get<double>() >= 0.0)) reader.fail("settings.alpha is no number from 0");
+  if (!alpha.is_number() || !(alpha.get<double>() >= 0.0)) reader.fail("settings.alpha is not a number from 0");
   try {
     RowTransform check(rows);
     require_terms(statistics.of_rows);
@@ -186,7 +186,7 @@ KeptStatistics statistics_in(SafetensorsFile file, std::string_view source) {
   statistics.blocks = read_blocks(reader, statistics);
   const bool is_gram_alone = statistics.blocks.size() == 1 && statistics.has("gram");
   if (has_targets && !(is_gram_alone && rows.targets.share > 0.0 && rows.intercept > 0.0)) {
-    reader.fail("of rows with numbers there is one Gram matrix, with an intercept and a share of targets");
+    reader.fail("for numeric targets there must be one Gram matrix, with an intercept and a share of targets");
   }
   reader.require_all_taken();
   return statistics;
@@ -216,7 +216,7 @@ KeptStatistics operator+(const KeptStatistics& one, const KeptStatistics& other)
   for (const ReleasedBlock& block : one.blocks) {
     if (std::ranges::equal(block.values(), other.block(block.name()).values())) {
       throw UsageError(fmt::format(
-          "statistics to add up: both have the same {}, and so are of the same release; add those of other records",
+          "statistics to add up: both have the same {}, so they are the same release; add statistics of other records",
           block.name()));
     }
   }

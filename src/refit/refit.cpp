@@ -42,8 +42,8 @@ RowTotals totals_of(const ChosenStatistics& asked) {
   const std::optional<double> squared_targets = asked.squared_targets();
   if (!rows || !squared_targets) {
     throw UsageError(
-        "--lambda path: nothing tells how many rows there are, and of how many classes each; it needs rows of one "
-        "class each, and class_sizes where --normalize is none or --classes-kept is given; or give a number");
+        "--lambda path: the number of rows is unknown; the path needs rows of one class each, and class_sizes if "
+        "--normalize is none or --classes-kept is given; or give a number as --lambda");
   }
   return {*rows, *squared_targets};
 }
@@ -193,12 +193,12 @@ Refit refit(const KeptStatistics& statistics, const RefitOptions& options) {
 namespace {
 
 constexpr const char* kNothingOfWeights =
-    "these statistics say nothing about single weights: noise is too large beside the smallest eigenvalue of the Gram "
-    "matrix with its ridge; take a larger --lambda, fewer --features, or release with a larger budget";
+    "these statistics give no interval for single weights: the noise is too large relative to the smallest eigenvalue "
+    "of the Gram matrix with its ridge; use a larger --lambda, fewer --features, or release with a larger budget";
 
 constexpr const char* kOneVariance =
-    "assumes one variance of labels about their scores, whatever the row; labels have none, so these intervals hold "
-    "about as often as they say on average over weights, and not for each weight";
+    "assumes that labels have the same variance about their scores in every row, which is not exact for classes: "
+    "coverage is about as stated on average over weights, but not for each weight";
 
 std::string why(const LinearIntervals& intervals, std::size_t dim) {
   const double most = most_kappa_of(dim);
@@ -238,7 +238,7 @@ nlohmann::json interval_json(const LinearIntervals& intervals, const IntervalSha
                       {"weights", nlohmann::json::array()},
                       {"predictions", nlohmann::json::array()}};
   if (shape.are_chosen) {
-    told["note"] = "ridge or features were chosen by looking at these statistics: intervals do not know of that choice";
+    told["note"] = "ridge or features were chosen from these statistics: intervals do not account for that choice";
   }
   if (!intervals.population_deviations.empty()) told["population_assumes"] = kOneVariance;
   const std::size_t rows = intervals.classes == 0 ? 0 : intervals.estimates.size() / intervals.classes;

@@ -58,8 +58,8 @@ void require_of_numbers(const KeptStatistics& statistics, const RefitOptions& op
                           options.metric != Metric::kCosine;
   if (has_others) {
     throw UsageError(
-        "refit of rows with numbers: --method ls with --lambda, --features and --classes-kept (which names targets) "
-        "alone; leave the other options out");
+        "refit for numeric targets: only --method ls with --lambda, --features and --classes-kept (which selects "
+        "targets); leave the other options out");
   }
   if (options.lambda && !(*options.lambda > 0.0 && std::isfinite(*options.lambda))) {
     throw UsageError("--lambda: must be above 0");

@@ -100,7 +100,7 @@ void ClassGrams::first_pass(const RowHasher& hasher) {
   if (clipped_rows_) clipped_ = in_order_of_rows(clipped_, inputs_.rows);
 }
 
-// To tell later passes from this one.
+// Distinguishes later passes from this one.
 void ClassGrams::digest_first(const RowHasher& hasher, const LatticeRows& chunk) {
   const unsigned threads = inputs_.plan.threads;
   if (!clipped_rows_) return hasher.accumulate(chunk, digests_, threads);
@@ -188,9 +188,8 @@ void ClassGrams::gram_of_stream(std::size_t label, std::span<std::int64_t> squar
 
 void ClassGrams::check_unchanged(std::size_t label, std::uint64_t count, const RowDigest& digest) const {
   if (count == counts_[label] && digest == digests_[label]) return;
-  throw BadInput(
-      std::string("the training rows changed while they were read; run again on files that stay as they are") +
-      kForOwnerOnly);
+  throw BadInput(std::string("the training rows changed while they were read; run again on files that do not change") +
+                 kForOwnerOnly);
 }
 
 StreamPlan ClassGrams::plan_of_chunks() const {

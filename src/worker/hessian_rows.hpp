@@ -10,7 +10,7 @@
 // the bound B.
 //
 // t_i = 1, or the largest (1023 / 1024)^k, k < 8, for which sum_c |v_ic|^4 <= B, checked in integers; where none does,
-// the row counts in no Hessian. A row's v has the same bits whatever rows stand beside it.
+// the row counts in no Hessian. A row's v has the same bits for any rows beside it.
 #pragma once
 
 #include <cstddef>

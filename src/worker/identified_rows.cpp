@@ -110,7 +110,7 @@ std::vector<RowWeight> IdentifiedRows::weights(std::uint64_t rows_per_person) co
   return weights;
 }
 
-// `is_by_row` tells of each person whether their rows have numbers of their own.
+// `is_by_row` marks persons whose rows have their own numbers.
 RowUnits IdentifiedRows::numbered_where(const std::vector<char>& is_by_row) const {
   constexpr std::uint32_t kNotNumbered = std::numeric_limits<std::uint32_t>::max();
   RowUnits numbered;

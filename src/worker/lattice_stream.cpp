@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 
-// `slots` are the chunk's as they were read; `place_of` tells where a row of it lies among all rows, and `features_of`
+// `slots` are the chunk's as they were read; `place_of` returns the place of its row among all rows, and `features_of`
 // what it has. Rows that are not finite are refused whatever their labels: else a list of classes decides whether such
 // a row ends the run, and who brings the list learns its label.
 template <typename PlaceOf, typename FeaturesOf>
@@ -43,7 +43,7 @@ void check_rows(const LatticeRows& chunk, std::span<const std::int32_t> slots, c
   }
 }
 
-// `place_of` tells where a row of the chunk lies among all rows.
+// `place_of` returns the place of a row of the chunk among all rows.
 template <typename PlaceOf>
 void take_units(LatticeRows& chunk, const WorkerRows& rows, const PlaceOf& place_of) {
   if (rows.has_weights()) {
@@ -177,7 +177,7 @@ class ChunkSource {
   // 0 after the last chunk.
   std::size_t rows_of_next() const { return stream_.rows_of_next(); }
 
-  // Fills `chunk`, and tells the share of rows done; nothing after the last.
+  // Fills `chunk`, and reports the share of rows done; nothing after the last.
   std::optional<double> next(LatticeRows& chunk) {
     const auto read = stream_.next();
     if (!read) return std::nullopt;
@@ -280,7 +280,7 @@ void require_room_for_units(const Preprocessing& preprocessing, const StreamPlan
   const std::uint64_t bytes = together * bytes_per_row(preprocessing, plan.labels_per_row);
   if (bytes <= plan.memory_bytes) return;
   throw UsageError(
-      fmt::format("--memory: up to {} rows of a person are clipped together, which take {} MiB; allow more", together,
+      fmt::format("--memory: up to {} rows of a person are clipped together, which need {} MiB; allow more", together,
                   (bytes + kMiB - 1) / kMiB));
 }
 
@@ -381,12 +381,12 @@ void for_each_lattice_chunk_of(const RowFilter& wants, WorkerRows& rows, const R
 
 void refuse_not_finite(const std::string& where) {
   throw BadInput(
-      fmt::format("{}: not a finite number (NaN or inf); mend it, or use --bad-rows zero{}", where, kForOwnerOnly));
+      fmt::format("{}: not a finite number (NaN or inf); correct it, or use --bad-rows zero{}", where, kForOwnerOnly));
 }
 
 void refuse_surplus_labels(const std::string& where, std::size_t labels, std::size_t most) {
   throw BadInput(fmt::format(
-      "{}: {} labels, more than --max-labels {}; mend the labels, raise the bound, or use --bad-rows zero{}", where,
+      "{}: {} labels, more than --max-labels {}; correct the labels, raise the bound, or use --bad-rows zero{}", where,
       labels, most, kForOwnerOnly));
 }
 

@@ -8,7 +8,7 @@
 // in units of features.
 //
 // Every step is one fixed sequence of IEEE double operations, with an exponential of our own: a row's residual has the
-// same bits whatever rows stand beside it, in a vector's body and in its tail.
+// same bits for any rows beside it, in a vector's body and in its tail.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
-// A number that distinguishes multisets of labeled rows without revealing anything about them. By it a statistic that
-// is made in several passes over rows finds that they changed in between.
+// A digest that distinguishes multisets of labeled rows without revealing anything about them. A statistic of several
+// passes over rows uses it to detect that rows changed between passes.
 //
-// Legend: q a lattice row (d integers), Y its classes (at most k, in k slots), R a secret L x d matrix of independent
-// integers, uniform in [-S, S], F a secret pseudorandom function into 256 bits.
+// Legend: q a lattice row (d integers); Y its classes (at most k, in k slots); R a secret L x d matrix of independent
+// integers, uniform in [-S, S]; F a secret pseudorandom function into 256 bits.
 //
 //     h(q) = R q  (L exact integer products)        digest = sum over rows of F(h(q), Y), in four words mod 2^64
 //

@@ -183,9 +183,9 @@ struct StatisticEntry {
 // where every row has one class); d features (an intercept is one of them).
 //
 // Rows of several classes. One row more or less moves the sums, counts and Gram matrices of the classes in Y, each by
-// what a row of one class moves: k times the square. A row exchanged for another with m classes in common moves these m
-// by |q - q'|^2 and t others, t <= 2 (k - m) and t <= K - m, by |q|^2 or |q'|^2. With t at its bound 2 (k - m) squares
-// are linear in m, so that the worst is m = k, k times "the same class", or m = 0, k times "another class".
+// what a row of one class moves: k times the square. Replacing a row by another with m classes in common moves these m
+// by |q - q'|^2. It moves t others by |q|^2 or |q'|^2, with t <= 2 (k - m) and t <= K - m. At t = 2 (k - m) squares are
+// linear in m, so the worst case is m = k, k times "the same class", or m = 0, k times "another class".
 
 /// S^2.
 inline constexpr std::uint64_t kSquaredNorm = std::uint64_t{kLatticeNorm} * std::uint64_t{kLatticeNorm};

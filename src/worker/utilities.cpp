@@ -74,7 +74,7 @@ void require_sums(std::span<const std::int64_t> sums, std::size_t dim) {
       if (size < (std::uint64_t{1} << 48)) squared += Uint128{size} * size;
       if (size >= (std::uint64_t{1} << 48) || squared >= kBound) {
         throw BadInput(
-            "--method public: utilities of so many rows in a class may not fit into 64 bits; train on fewer");
+            "--method public: utilities of that many rows in a class may not fit into 64 bits; train on fewer rows");
       }
     }
   }

@@ -10,9 +10,9 @@
 // sums pass 16 bits; they are written in balanced digits of base 65535, b_c = sum_l 65535^l b_cl with |b_cl| <= 32767,
 // so that the integer kernel takes them. Otherwise all n x m pairs are needed.
 //
-// A row with a weight w (weighted_rows.hpp) adds floor(w u / J), or, nothing clipped, <[w q / J], z>, which with the
-// w S^2 / J that is left out lies between 0 and 2 w S^2 / J: a unit's rows together add between 0 and B times a row's
-// range.
+// A row with a weight w (weighted_rows.hpp) adds floor(w u / J), or <[w q / J], z> without clipping. With the omitted w
+// S^2 / J the latter is between 0 and 2 w S^2 / J. So the rows of a unit together add between 0 and B times the range
+// of a row.
 //
 // There are two ways over many workers. First, each goes through all public rows with its own rows, and utilities are
 // summed. This is the only way if pairs are clipped, since rows do not leave their worker, and the one if nobody may
@@ -33,11 +33,11 @@ namespace dpreduce {
 /// Selection "prototypes": for every class `chosen` of `candidates` public rows, by u_cz.
 ///
 /// Sensitivity: a row adds to the utilities of its own class alone, and between 0 and upper - lower to each candidate:
-/// what it adds differs between two candidates by at most clip.range(). (Without n_c S^2, as it is left out above, it
-/// adds <q, z> in [-S^2, S^2], which is as wide.) With `chosen` > 1 a set is as good as its worst member, and moves no
-/// further. Source: [wahdany2025], DPPL-Public and C.3, without its factor 2 and with another number of sets:
-/// docs/explanation/selections.md, "The number of sets". `epsilon` 0 stands for a run without noise. Preconditions:
-/// none beyond fault_of.
+/// what it adds differs between two candidates by at most clip.range(). (Without the n_c S^2 omitted above, a row adds
+/// <q, z> in [-S^2, S^2], an equally wide range.) With `chosen` > 1 the utility of a set is that of its worst member,
+/// and changes no more. Source: [wahdany2025], DPPL-Public and C.3, without its factor 2 and with another number of
+/// sets: docs/explanation/selections.md, "The number of sets". `epsilon` 0 stands for a run without noise.
+/// Preconditions: none beyond fault_of.
 PlannedSelection prototype_selection(std::size_t classes, std::uint64_t candidates, std::uint64_t chosen,
                                      const CosineClip& clip, double epsilon);
 

@@ -180,7 +180,7 @@ TEST_F(FullDiskTest, StopsTheReleaseThatTheLedgerCannotHold) {
 TEST_F(FullDiskTest, StopsTheRunThatCannotKeepItsReleases) {
   expect_refusal(run_with(100, fit_), 3, {".releases: cannot be made"});
   EXPECT_FALSE(has("ledger.jsonl"));
-  expect_refusal(run_with(4096, fit_), 3, {".releases: has no room for a release"});
+  expect_refusal(run_with(4096, fit_), 3, {".releases: has no space for another release"});
   EXPECT_TRUE(charges_in(bytes("ledger.jsonl")).empty());
 }
 

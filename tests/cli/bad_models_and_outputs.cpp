@@ -81,7 +81,7 @@ std::vector<BadCase> bad_models_and_outputs() {
       {"LabelsIntoMissingFolder", "predict --x x.npy --model model.safetensors --out absent/labels.npy", 3,
        "absent/labels.npy: cannot be"},
       {"SynthOntoAFile", "synth --out x.npy --rows 10", 3, "x.npy: cannot be made"},
-      {"LedgerEdited", kGoodFit, 6, "ledger.jsonl:3: the signature is not of this line",
+      {"LedgerEdited", kGoodFit, 6, "ledger.jsonl:3: the signature does not match this line",
        [](const Folder& folder) {
          std::string text = read_bytes(folder / "ledger.jsonl");
          text.replace(text.find("\"elements\":12"), 13, "\"elements\":10");

@@ -84,14 +84,15 @@ std::vector<BadCase> bad_training_files() {
       {"MorePersonsThanRows", kGoodFit + "--train-person bad.npy", 3, "row 12 has an identifier and no features",
        npy("bad.npy", "<i4", "(13,)", 52)},
       {"PersonsThatAreFloats", kGoodFit + "--train-person bad.npy", 3,
-       "bad.npy: row 0 and those after it have identifiers of persons that are float32",
+       "bad.npy: row 0 and the rows after it have identifiers of persons that are float32",
        npy("bad.npy", "<f4", "(12,)", 48)},
       {"PersonsOfWhomSomeAreMissing", kGoodFit + "--train-person bad.npy", 3,
        "bad.npy: row 2 has the identifier nan, a float64; give each row a person",
        bytes("bad.npy", npy_header_bytes(npy_text("<f8", "(12,)")) +
                             element_bytes(std::vector<double>{1, 2, std::nan(""), 4, 5.5, 6, 7, 8, 9, 10, 11, 12}))},
       {"WeightsWithoutABound", kGoodFit + "--train-weight bad.npy", 2,
-       "--train-weight goes with --weight-bound: say how much a row weighs", npy("bad.npy", "<f4", "(12,)", 48)},
+       "--train-weight goes with --weight-bound: give the largest weight W of a row",
+       npy("bad.npy", "<f4", "(12,)", 48)},
       {"WeightAboveItsBound", kGoodFit + "--train-weight bad.npy --weight-bound 2", 3,
        "bad.npy: row 2 has weight 3; give a number from 0 to --weight-bound 2",
        bytes("bad.npy", npy_header_bytes(npy_text("<f8", "(12,)")) +
@@ -108,10 +109,10 @@ std::vector<BadCase> bad_training_files() {
       {"SanitizeOfARowThatIsNotFinite", "synth sanitize --x bad.npy --mu 1 --out made/deep", 3, "bad.npy: row 7",
        with_entry(7, kNotANumber)},
       {"RowOfAPersonCalledNan", kGoodFit + "--train-person bad.npy", 3,
-       "bad.npy: row 4 has the identifier \"nan\", which stands for a missing one; give the row its person, or rename",
+       "bad.npy: row 4 has the identifier \"nan\", which means a missing one; give the row its person, or rename",
        bytes("bad.npy", npy_header_bytes(npy_text("|S3", "(12,)")) + "aaabbbcccdddnan" + std::string(21, 'f'))},
       {"RowOfATimeThatIsNone", kGoodFit + "--train-person bad.npy", 3,
-       "bad.npy: row 1 has the identifier \"-9223372036854775808\", which stands for a missing one",
+       "bad.npy: row 1 has the identifier \"-9223372036854775808\", which means a missing one",
        bytes("bad.npy", npy_header_bytes(npy_text("<i8", "(12,)")) +
                             element_bytes(std::vector<std::int64_t>{7, std::numeric_limits<std::int64_t>::min(), 7, 7,
                                                                     7, 7, 7, 7, 7, 7, 7, 7}))},
@@ -126,8 +127,8 @@ std::vector<BadCase> bad_training_files() {
       {"PersonsOfNoFile", kGoodFit + "--train-person none.npy", 3, "none.npy"},
       {"PersonsOfSomeRanksAlone", kGoodFit + "--train-person 'bad{rank}.npy'", 3, "must both use {rank}, or neither",
        npy("bad0.npy", "<i4", "(12,)", 48)},
-      {"LabelSetsWithoutABound", kFitOfLabels + "bad.npy", 2, "say with --max-labels how many at most (1 to 3)",
-       npy("bad.npy", "<i8", "(12, 3)", 288)},
+      {"LabelSetsWithoutABound", kFitOfLabels + "bad.npy", 2,
+       "give the largest number per row with --max-labels (1 to 3)", npy("bad.npy", "<i8", "(12, 3)", 288)},
       {"LabelSetsOfOtherClasses", kFitOfLabels + "bad.npy --max-labels 2", 3,
        "4 columns of zeros and ones for --classes 3", npy("bad.npy", "|b1", "(12, 4)", 48)},
       {"FewerLabelSetsThanRows", kFitOfLabels + "bad.npy --max-labels 2", 3, "12 rows but labels (bad.npy) have 11",
@@ -179,8 +180,8 @@ std::vector<BadCase> bad_training_files() {
        features_of_ranks({4, 4, 4})},
       {"RankInFeaturesOnly", kFitOfFeatures + "x{rank}.npy", 2, "must both use {rank}, or neither",
        features_of_ranks({4, 4, 4})},
-      {"SameFileTwice", kFitOfFeatures + "x.npy ./x.npy", 3, "./x.npy: is named twice"},
-      {"SameFileByALink", kFitOfFeatures + "x.npy link.npy", 3, "link.npy: is named twice",
+      {"SameFileTwice", kFitOfFeatures + "x.npy ./x.npy", 3, "./x.npy: is given twice"},
+      {"SameFileByALink", kFitOfFeatures + "x.npy link.npy", 3, "link.npy: is given twice",
        [](const Folder& folder) { std::filesystem::create_symlink("x.npy", folder / "link.npy"); }},
       {"Hdf5WithoutDataset", kFitOfFeatures + "x.h5", 3, "x.h5: is an HDF5 file; name a dataset",
        [](const Folder& folder) {
@@ -192,7 +193,7 @@ std::vector<BadCase> bad_training_files() {
          write_hdf5(make_rows({4, 4, 4}, 4), folder / "x.h5");
          std::filesystem::resize_file(folder / "x.h5", std::filesystem::file_size(folder / "x.h5") / 2);
        }},
-      {"Hdf5WithoutThatDataset", kFitOfFeatures + "x.h5:/features", 3, "x.h5:/features: there is no such dataset",
+      {"Hdf5WithoutThatDataset", kFitOfFeatures + "x.h5:/features", 3, "x.h5:/features: has no such dataset",
        [](const Folder& folder) {
          write_hdf5(make_rows({4, 4, 4}, 4), folder / "x.h5");
        }},

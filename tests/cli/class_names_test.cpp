@@ -153,8 +153,7 @@ TEST_F(ClassNames, WhatDoesNotFitIsRefusedOnEveryRankBeforeAnythingIsCharged) {
       {" --train-y y.npy --class-names names.txt --classes 4", 2,
        "class names: there are 3 for 4 classes; --class-names and --classes must agree"},
       {" --train-y y.npy --class-names absent.txt", 3, "--class-names absent.txt: cannot be read"},
-      {" --train-y y.npy --class-names twice.txt", 3,
-       "--class-names twice.txt, line 3: \"oak\" stands in line 1 already"},
+      {" --train-y y.npy --class-names twice.txt", 3, "--class-names twice.txt, line 3: \"oak\" is already in line 1"},
       {" --train-y y.npy", 2, "fit needs --classes"}};
   for (const Case& one : cases) {
     for (const int ranks : {0, 3}) expect_refused(kFit + one.options, one.exit_code, one.message, ranks);
@@ -222,7 +221,7 @@ TEST_F(ClassNames, ARunGoesOnWithTheListThatItBeganWith) {
   const std::string first = model();
   write_names("turned.txt", {kNames[1], kNames[0], kNames[2]});
   const ProgramRun other = run(fit + "turned.txt --resume --out other.safetensors");
-  EXPECT_THAT(other.err, HasSubstr("it has other options than this run"));
+  EXPECT_THAT(other.err, HasSubstr("its options differ from this run's"));
   EXPECT_EQ(other.exit_code, 0);
   EXPECT_EQ(run(fit + "names.txt --resume").exit_code, 0);
   EXPECT_TRUE(model() == first);

@@ -363,7 +363,7 @@ TEST_F(ModelCommandsTest, APrivateEvaluationIsRefusedBeforeItIsCharged) {
         std::tuple{"", 2, "--ledger: only with --private"}, std::tuple{"--private", 2, "no privacy budget"},
         std::tuple{"--private --mu 1 --train-y train_y.npy", 2, "sizes of training classes are exact"},
         std::tuple{"--private --mu 1 --metrics accuracy,f2", 2, "'f2' is none"},
-        std::tuple{"--private --mu 1 --metrics auc", 2, "this model has none"},
+        std::tuple{"--private --mu 1 --metrics auc", 2, "which this model does not have"},
         std::tuple{"--private --mu 1 --positive 1", 2, "--positive goes with"},
         std::tuple{"--private --mu 1 --max-predicted 2", 2, "--max-predicted goes with"},
         std::tuple{"--private --mu 1 --expected-rows 9", 2, "--expected-rows goes with"},
@@ -386,7 +386,7 @@ TEST_F(ModelCommandsTest, ALedgerIsOneSetOfRecords) {
       "evaluate --private --model model.safetensors --test-x test_x.npy --test-y test_y.npy --epsilon 1 --delta 1e-5 ";
   const std::string limit = "--budget-epsilon 1.2 --budget-delta 1e-5 ";
   succeed(fit + limit + "--overwrite --ledger train.jsonl");
-  expect_refused(evaluate + limit + "--ledger train.jsonl", 4, "the runs on file have epsilon 1,");
+  expect_refused(evaluate + limit + "--ledger train.jsonl", 4, "recorded runs have spent epsilon 1,");
   expect_refused(evaluate + limit + "--ledger train.jsonl --data-set test", 2, "--data-set is not an option");
   expect_refused(evaluate + limit + "--ledger train.jsonl --train-x train_x.npy", 2, "--train-x is not an option");
   succeed(evaluate + limit + "--ledger test.jsonl");
@@ -599,7 +599,7 @@ TEST_F(CommandsTest, SanitizingIsChargedOnTheLedgerThatIsGiven) {
   EXPECT_TRUE(entry.terms.is_private);
   EXPECT_NEAR(entry.mu, gdp_mu(1.0, 1e-5), 1e-9);
   EXPECT_TRUE(one.open_runs().empty());
-  expect_refused(sanitize + "b", 4, "s.jsonl: the runs on file have epsilon");
+  expect_refused(sanitize + "b", 4, "s.jsonl: recorded runs have spent epsilon");
   EXPECT_FALSE(has("b"));
   EXPECT_EQ(Ledger::read(folder_ / "s.jsonl").charges().size(), 1U);
 
@@ -607,7 +607,8 @@ TEST_F(CommandsTest, SanitizingIsChargedOnTheLedgerThatIsGiven) {
   EXPECT_FALSE(Ledger::read(folder_ / "seeded.jsonl").charges().at(0).entry.terms.is_private);
   expect_refused("synth sanitize --x train_x.npy --mu 1 --budget-epsilon 1 --budget-delta 1e-5 --out d", 2, "--ledger");
   expect_refused("synth sanitize --x train_x.npy --mu 1 --ledger s.jsonl --budget-epsilon 1 --out d", 2, "go together");
-  expect_refused(sanitize + "d --seed 3", 2, "noise that anyone can compute is within no budget");
+  expect_refused(sanitize + "d --seed 3", 2,
+                 "anyone can compute seeded noise, so the run has no finite epsilon; leave one out");
   TrainingRows bad = make_rows({20, 20}, 4);
   bad.features[5] = std::numeric_limits<float>::quiet_NaN();
   write_npy(bad, folder_ / "bad.npy", folder_ / "bad_y.npy");

@@ -47,7 +47,7 @@ TEST_F(EvaluateShareTest, OneBudgetCoversTrainingAndFiguresOfTestRows) {
   succeed("ledger verify --report r.json");
   EXPECT_EQ(succeed("ledger show --format json").json()["runs"].size(), 1U);
   EXPECT_THAT(succeed("privacy explain r.json").out,
-              AllOf(HasSubstr("it covers the test rows as well"), Not(HasSubstr("which are exact"))));
+              AllOf(HasSubstr("it also covers the test rows"), Not(HasSubstr("which are exact"))));
   succeed("report r.json --public --out public.html");
   EXPECT_THAT(bytes("public.html"), HasSubstr("How good the model is"));
   succeed("export model.safetensors --card card.md --report r.json");

@@ -39,20 +39,20 @@ TEST_F(FilesOnceTest, RanksThatLinkToOneFileAreRefusedWithBothNames) {
     link("x0.npy", "x2.npy", hard);
     link("y0.npy", "y2.npy", hard);
     expect_refused(fit("x{rank}.npy", "y{rank}.npy", 3),
-                   {"x0.npy (rank 0) and x2.npy (rank 2) are one file", "count its records twice"});
+                   {"x0.npy (rank 0) and x2.npy (rank 2) are the same file", "its records would count twice"});
   }
 }
 
 TEST_F(FilesOnceTest, OneRankAloneIsRefusedWithTheSameCode) {
   link("x0.npy", "x1.npy", true);
   const ProgramRun alone = fit("x0.npy x1.npy", "y0.npy y1.npy", 0);
-  expect_refused(alone, {"x1.npy", "count its records twice"});
+  expect_refused(alone, {"x1.npy", "its records would count twice"});
 }
 
 TEST_F(FilesOnceTest, LabelsOfTwoRanksAreTwoFiles) {
   write_rows(make_rows({20, 10, 10}, 5), "x1.npy", "y1.npy");
   link("y0.npy", "y1.npy", false);
-  expect_refused(fit("x{rank}.npy", "y{rank}.npy", 2), {"y0.npy (rank 0) and y1.npy (rank 1) are one file"});
+  expect_refused(fit("x{rank}.npy", "y{rank}.npy", 2), {"y0.npy (rank 0) and y1.npy (rank 1) are the same file"});
 }
 
 TEST_F(FilesOnceTest, AnotherPathThroughTheSameFileSystemIsFound) {
@@ -60,7 +60,8 @@ TEST_F(FilesOnceTest, AnotherPathThroughTheSameFileSystemIsFound) {
   std::filesystem::create_directory_symlink(folder_ / "r0", folder_ / "r1");
   std::filesystem::copy_file(folder_ / "x0.npy", folder_ / "r0/x.npy");
   std::filesystem::copy_file(folder_ / "y0.npy", folder_ / "r0/y.npy");
-  expect_refused(fit("r{rank}/x.npy", "r{rank}/y.npy", 2), {"r0/x.npy (rank 0) and r1/x.npy (rank 1) are one file"});
+  expect_refused(fit("r{rank}/x.npy", "r{rank}/y.npy", 2),
+                 {"r0/x.npy (rank 0) and r1/x.npy (rank 1) are the same file"});
 }
 
 TEST_F(FilesOnceTest, DataSetsOfOneHdf5FileAreTheirOwn) {
@@ -81,8 +82,9 @@ TEST_F(FilesOnceTest, DataSetsOfOneHdf5FileAreTheirOwn) {
   H5Fclose(file);
   EXPECT_EQ(fit("all.h5:/x{rank}", "all.h5:/y{rank}", 2, "--dry-run").exit_code, 0);
   expect_refused(fit("all.h5:/twin{rank}", "all.h5:/labels{rank}", 2),
-                 {"all.h5:/twin0 (rank 0) and all.h5:/twin1 (rank 1) are one file"});
-  expect_refused(fit("all.h5:/twin0 all.h5:/x0", "all.h5:/y0 all.h5:/y1", 0), {"all.h5:/twin0 and all.h5:/x0 are one"});
+                 {"all.h5:/twin0 (rank 0) and all.h5:/twin1 (rank 1) are the same file"});
+  expect_refused(fit("all.h5:/twin0 all.h5:/x0", "all.h5:/y0 all.h5:/y1", 0),
+                 {"all.h5:/twin0 and all.h5:/x0 are the same"});
 }
 
 TEST_F(FilesOnceTest, RanksThatShareAListCutIt) {
@@ -108,7 +110,7 @@ TEST_F(FilesOnceTest, RanksThatShareAListMustSeeTheSame) {
         "fit",
         number, elsewhere.path(), program_path()));
     expect_refused(run_program(line, {.folder = folder_.path(), .ranks = 1, .timeout_seconds = kSecondsToEnd}),
-                   {"rank 1 sees other training files than rank 0"});
+                   {"rank 1 sees different training files than rank 0"});
   }
 }
 
@@ -120,7 +122,7 @@ TEST_F(FilesOnceTest, SilosOfOneMachineAreRefusedByOneOfThem) {
   link("x1.npy", "x3.npy", true);
   link("y1.npy", "y3.npy", false);
   expect_refused(fit("x{rank}.npy", "y{rank}.npy", 4, silos),
-                 {"x3.npy: silo 1 of this run reads it too, on this machine", "count twice"});
+                 {"x3.npy: silo 1 of this run also reads it, on this machine", "count twice"});
 }
 
 TEST_F(FilesOnceTest, RunsAtTheSameTimeDoNotDisturbEachOther) {

@@ -69,7 +69,7 @@ TEST_F(ImbalanceTest, TheReportHasTheLawTheMinorityAndATableByClass) {
   EXPECT_THAT(report["imbalance"]["note"].get<std::string>(), HasSubstr("experiment"));
   // Whether a row is kept hangs on no other row, so that neighbors stay neighbors (long_tail_test).
   const std::string explained = succeed("privacy explain report.json").out;
-  EXPECT_THAT(explained, HasSubstr("it is for all rows, also those that were left out for the long tail"));
+  EXPECT_THAT(explained, HasSubstr("it covers all rows, including those left out for the long tail"));
   EXPECT_THAT(explained, testing::Not(HasSubstr("depends on all of them")));
   const json& test = report["test"];
   EXPECT_EQ(test["minority_classes"], json({3, 4}));

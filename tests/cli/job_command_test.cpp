@@ -78,9 +78,8 @@ TEST_F(JobCommandTest, WhatOnlyOneRankIsToldEndsTheJob) {
   expect_refused(of_rank_0, "", "rank 1: ");
   expect_refused(of_rank_0, "fit --train-x a.npy --train-y b.npy --classes 3 --mu 1 --threshold 2",
                  "rank 1: --threshold goes with --secure-aggregation");
-  expect_refused(of_rank_0, of_rank_0 + " --mu 100",
-                 "rank 1 was started with '--seed' where rank 0 was started with '--mu'");
-  expect_refused(of_rank_0, "predict", "rank 1 was started with 'predict' where rank 0 was started with 'fit'");
+  expect_refused(of_rank_0, of_rank_0 + " --mu 100", "rank 1 was started with '--seed', but rank 0 with '--mu'");
+  expect_refused(of_rank_0, "predict", "rank 1 was started with 'predict', but rank 0 with 'fit'");
   EXPECT_FALSE(has("ledger"));
 }
 

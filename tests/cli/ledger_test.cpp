@@ -64,7 +64,7 @@ TEST_F(LedgerCommands, ShowTellsEpsilonAtTheRunsOwnDelta) {
   EXPECT_EQ(report["ledger"]["spent"]["runs"], 1);
   succeed(fit + "--epsilon 1 --delta 1e-6");
   const std::string several = succeed("ledger show").out;
-  EXPECT_THAT(several, HasSubstr("runs state 2 deltas, from 1e-07 to 1e-06; epsilons are told at the least"));
+  EXPECT_THAT(several, HasSubstr("runs have 2 deltas, from 1e-07 to 1e-06; epsilons are reported at the smallest"));
   EXPECT_THAT(several, HasSubstr("at delta 1e-07 together"));
   EXPECT_EQ(figures("ledger show", 2)["deltas_of_runs"], (json{1e-7, 1e-6}));
   EXPECT_THAT(succeed("ledger show --delta 1e-5").out, HasSubstr("at delta 1e-05 together"));
@@ -152,7 +152,7 @@ TEST_F(LedgerCommands, AConsistentEditOfTheLastLineIsFound) {
   replace("\"sigma\":16.0", "\"sigma\":160.0");
   replace("\"mu\":0.25,\"rho\":0.03125", "\"mu\":0.025,\"rho\":0.00031250000000000006");
   set_ledger(text);
-  expect_refused("ledger verify", 6, "ledger.jsonl:3: the signature is not of this line");
+  expect_refused("ledger verify", 6, "ledger.jsonl:3: the signature does not match this line");
   expect_refused(fit_, 6, "ledger.jsonl:3: ");
 }
 
@@ -186,17 +186,17 @@ TEST_F(LedgerCommands, VerifyRefusesReportsThatSayNothingOfALedger) {
   expect_refused("ledger verify --report no.json", 3, "no.json: not a JSON file");
   succeed(
       "fit --method mean --train-x x.npy --train-y y.npy --classes 2 --non-private --out model --report plain.json");
-  expect_refused("ledger verify --report plain.json", 3, "plain.json: does not say where the ledger stood");
+  expect_refused("ledger verify --report plain.json", 3, "plain.json: does not record the state of a ledger");
 }
 
 TEST_F(LedgerCommands, AnExchangedKeyIsFound) {
   succeed(fit_);
   std::filesystem::remove(folder_ / "ledger.jsonl.signing-key");
   EXPECT_THAT(succeed("ledger verify").out, HasSubstr("; signed with the key "));
-  expect_refused(fit_, 3, "its signing key ledger.jsonl.signing-key is not there");
+  expect_refused(fit_, 3, "its signing key ledger.jsonl.signing-key is missing");
   find_or_make_signing_key(folder_ / "ledger.jsonl");
-  expect_refused("ledger verify", 6, "the ledger, or its key, has been exchanged");
-  expect_refused(fit_, 6, "the ledger, or its key, has been exchanged");
+  expect_refused("ledger verify", 6, "the ledger or its key was replaced");
+  expect_refused(fit_, 6, "the ledger or its key was replaced");
 }
 
 TEST_F(LedgerCommands, AKeyThatOthersMayUseIsRefused) {
@@ -220,12 +220,12 @@ TEST_F(LedgerCommands, ShowTellsOpenRunsAndReleaseGivesThemUp) {
   EXPECT_THAT(text, testing::ContainsRegex("open runs, .*\n.*Z  run run-1  gd\n.*\n  gradient +1 +0\\.25 "));
 
   const std::string budget = "--budget-epsilon 1.9 --budget-delta 1e-6 ";  // mu 0.45 of 0.25, 0.25 and 0.3
-  expect_refused(fit_ + budget, 4, "those that have not ended may still charge 1.07");
+  expect_refused(fit_ + budget, 4, "open runs may still charge 1.07");
   EXPECT_THAT(succeed("ledger release run-1", 2).out,
-              HasSubstr("run run-1 is given up; what it had reserved and not charged is given back:"));
+              HasSubstr("run run-1 is given up; its reservation that was not charged is released:"));
   EXPECT_TRUE(figures("ledger show")["open_runs"].empty());
   succeed(fit_ + budget);
-  expect_refused("ledger release run-1", 2, "ledger.jsonl has no run of that name that has not ended");
+  expect_refused("ledger release run-1", 2, "ledger.jsonl has no open run of that name");
   expect_refused("ledger release run-9 ledger.jsonl", 2, "ledger release run-9: ");
   expect_refused("ledger release run-9 absent.jsonl", 3, "absent.jsonl: no such ledger");
   expect_refused("ledger release", 2, "run");
@@ -243,7 +243,7 @@ TEST_F(LedgerCommands, ReleaseRefusesALivingRunAndRemovesTheFileOfADeadOne) {
     expect_refused("ledger release " + run_id, 3, run_id);
     EXPECT_TRUE(std::filesystem::exists(path));
   }
-  EXPECT_THAT(succeed("ledger release " + run_id).out, HasSubstr("no run can go on with it"));
+  EXPECT_THAT(succeed("ledger release " + run_id).out, HasSubstr("it cannot be resumed"));
   EXPECT_FALSE(std::filesystem::exists(path));
   EXPECT_EQ(Ledger::read(folder_ / "ledger.jsonl").outcome(run_id), RunOutcome::kReleased);
 }

@@ -65,7 +65,7 @@ TEST_F(MemoryLimitsTest, ThePlanKeepsToTheLimitsOfTheProcess) {
   write_npy(make_rows({20, 20, 20}, 2000), folder_ / "x.npy", folder_ / "y.npy");
   const ProgramRun run = fit("-v 450000", "ls");
   EXPECT_EQ(run.exit_code, 2) << run.out;
-  EXPECT_THAT(run.out, HasSubstr("this process may take"));
+  EXPECT_THAT(run.out, HasSubstr("this process can allocate"));
   EXPECT_FALSE(std::filesystem::exists(folder_ / "ledger"));
 }
 

@@ -164,7 +164,7 @@ TEST_F(NetworkTest, ARunGoesOnOverLinesThatAreCut) {
   EXPECT_EQ(report["private"], true);
   EXPECT_EQ(document("n0.health")["state"], "ended");
   EXPECT_EQ(document("n1.health")["exit_code"], 0);
-  EXPECT_THAT(ended.parties[0].err, AllOf(HasSubstr("5 of 5 silos are here"), HasSubstr("the run begins")));
+  EXPECT_THAT(ended.parties[0].err, AllOf(HasSubstr("5 of 5 silos are connected"), HasSubstr("the run begins")));
 }
 
 // kill -9 in the midst of a run. Of a silo: the run goes on without it, once its line was not made again. Of the
@@ -189,14 +189,15 @@ TEST_F(NetworkTest, AKilledPartyIsLostAndAKilledCoordinatorEndsTheRunEverywhere)
       const ProgramRun ended = running[party]->finish();
       if (party == killed) continue;
       EXPECT_EQ(ended.exit_code, killed == 0 ? 5 : 0) << party << ended.err;
-      EXPECT_EQ(ended.err.find("the coordinator is gone: its line broke") != std::string::npos, killed == 0);
+      EXPECT_EQ(ended.err.find("the coordinator is unreachable: its connection broke") != std::string::npos,
+                killed == 0);
     }
     EXPECT_LT(seconds_now() - began, kSecondsToEnd);
     if (killed == 0) continue;
     const json lost = document("report.json")["silos"]["lost"];
     ASSERT_EQ(lost.size(), 1U);
     EXPECT_EQ(lost[0]["silo"], killed);
-    EXPECT_THAT(lost[0]["reason"].get<std::string>(), HasSubstr("was not made again within 1 s"));
+    EXPECT_THAT(lost[0]["reason"].get<std::string>(), HasSubstr("was not restored within 1 s"));
   }
 }
 
@@ -272,7 +273,7 @@ TEST_F(NetworkTest, ASiloThatRefusesByTermsOfItsOwnTellsNobodyWhy) {
 // A silo whose program has another version, or makes shares of the noise that are too small, has no part in the run.
 TEST_F(NetworkTest, OtherProgramsAreRefusedAndTheOthersGoOn) {
   const std::string options = "--method mean --noise distributed --threshold 4 --epsilon 4 --delta 1e-5 ";
-  for (const auto& [program, said] : {std::pair{DPREDUCE_SMALL_SHARES, "it makes other noise than this party"},
+  for (const auto& [program, said] : {std::pair{DPREDUCE_SMALL_SHARES, "it adds different noise than this party"},
                                       std::pair{DPREDUCE_OTHER_VERSION, "and this silo dpreduce 0.0.9"}}) {
     if (program == std::string(DPREDUCE_OTHER_VERSION) && !runs_slow_tests()) continue;  // only then it is built
     SCOPED_TRACE(program);
@@ -335,7 +336,7 @@ TEST_F(NetworkTest, AHealthFileIsItsOwnersAndReplacesNoOther) {
   write_bytes(folder_ / "n1.health", "notes");
   const ProgramRun refused = start(1, "127.0.0.1:1", "--method mean --epsilon 4 --delta 1e-5", Form::kFork)->finish();
   EXPECT_EQ(refused.exit_code, 3);
-  EXPECT_THAT(refused.err, HasSubstr("--health n1.health: is there already and is no health file"));
+  EXPECT_THAT(refused.err, HasSubstr("--health n1.health: already exists, and is not a health file"));
   EXPECT_EQ(bytes("n1.health"), "notes");
   std::filesystem::remove(folder_ / "n1.health");
   const auto silo = start(1, "127.0.0.1:1", "--method mean --epsilon 4 --delta 1e-5", Form::kProgram);
@@ -376,22 +377,21 @@ TEST_F(NetworkTest, APartyIsWhoItsIdentitySaysInTheRosterThatItNeeds) {
   const std::string silo = "silo --connect 127.0.0.1:1 " + rows;
   EXPECT_THAT(refusal_of(silo + "--identity n1.key", 2), HasSubstr("--roster"));
   EXPECT_THAT(refusal_of(silo + "--roster roster.toml", 2), HasSubstr("--identity"));
-  EXPECT_THAT(refusal_of(silo + "--roster roster.toml --identity other.key", 3),
-              HasSubstr("stands nowhere in --roster"));
+  EXPECT_THAT(refusal_of(silo + "--roster roster.toml --identity other.key", 3), HasSubstr("is not in --roster"));
   EXPECT_THAT(refusal_of(silo + "--roster roster.toml --identity n0.key", 3),
-              HasSubstr("is that of the coordinator in --roster roster.toml; start it with dpreduce coordinator"));
+              HasSubstr("belongs to the coordinator in --roster roster.toml; start it with dpreduce coordinator"));
   EXPECT_THAT(refusal_of("coordinator --listen 127.0.0.1:0 --classes 3 --epsilon 1 --delta 1e-6 --roster roster.toml "
                          "--identity n2.key",
                          3),
-              HasSubstr("is that of silo \"n2\""));
+              HasSubstr("belongs to silo \"n2\""));
   EXPECT_THAT(refusal_of("silo --connect nowhere " + rows + "--roster roster.toml --identity n1.key", 2),
               HasSubstr("HOST:PORT"));
   write_bytes(folder_ / "own.toml", "silo = 1\nidentity = \"n1.key\"\n");
   EXPECT_THAT(refusal_of(silo + "--roster roster.toml --silo-config own.toml", 3),
-              HasSubstr("over a network the identity says whose this file is"));
+              HasSubstr("over a network --identity names the party"));
   write_bytes(folder_ / "own.toml", "epsilon = 2\nidentity = \"n1.key\"\n");
   EXPECT_THAT(refusal_of(silo + "--roster roster.toml --silo-config own.toml", 3),
-              HasSubstr("'epsilon' is not a silo's own to say"));
+              HasSubstr("'epsilon' must be the same for all parties"));
 }
 
 // The command lines of examples/silos: those of the units, whose lines go on behind a backslash, and those of the

@@ -230,7 +230,7 @@ class OneAccountTest : public ProgramTest {
     history.look(folder_.path());
     // Of a run that has charged nothing a file of metrics may be there, which is not known for its own.
     if ((had_ended || !has_charged) && resumed.exit_code == 3) {
-      EXPECT_THAT(resumed.err, HasSubstr("is there already"));
+      EXPECT_THAT(resumed.err, HasSubstr("already exists"));
       return;
     }
     ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
@@ -426,7 +426,7 @@ TEST_F(CopiesTest, AFileWithoutItsLinesIsRefused) {
   restore("ledger.jsonl", cut);
   const ProgramRun run = start(story_, "--resume", 0, "");
   EXPECT_EQ(run.exit_code, 7) << run.err;
-  EXPECT_THAT(run.err, HasSubstr("has no line of release"));
+  EXPECT_THAT(run.err, HasSubstr("has no line for release"));
   EXPECT_EQ(bytes(file), saved);
 }
 
@@ -491,12 +491,12 @@ TEST_F(CopiesTest, WithoutResumeARunIsNewAndSaysWhatTheDeadOneLeft) {
   die_after(2);
   const ProgramRun run = start(story_, "", 0, "");
   EXPECT_EQ(run.exit_code, 0) << run.err;
-  EXPECT_THAT(run.err, AllOf(HasSubstr("ended early and left 2 releases"), HasSubstr("--resume goes on with it")));
+  EXPECT_THAT(run.err, AllOf(HasSubstr("ended early with 2 releases"), HasSubstr("to resume it, repeat the command")));
   EXPECT_EQ(Ledger::read(folder_ / "ledger.jsonl").open_runs().size(), 1U);
   const ProgramRun other =
       run_program(split_arguments(story_.line + " --clip 2 --report other.json --out o.safetensors"),
                   {.folder = folder_.path(), .form = Form::kProgram});
-  EXPECT_THAT(other.err, HasSubstr("it has other options than this run"));
+  EXPECT_THAT(other.err, HasSubstr("its options differ from this run's"));
 }
 
 TEST_F(OneAccountTest, JournalsOfEarlierVersionsAreRemovedAndTheirRunsGivenUp) {
@@ -546,7 +546,7 @@ TEST_F(OneAccountTest, ARunThatEndsAtItsReportNamesARunThatTheLedgerKnows) {
 }
 
 TEST_F(OneAccountTest, RunsThatPromiseNothingAreNotGoneOnWith) {
-  expect_refused(kFit + "--method mean --mu 1 --seed 3 --resume", 2, "--resume: nothing of this run is saved");
+  expect_refused(kFit + "--method mean --mu 1 --seed 3 --resume", 2, "--resume: this run saves nothing");
   expect_refused("fit --train-x x.npy --train-y y.npy --classes 3 --method fedavg --mu 1 --resume", 2, "--resume");
 }
 

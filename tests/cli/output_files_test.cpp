@@ -78,7 +78,7 @@ TEST_F(OutputFilesTest, AreNoFilesThatSayHow) {
   succeed(fit_ + "--report r.json");
   for (const std::string& command : {fit_ + "--out l.jsonl.signing-key", fit_ + "--report ledger.jsonl.signing-key",
                                      std::string("report r.json --out ledger.jsonl.signing-key")}) {
-    expect_refused(command + " --overwrite", 2, "names that end so are those of ledgers' keys");
+    expect_refused(command + " --overwrite", 2, "this ending is reserved for keys of ledgers");
   }
 }
 
@@ -86,28 +86,28 @@ TEST_F(OutputFilesTest, KeepWhatIsThereUnlessAsked) {
   succeed(fit_ + "--report report.json --seed 1");
   const std::string model = bytes("model.safetensors");
   for (const int ranks : {0, 2}) {
-    expect_refused(fit_, 3, "model.safetensors: is there already", ranks);
-    expect_refused(fit_ + "--out other --report report.json", 3, "report.json: is there already", ranks);
-    expect_refused(fit_ + "--out other --html report.json", 3, "report.json: is there already", ranks);
+    expect_refused(fit_, 3, "model.safetensors: already exists", ranks);
+    expect_refused(fit_ + "--out other --report report.json", 3, "report.json: already exists", ranks);
+    expect_refused(fit_ + "--out other --html report.json", 3, "report.json: already exists", ranks);
   }
   EXPECT_EQ(run(fit_ + "--report report.json --seed 2 --overwrite").exit_code, 0);
   EXPECT_FALSE(bytes("model.safetensors") == model);
 
   const std::string predict = "predict --model model.safetensors --x x.npy --out labels.npy";
   succeed(predict);
-  expect_refused(predict, 3, "labels.npy: is there already");
+  expect_refused(predict, 3, "labels.npy: already exists");
   EXPECT_EQ(run(predict + " --overwrite").exit_code, 0);
   succeed("predict --model model.safetensors --x x.npy --scores scores.csv");
   expect_refused("predict --model model.safetensors --x x.npy --out new.csv --scores scores.csv", 3,
-                 "scores.csv: is there already");
+                 "scores.csv: already exists");
 
   succeed(sweep_);
-  expect_refused(sweep_, 3, "sweep.csv: is there already");
+  expect_refused(sweep_, 3, "sweep.csv: already exists");
   EXPECT_EQ(run(sweep_ + "--overwrite").exit_code, 0);
 
   const std::string page = "report report.json ledger.jsonl --out page.html";
   succeed(page);
-  expect_refused(page, 3, "page.html: is there already");
+  expect_refused(page, 3, "page.html: already exists");
   EXPECT_EQ(run(page + " --overwrite").exit_code, 0);
 
   succeed("synth --out made --rows 30");
@@ -119,7 +119,7 @@ TEST_F(OutputFilesTest, KeepWhatIsThereUnlessAsked) {
 TEST_F(OutputFilesTest, OfAFinishedRunStayWhenItIsToBeResumed) {
   succeed(fit_ + "--resume");
   for (int start = 0; start < 2; ++start) {
-    expect_refused(fit_ + "--resume", 3, "model.safetensors: is there already");
+    expect_refused(fit_ + "--resume", 3, "model.safetensors: already exists");
   }
 }
 
@@ -127,7 +127,7 @@ TEST_F(OutputFilesTest, OfAFinishedRunStayWhenItIsToBeResumed) {
 TEST_F(OutputFilesTest, OfARunThatGoesOnAreReplaced) {
   ASSERT_EQ(run(fit_ + "--report /dev/full").exit_code, 3);
   const std::string model = bytes("model.safetensors");
-  expect_refused(fit_ + "--report report.json", 3, "model.safetensors: is there already");
+  expect_refused(fit_ + "--report report.json", 3, "model.safetensors: already exists");
   succeed(fit_ + "--report report.json --resume");
   EXPECT_TRUE(bytes("model.safetensors") == model) << "it repeats what it has paid for";
   EXPECT_TRUE(has("report.json"));
@@ -136,11 +136,11 @@ TEST_F(OutputFilesTest, OfARunThatGoesOnAreReplaced) {
 TEST_F(OutputFilesTest, OfAnotherRunAreKeptByARunThatGoesOn) {
   ASSERT_EQ(run(fit_ + "--report /dev/full").exit_code, 3);
   write_bytes(folder_ / "model.safetensors", "of another run");
-  expect_refused(fit_ + "--resume", 3, "model.safetensors: is there already, and is the model of another run");
+  expect_refused(fit_ + "--resume", 3, "model.safetensors: already exists, and is the model of another run");
   for (const char* report : {"no report", "{\"ledger\":{\"run\":\"0123456789abcdef0123456789abcdef\"}}", "[]"}) {
     write_bytes(folder_ / "r.json", report);
     expect_refused(fit_ + "--out m --report r.json --resume", 3,
-                   "r.json: is there already, and is no report of the run");
+                   "r.json: already exists, and is not a report of the resumed run");
   }
   EXPECT_EQ(run(fit_ + "--report r.json --resume --overwrite").exit_code, 0);
 }

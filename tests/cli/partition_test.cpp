@@ -135,18 +135,18 @@ TEST_F(PartitionTest, APartitionIsNumberedForTheRunThatReadsIt) {
 
   const ProgramRun without_first = run(fit_of("from_zero") + " --secure-aggregation", 3);
   EXPECT_EQ(without_first.exit_code, 3);
-  EXPECT_THAT(without_first.err, HasSubstr("from_zero/silo0/x.npy: nobody would read it: {rank} is 1 to 2 here"));
+  EXPECT_THAT(without_first.err, HasSubstr("from_zero/silo0/x.npy: no rank would read it: {rank} is 1 to 2 here"));
   EXPECT_THAT(without_first.err, HasSubstr("--first-silo 1"));
   const ProgramRun one_more = run(fit_of("from_zero") + " --secure-aggregation", 4);
   EXPECT_EQ(one_more.exit_code, 3);
-  EXPECT_THAT(one_more.err, HasSubstr("from_zero/silo0/x.npy: nobody would read it"));
+  EXPECT_THAT(one_more.err, HasSubstr("from_zero/silo0/x.npy: no rank would read it"));
   const ProgramRun plain = run(fit_of("from_one"), 3);
   EXPECT_EQ(plain.exit_code, 3);
-  EXPECT_THAT(plain.err, HasSubstr("from_one/silo3/x.npy: nobody would read it: {rank} is 0 to 2 here"));
+  EXPECT_THAT(plain.err, HasSubstr("from_one/silo3/x.npy: no rank would read it: {rank} is 0 to 2 here"));
   EXPECT_THAT(plain.err, HasSubstr("--first-silo 0"));
   const ProgramRun alone = run(fit_of("from_zero"));
   EXPECT_EQ(alone.exit_code, 3);
-  EXPECT_THAT(alone.err, HasSubstr("from_zero/silo1/x.npy: nobody would read it"));
+  EXPECT_THAT(alone.err, HasSubstr("from_zero/silo1/x.npy: no rank would read it"));
   for (const ProgramRun& refused : {without_first, one_more, plain, alone}) {
     const std::vector<std::string> lines = lines_of(refused.err);
     std::set<std::string> told;  // each silo at its own terminal, which is one here

@@ -37,10 +37,10 @@ TEST_F(PersonUnitTest, IsNamedByAllThatSpeaksOfPrivacy) {
   EXPECT_THAT(
       output_of("privacy explain r.json"),
       AllOf(HasSubstr("the unit is " + unit + ", which count for at most 2 rows together"),
-            HasSubstr("with any one person, and all rows of theirs, more or less"), HasSubstr("10 persons: epsilon"),
-            HasSubstr(
-                "other releases about the same persons, whatever rows of theirs: they add up (dpreduce ledger show)"),
-            Not(HasSubstr("same records")), HasSubstr("a person with several identifiers is such a group"),
+            HasSubstr("with one person, with all their rows, more or less"), HasSubstr("10 persons: epsilon"),
+            HasSubstr("other releases about the same persons, whichever of their rows, whose costs add up (dpreduce "
+                      "ledger show)"),
+            Not(HasSubstr("same records")), HasSubstr("a person with several identifiers counts as such a group"),
             Not(HasSubstr("record more or less"))));
   EXPECT_THAT(output_of("privacy explain r.json --format json"), HasSubstr("\"unit\": \"person\""));
   EXPECT_THAT(output_of("ledger show ledger.jsonl"),
@@ -75,7 +75,8 @@ TEST_F(PersonUnitTest, IsARowWithoutIdentifiersAndAPersonWithTenIsAGroup) {
   EXPECT_THAT(
       output_of("privacy explain r.json"),
       AllOf(HasSubstr("10 records: epsilon"),
-            HasSubstr("the unit is one record: a person with ten, also over several files or sites, is a group of 10"),
+            HasSubstr(
+                "the unit is one record: a person with ten records, in one file or several, counts as a group of 10"),
             HasSubstr("--train-person")));
   output_of("export m.safetensors --report r.json --card card.md");
   EXPECT_THAT(bytes("card.md"), AllOf(HasSubstr("| unit | record |"), HasSubstr("### Several records of one person")));
@@ -103,7 +104,7 @@ TEST_F(PersonUnitTest, ExpectedErrorsGrowWithTheBound) {
   EXPECT_THAT(fit("--dry-run --method gd --train-person p.npy"),
               HasSubstr("of what one row, counted in full, changes at most"));
   EXPECT_THAT(fit("--dry-run --method gd --adjacency replace-one"),
-              HasSubstr("of what one row that is exchanged for another changes at most"));
+              HasSubstr("of the largest change by one row replaced by another"));
 }
 
 TEST_F(PersonUnitTest, OfSamplesIsAPersonsCoin) {
@@ -111,8 +112,8 @@ TEST_F(PersonUnitTest, OfSamplesIsAPersonsCoin) {
       "fit --train-x x.npy --train-y y.npy --classes 3 --method gd --rounds 2 --batch 0.5 --accountant pld --epsilon "
       "30 --delta 1e-5 --train-person p.npy --report r.json");
   EXPECT_THAT(output_of("privacy explain r.json"),
-              AllOf(HasSubstr("a person, with all rows of theirs, counts with probability 0.5"),
-                    HasSubstr("epsilon 30 promises little: with one person,")));
+              AllOf(HasSubstr("a person, with all their rows, counts with probability 0.5"),
+                    HasSubstr("epsilon 30 is a weak guarantee: with one person,")));
 }
 
 TEST_F(PersonUnitTest, OfWhatIsSpentIsToldByMetrics) {

@@ -66,7 +66,7 @@ TEST_F(PrivacyCommandsTest, CalibrateMeetsTheBudgetForTheNeighborsAskedFor) {
   EXPECT_THAT(succeed(budget + "--adjacency replace-one").out,
               HasSubstr("for L2 sensitivity 3 of one record, and an exchange of two"));
   expect_refused("calibrate --epsilon 1 --delta 1e-6 --adjacency replace-one --sampling-rate 0.1 --accountant rdp", 2,
-                 "no useful bound of an exchange");
+                 "no useful bound for a replaced record");
 }
 
 TEST_F(PrivacyCommandsTest, CalibrateDividesTheBudgetAmongSteps) {
@@ -244,8 +244,8 @@ TEST_F(PrivacyCommandsTest, ExplainOfALedgerSaysWhatAllItsRunsPromiseTogether) {
   EXPECT_NEAR(ledger["epsilon"].get<double>(), gdp_epsilon(std::sqrt(0.5), ledger["delta"].get<double>()), 1e-9);
   EXPECT_NEAR(ledger["attack"]["true_positive_rate"].get<double>(), gdp_attack_power(std::sqrt(0.5), 0.01), 1e-9);
   const std::string text = succeed("explain ledger.jsonl").out;
-  for (const char* said : {"mu 0.708 (Gaussian DP)", "what all runs on the ledger have spent together", "10 records",
-                           "the report of each run says so"}) {
+  for (const char* said : {"mu 0.708 (Gaussian DP)", "it covers all runs on the ledger together", "10 records",
+                           "is in the report of each run"}) {
     EXPECT_THAT(text, HasSubstr(said));
   }
   report_of("--method mean --mu 1 --seed 3 --ledger seeded.jsonl --overwrite");
@@ -267,38 +267,39 @@ TEST_F(PrivacyCommandsTest, ExplainOfAModelSaysWhatItPromisesAndWhereTheRestStan
 TEST_F(PrivacyCommandsTest, WordsFollowTheNumbers) {
   report_of("--method mean --epsilon 1 --delta 1e-6");
   const std::string small = succeed("explain report.json").out;
-  EXPECT_THAT(small, HasSubstr("no set of outcomes becomes more likely than 2.72 times what it was, plus 1e-06"));
+  EXPECT_THAT(small, HasSubstr("the probability of any set of outcomes is at most 2.72 times what it was, plus 1e-06"));
   EXPECT_THAT(small, Not(HasSubstr("hardly")));
   EXPECT_TRUE(figures("explain report.json")["warning"].is_null());
 
   json report = report_of("--method mean --epsilon 1e6 --delta 0.1");
-  EXPECT_THAT(report["privacy"]["warning"].get<std::string>(), HasSubstr("epsilon 1e+06 promises little"));
+  EXPECT_THAT(report["privacy"]["warning"].get<std::string>(), HasSubstr("epsilon 1e+06 is a weak guarantee"));
   const std::string large = succeed("explain report.json").out;
   EXPECT_THAT(large, HasSubstr("e^1e+06 times what it was, plus 0.1"));
-  EXPECT_THAT(large, HasSubstr("epsilon 1e+06 promises little"));
+  EXPECT_THAT(large, HasSubstr("epsilon 1e+06 is a weak guarantee"));
   EXPECT_THAT(large, HasSubstr("0.1 is too large"));
-  for (const char* untrue : {"hardly", "suits up to"}) EXPECT_THAT(large, Not(HasSubstr(untrue)));
+  for (const char* untrue : {"hardly", "is suitable up to"}) EXPECT_THAT(large, Not(HasSubstr(untrue)));
   EXPECT_EQ(figures("explain report.json")["warning"], report["privacy"]["warning"]);
 
   report = report_of("--method mean --epsilon 1 --delta 1e-6 --adjacency replace-one");
-  EXPECT_THAT(succeed("explain report.json").out, HasSubstr("which of two certain ones is in"));
+  EXPECT_THAT(succeed("explain report.json").out, HasSubstr("which of two given ones is in the data"));
 }
 
 TEST_F(PrivacyCommandsTest, ExplainSaysWhoAddsTheNoise) {
   json report = report_of("--method mean --epsilon 1 --delta 1e-6");
   EXPECT_THAT(succeed("explain report.json").out,
-              HasSubstr("the ranks that computed it, the coordinator among them: they hold rows"));
+              HasSubstr("the ranks that computed it, including the coordinator: they hold rows"));
   const auto words_of = [&](const json& changed) {
     write_bytes(folder_ / "changed.json", changed.dump());
     return figures("explain changed.json")["words"];
   };
   json fedavg = report;
   fedavg["method"] = "fedavg";
-  EXPECT_THAT(words_of(fedavg)["not_for"].dump(), HasSubstr("each adds noise to the sums of its own"));
+  EXPECT_THAT(words_of(fedavg)["not_for"].dump(), HasSubstr("each adds noise to its own sums"));
   json silos = report;
   silos["silos"] = {{"colluding", 0}, {"noise", {{"source", "central"}}}};
   EXPECT_THAT(words_of(silos)["not_for"].dump(), HasSubstr("the coordinator, which adds the noise"));
-  EXPECT_THAT(words_of(silos)["not_covered"].dump(), HasSubstr("each silo's own ledger has all that it took part in"));
+  EXPECT_THAT(words_of(silos)["not_covered"].dump(),
+              HasSubstr("each silo's own ledger records all runs in which it took part"));
   EXPECT_THAT(words_of(fedavg)["not_covered"].dump(), Not(HasSubstr("silo's own ledger")));
   silos["silos"]["lost"] = json::array();
   EXPECT_THAT(words_of(silos)["released"].dump(), HasSubstr("no silo was lost"));
@@ -310,7 +311,7 @@ TEST_F(PrivacyCommandsTest, ExplainSaysWhoAddsTheNoise) {
   silos["silos"]["noise"]["source"] = "distributed";
   EXPECT_THAT(words_of(silos)["holds_for"].dump(), HasSubstr("the coordinator: each silo adds a share"));
   EXPECT_THAT(words_of(silos)["not_for"].dump(), Not(HasSubstr("the coordinator")));
-  EXPECT_THAT(words_of(silos)["not_for"].dump(), HasSubstr("take its own share of the noise off"));
+  EXPECT_THAT(words_of(silos)["not_for"].dump(), HasSubstr("remove its own share of the noise"));
   silos["silos"]["colluding"] = 2;
   EXPECT_THAT(words_of(silos)["holds_for"].dump(), HasSubstr("together with up to 2 silos"));
 }
@@ -341,7 +342,7 @@ TEST_F(PrivacyCommandsTest, ExplainSaysWhereThereIsNoGuarantee) {
   EXPECT_TRUE(seeded["epsilon"].is_null());
   EXPECT_TRUE(seeded["attack"].is_null());
   report_of("--non-private");
-  EXPECT_THAT(succeed("explain report.json").out, HasSubstr("none: there is no noise"));
+  EXPECT_THAT(succeed("explain report.json").out, HasSubstr("none: no noise was added"));
   EXPECT_TRUE(figures("explain report.json")["epsilon"].is_null());
 }
 
@@ -356,7 +357,7 @@ TEST_F(PrivacyCommandsTest, ExplainReadsEveryKindOfFit) {
   }
   const ProgramRun plan = ProgramTest::run(kFit + "--mu 1 --dry-run --format json");
   write_bytes(folder_ / "plan.json", plan.out);
-  EXPECT_THAT(succeed("explain plan.json").out, HasSubstr("nothing: this is the plan of a dry run"));
+  EXPECT_THAT(succeed("explain plan.json").out, HasSubstr("nothing: this is a dry run"));
 }
 
 TEST_F(PrivacyCommandsTest, ExplainTellsRoundsOnce) {

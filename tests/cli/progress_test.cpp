@@ -81,13 +81,14 @@ TEST_F(ProgressTest, MetricsReplaceAndReadNothingUnasked) {
 }
 
 TEST_F(ProgressTest, SpendingIsToldInEpsilonAtTheAskedDelta) {
-  EXPECT_THAT(fit("--method mean").out, HasSubstr("ledger.jsonl: epsilon 1 at delta 1e-06 is spent in all"));
+  EXPECT_THAT(fit("--method mean").out, HasSubstr("ledger.jsonl: epsilon 1 at delta 1e-06 is spent in total"));
   EXPECT_THAT(fit("--method mean --out b --budget-epsilon 2 --budget-delta 1e-6").out,
-              HasSubstr("epsilon 1.46 at delta 1e-06 is spent in all, of the data set's budget of epsilon 2; a run of "
-                        "epsilon 1.28 has room\n"));
+              HasSubstr("epsilon 1.46 at delta 1e-06 is spent in total, of the data set's budget of epsilon 2; room "
+                        "for a run of epsilon 1.28\n"));
   const ProgramRun refused = run(rows_ + "--out c --budget-epsilon 1.5 --budget-delta 1e-6");
   EXPECT_EQ(refused.exit_code, 4);
-  EXPECT_THAT(refused.err, HasSubstr("the runs on file have epsilon 1.46, with this one's 1 it would be 1.82"));
+  EXPECT_THAT(refused.err,
+              HasSubstr("recorded runs have spent epsilon 1.46; with this run's 1 the total would be 1.82"));
   EXPECT_THAT(refused.err, AllOf(HasSubstr("budget of epsilon 1.5 at delta 1e-06"), Not(HasSubstr(" mu "))));
 }
 

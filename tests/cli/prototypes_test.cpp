@@ -77,7 +77,7 @@ TEST_F(PrototypesTest, ADeltaIsAcceptedAndStaysZero) {
   const ProgramRun run = fit("--epsilon 1 --delta 1e-3");
   ASSERT_EQ(run.exit_code, 0) << run.err;
   EXPECT_THAT(run.out, HasSubstr("epsilon 1, delta 0,"));
-  EXPECT_THAT(run.out, HasSubstr("--delta 0.001 is not spent"));
+  EXPECT_THAT(run.out, HasSubstr("--delta 0.001 is not used"));
   const json privacy = document("report.json")["privacy"];
   EXPECT_EQ(privacy["delta"], 0.0);
   EXPECT_EQ(privacy["bounded_range"]["delta"], 1e-3);
@@ -101,7 +101,7 @@ TEST_F(PrototypesTest, ADryRunTellsThePlanAndReadsNoRow) {
   EXPECT_THAT(said, HasSubstr("epsilon 2, delta 0,"));
   EXPECT_THAT(said, HasSubstr("public rows by summed cosines"));
   EXPECT_THAT(said, testing::ContainsRegex("prototypes +exponential +2 +1.24 +900 +4 +3"));
-  EXPECT_THAT(said, HasSubstr("--delta 1e-06 is not spent"));
+  EXPECT_THAT(said, HasSubstr("--delta 1e-06 is not used"));
   EXPECT_FALSE(has("ledger.jsonl"));
 }
 

@@ -58,7 +58,7 @@ TEST_F(PublicModelTest, OfAModelThatPromisesNothingAnEvaluationPromisesNothingAn
       EXPECT_FALSE(report.contains("class_names"));
       EXPECT_THAT(bytes("e.html"), AllOf(Not(HasSubstr("one record")), HasSubstr("not private all the same")));
       EXPECT_THAT(succeed("privacy explain e.json").out,
-                  AllOf(HasSubstr("none: the model that is evaluated promises nothing"), HasSubstr("--public-model")));
+                  AllOf(HasSubstr("none: the evaluated model has no guarantee"), HasSubstr("--public-model")));
       EXPECT_THAT(succeed("ledger show " + ledger).out,
                   HasSubstr("a model that is not private: NOT private, not counted"));
       lines.at(static_cast<std::size_t>(world)) = ledger_line(ledger, 2);
@@ -72,8 +72,9 @@ TEST_F(PublicModelTest, OfAModelThatPromisesNothingAnEvaluationPromisesNothingAn
     expect_refused(evaluation(0,
                               "--model model.safetensors --epsilon 1 --delta 1e-6 --budget-epsilon 2 "
                               "--budget-delta 1e-6 --ledger within.jsonl"),
-                   2, "the model that is evaluated promises nothing");
-    expect_refused("export model.safetensors --card card.md --evaluation e.json", 3, "since it is not private");
+                   2, "the evaluated model has no guarantee");
+    expect_refused("export model.safetensors --card card.md --evaluation e.json", 3,
+                   "an unnamed one that is not private");
   }
 }
 
@@ -150,10 +151,10 @@ TEST_F(PublicModelTest, AModelIsPublicByTheWordOfWhoeverSaysSo) {
   EXPECT_EQ(report["public_by_word"], json({"model"}));
   for (const std::size_t number : {1, 2})
     EXPECT_EQ(ledger_line("ledger.jsonl", number)["public_by_word"], json({"model"}));
-  EXPECT_THAT(succeed("ledger show").out, HasSubstr(", model public by word"));
+  EXPECT_THAT(succeed("ledger show").out, HasSubstr(", model declared public"));
   EXPECT_EQ(succeed("ledger show --format json").json()["runs"][0]["public_by_word"], json({"model"}));
   for (const std::string& told : {succeed("privacy explain e.json").out, bytes("e.html")}) {
-    EXPECT_THAT(told, HasSubstr("which is public by the word of who ran it (--public-model)"));
+    EXPECT_THAT(told, HasSubstr("which was declared public (--public-model)"));
   }
   expect_refused("evaluate --model model.safetensors --test-x x0.npy --test-y y0.npy --public-model", 2,
                  "--public-model: only with --private");

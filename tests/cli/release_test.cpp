@@ -69,7 +69,7 @@ TEST_F(ReleaseTest, ARefitHasTheBytesOfAFitWithTheSameNoise) {
 
 TEST_F(ReleaseTest, WhatCannotBeIsRefused) {
   expect_refused(release(std::string("--statistics gram,grams ") + kRows), 2, "--statistics grams");
-  expect_refused(release(std::string("--statistics gram,gram ") + kRows), 2, "gram is there twice");
+  expect_refused(release(std::string("--statistics gram,gram ") + kRows), 2, "gram appears twice");
   expect_refused(release(std::string("--statistics class_sizes --max-labels 2 ") + kRows), 2, "--max-labels");
   expect_refused("release --statistics gram --classes 3 --non-private " + std::string(kRows), 2, "--non-private");
   expect_refused("fit --classes 3 --mu 1 --method release " + std::string(kRows), 2, "--method release");

@@ -90,7 +90,7 @@ TEST_F(ReservationTest, OfFourRunsWithOneOutputOneChargesAndTheOthersChargeNothi
     finished += run.exit_code == 0 ? 1 : 0;
     if (run.exit_code == 0) continue;
     EXPECT_THAT(run.err, testing::AnyOf(HasSubstr("one.safetensors: another process is writing it"),
-                                        HasSubstr("one.safetensors: is there already")));
+                                        HasSubstr("one.safetensors: already exists")));
     EXPECT_THAT(run.exit_code, testing::AnyOf(2, 3));
   }
   EXPECT_EQ(finished, 1);
@@ -182,7 +182,7 @@ TEST_F(ReservationTest, ARunThatFailsSaysHowToGoOn) {
   ASSERT_EQ(state.charges().size(), 1U);
   const std::string run = run_of(state.charges().front().entry.release_id);
   EXPECT_EQ(state.outcome(run), RunOutcome::kStopped);
-  EXPECT_THAT(failed.err, HasSubstr("--resume takes what it has saved and pays for the rest"));
+  EXPECT_THAT(failed.err, HasSubstr("resume it with the same command and --resume, which charges only the rest"));
   EXPECT_THAT(failed.err, HasSubstr("ledger release " + run));
   ASSERT_EQ(run_files().size(), 1U);
   const std::string model = bytes("model.safetensors");

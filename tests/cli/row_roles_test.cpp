@@ -43,15 +43,15 @@ TEST_F(RowRolesTest, ATrainingFileIsNoFileOfPublicRowsByWhateverName) {
   fs::create_symlink(folder_ / "x0.npy", folder_ / "soft.npy");
   for (const char* name : {"x0.npy", "hard.npy", "soft.npy", "x1.npy soft.npy", "x?.npy"}) {
     expect_refused(fmt::format("{} --method mean --center public --public-x {}", kTrain, name),
-                   {"--public-x ", "--train-x x0.npy are one"});
+                   {"--public-x ", "--train-x x0.npy are the same"});
   }
   expect_refused(fmt::format("{} --method fc --rounds 2 --pca 2 --public-x x0.npy", kTrain), {"are one"});
   expect_refused("--train-x d0.h5:/x --train-y d0.h5:/y --method mean --center public --public-x ./d0.h5:/x",
-                 {"--public-x ./d0.h5:/x and --train-x d0.h5:/x are one"});
+                 {"--public-x ./d0.h5:/x and --train-x d0.h5:/x are the same"});
   expect_refused(
       run(fmt::format("fit --classes 3 --epsilon 1 --out model --ledger ledger {} --method public --public-x x0.npy",
                       kTrain)),
-      {"--public-x x0.npy and --train-x x0.npy are one"});
+      {"--public-x x0.npy and --train-x x0.npy are the same"});
 }
 
 // A file from elsewhere may name private rows, or some of them, by where they lie.
@@ -81,7 +81,7 @@ TEST_F(RowRolesTest, RowsThatLieInOtherFilesAreNoPublicRows) {
   H5Sclose(space);
   for (const char* name : {"raw.h5:/x", "virtual.h5:/x"}) {
     const ProgramRun run = fit(fmt::format("{} --method mean --center public --public-x {}", kTrain, name));
-    expect_refusal(run, 3, {name, "its rows lie in other files"});
+    expect_refusal(run, 3, {name, "its rows are in other files"});
     EXPECT_FALSE(has("ledger") || has("model"));
   }
 }
@@ -97,11 +97,11 @@ TEST_F(RowRolesTest, ACopyOfATrainingFileIsNoFileOfPublicRows) {
 TEST_F(RowRolesTest, ATrainingFileIsNoFileOfValidationRows) {
   const std::string method = "--method ls --choose ";
   expect_refused(kTrain + (" " + method) + "--validation-x x0.npy --validation-y y1.npy",
-                 {"--validation-x x0.npy and --train-x x0.npy are one"});
+                 {"--validation-x x0.npy and --train-x x0.npy are the same"});
   expect_refused(kTrain + (" " + method) + "--validation-x x1.npy --validation-y y0.npy",
-                 {"--validation-y y0.npy and --train-y y0.npy are one"});
+                 {"--validation-y y0.npy and --train-y y0.npy are the same"});
   expect_refused(kTrain + (" " + method) + "--train-person y1.npy --validation-x x2.npy --validation-y y1.npy",
-                 {"--validation-y y1.npy and --train-person y1.npy are one"});
+                 {"--validation-y y1.npy and --train-person y1.npy are the same"});
   EXPECT_EQ(fit(kTrain + (" " + method) + "--validation-x x1.npy --validation-y y1.npy").exit_code, 0);
 }
 
@@ -113,7 +113,7 @@ TEST_F(RowRolesTest, AFileOfAnotherRankIsFound) {
   for (const char* name : {"model", "ledger", "report.json"}) fs::remove(folder_ / name);
   fs::remove(folder_ / "p0.npy");
   fs::create_symlink(folder_ / "x1.npy", folder_ / "p0.npy");
-  expect_refused(line + "p{rank}.npy", {"--public-x p0.npy (rank 0) and --train-x x1.npy (rank 1) are one"}, 2);
+  expect_refused(line + "p{rank}.npy", {"--public-x p0.npy (rank 0) and --train-x x1.npy (rank 1) are the same"}, 2);
 }
 
 TEST_F(RowRolesTest, AFileOfASiloIsFoundOnItsMachine) {
@@ -129,7 +129,7 @@ TEST_F(RowRolesTest, ASweepIsRefusedAsAFit) {
       "sweep {} --test-x x1.npy --test-y y1.npy --classes 3 --epsilons 1 --seeds 1 --out swept "
       "--methods mean~--center~public --public-x x0.npy",
       kTrain);
-  expect_refused(run(line), {"--public-x x0.npy and --train-x x0.npy are one"});
+  expect_refused(run(line), {"--public-x x0.npy and --train-x x0.npy are the same"});
 }
 
 TEST_F(RowRolesTest, TestRowsThatAreTrainingRowsAreToldEverywhere) {
@@ -145,7 +145,7 @@ TEST_F(RowRolesTest, TestRowsThatAreTrainingRowsAreToldEverywhere) {
     succeed("report report.json --out page.html");
     EXPECT_THAT(bytes("page.html"), HasSubstr("exact figures about training rows"));
     succeed("export --overwrite --card card.md --model model --report report.json");
-    EXPECT_THAT(bytes("card.md"), HasSubstr("rows that the model was trained on"));
+    EXPECT_THAT(bytes("card.md"), HasSubstr("rows on which the model was trained"));
   }
   const ProgramRun other = fit(fmt::format("{} --method mean --test-x x1.npy --test-y y1.npy", kTrain));
   ASSERT_EQ(other.exit_code, 0) << other.err;
@@ -156,9 +156,9 @@ TEST_F(RowRolesTest, TestRowsThatAreTrainingRowsAreToldEverywhere) {
 TEST_F(RowRolesTest, ThatRowsArePublicIsTheWordOfWhoRanIt) {
   ASSERT_EQ(fit(fmt::format("{} --method mean --center public --public-x x1.npy", kTrain)).exit_code, 0);
   EXPECT_EQ(report()["public_by_word"], json({"public_x"}));
-  EXPECT_THAT(run("privacy explain report.json").out, HasSubstr("public by the word of who ran it"));
+  EXPECT_THAT(run("privacy explain report.json").out, HasSubstr("declared public: nothing protects"));
   ASSERT_EQ(fit(fmt::format("{} --method mean", kTrain)).exit_code, 0);
-  EXPECT_THAT(run("privacy explain report.json").out, Not(HasSubstr("public by the word")));
+  EXPECT_THAT(run("privacy explain report.json").out, Not(HasSubstr("declared public")));
 }
 
 }  // namespace dpreduce::row_roles_test

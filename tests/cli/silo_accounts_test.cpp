@@ -73,8 +73,10 @@ TEST_F(SiloAccountsTest, EverySiloChargesOnALedgerOfItsOwn) {
               HasSubstr("account of silo 2: central noise; holds for readers of what is published, not against"));
   EXPECT_THAT(log(2), HasSubstr("account: charges "));
   EXPECT_THAT(log(2), HasSubstr("central noise, not against the coordinator"));
-  EXPECT_THAT(log(2),
-              HasSubstr("at delta 1e-06 is spent in all, of the data set's budget of epsilon 1.5; a run of epsilon "));
+  EXPECT_THAT(
+      log(2),
+      HasSubstr(
+          "at delta 1e-06 is spent in total, of the data set's budget of epsilon 1.5; room for a run of epsilon "));
   EXPECT_THAT(log(1), HasSubstr("no budget is set"));
   // A log that is kept elsewhere tells a ledger that came back from a backup.
   const LedgerHead head = of_silo(1).head();
@@ -109,7 +111,7 @@ TEST_F(SiloAccountsTest, ASiloWhoseBudgetIsSpentTakesNoPart) {
   own(2, "budget-epsilon = 0.5\nbudget-delta = 1e-6\n");
   own(4, "ledger = \"south.jsonl\"\n" + kBudgetOfTwo);
   run_silos(5, "--threshold 4 " + kThreeRounds, 0,
-            {"ledger-silo2.jsonl: the runs on file have epsilon 0,", "silo 2 is lost"});
+            {"ledger-silo2.jsonl: recorded runs have spent epsilon 0,", "silo 2 is lost"});
   EXPECT_THAT(log(2), HasSubstr("end: exit code 4: ledger-silo2.jsonl"));
   EXPECT_FALSE(has("ledger-silo2.jsonl"));
   EXPECT_EQ(ledger("south.jsonl").charges().size(), of_silo(1).charges().size());
@@ -117,7 +119,7 @@ TEST_F(SiloAccountsTest, ASiloWhoseBudgetIsSpentTakesNoPart) {
   fs::remove(folder_ / "ledger.jsonl");  // a coordinator that loses its runs
   run_silos(5, "--threshold 4 " + kThreeRounds, 0);
   fs::remove(folder_ / "ledger.jsonl");
-  run_silos(5, "--threshold 4 " + kThreeRounds, 0, {"south.jsonl: the runs on file have epsilon"});
+  run_silos(5, "--threshold 4 " + kThreeRounds, 0, {"south.jsonl: recorded runs have spent epsilon"});
   EXPECT_THAT(log(4), HasSubstr("end: exit code 4: south.jsonl"));
   EXPECT_EQ(2 * of_silo(1).charges().size(), 3 * ledger("south.jsonl").charges().size());
 }
@@ -222,7 +224,7 @@ TEST_F(SiloAccountsTest, ALedgerThatCannotBeUsedIsToldByItsOwner) {
   expect_lost("3", "ledger-silo2.jsonl.signing-key");
   fs::permissions(key, fs::perms::owner_read | fs::perms::owner_write);
   fs::rename(key, folder_ / "kept");
-  expect_lost("3", "ledger-silo2.jsonl.signing-key is not there");
+  expect_lost("3", "ledger-silo2.jsonl.signing-key is missing");
   fs::rename(folder_ / "kept", key);
   std::ofstream(folder_ / "ledger-silo2.jsonl", std::ios::app) << "{}\n";
   expect_lost("6", "ledger-silo2.jsonl");

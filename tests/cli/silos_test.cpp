@@ -151,9 +151,9 @@ TEST_F(SilosTest, WhoRevealsAWrongShareIsNamedAndTheRunGoesOn) {
   const json lost = report()["silos"]["lost"];
   ASSERT_EQ(lost.size(), 1u);
   EXPECT_EQ(lost[0]["silo"], 2);
-  EXPECT_THAT(lost[0]["reason"].get<std::string>(), HasSubstr("it reveals another share of a secret of silo 1"));
+  EXPECT_THAT(lost[0]["reason"].get<std::string>(), HasSubstr("it reveals a different share of a secret of silo 1"));
   run_silos(3, "--mu 1 --method mean --threshold 3 --fault 3:lie@reveal", 5,
-            {"lost: silo 3 (reveal: it reveals another share"});
+            {"lost: silo 3 (reveal: it reveals a different share"});
 }
 
 // Every silo finds out that others were told other lists or public values, before it masks or before it reveals, and
@@ -377,7 +377,7 @@ TEST_F(SiloConfigTest, PartiesMayBeStartedWithArgumentsOfTheirOwn) {
   // One that was told another budget, or has misspelled something, takes no part, and says why.
   for (const auto& [third, message] : {std::pair{"--silo-config silo3.toml --mu 8", "other options than this silo"},
                                        std::pair{"--silo-config silo3.toml --thread 1", "--thread"},
-                                       std::pair{"--silo-config silo2.toml", "is that of silo 2, but this is rank 3"},
+                                       std::pair{"--silo-config silo2.toml", "belongs to silo 2, but this is rank 3"},
                                        std::pair{"--train-x a.npy --train-y b.npy", "write {rank}"}}) {
     SCOPED_TRACE(third);
     EXPECT_LT(run_with(third, 5, {message, "lost: silo 3 (hello: its process has ended)"}).seconds, kSecondsToEnd);
@@ -396,14 +396,14 @@ TEST_F(SiloConfigTest, ASiloWhoseLineIsSlowerThanTheTimeoutEndsTheRun) {
   EXPECT_THAT(log("silo1"), HasSubstr("line: round trip 1 ms"));
   EXPECT_THAT(log("silo3"), HasSubstr("line: round trip 20000 ms"));
   EXPECT_THAT(log("silo3"),
-              HasSubstr("end: exit code 5: the coordinator is gone"));  // what is on the line is not waited for
+              HasSubstr("end: exit code 5: the coordinator has ended"));  // what is on the line is not waited for
   expect_gone(program);
 }
 
 TEST_F(SiloConfigTest, AWrongFileIsToldByItsOwner) {
   const std::string well = bytes("silo2.toml");
   for (const auto& [text, message] :
-       {std::pair{"epsilon = 8\n", "'epsilon' is not a silo's own to say"},
+       {std::pair{"epsilon = 8\n", "'epsilon' must be the same for all parties"},
         std::pair{"train-z = 8\n", "'train-z' is not an option of fit"}, std::pair{"", "cannot be read"}}) {
     SCOPED_TRACE(message);
     std::filesystem::remove(folder_ / "silo2.toml");
@@ -418,7 +418,7 @@ TEST_F(SiloConfigTest, AWrongFileIsToldByItsOwner) {
   std::filesystem::remove(folder_ / "silo0.toml");
   const ProgramRun without = run_configured(3, {"--silo-config silo0.toml: cannot be read"});
   EXPECT_EQ(lines_with("dpreduce: ", without.err), 1u) << without.err;
-  EXPECT_THAT(log("silo1"), HasSubstr("end: exit code 5: the coordinator is gone"));
+  EXPECT_THAT(log("silo1"), HasSubstr("end: exit code 5: the coordinator has ended"));
 }
 
 TEST_F(SiloConfigTest, ASiloThatIsKilledLeavesALogAndOthersNoteItsLoss) {
@@ -499,23 +499,23 @@ TEST_F(ConsentTest, ASiloThatRefusesLeavesAndTheOthersGoOn) {
   own(2, "[consent]\nmost-mu = 1\n");
   const ProgramRun ended =
       run_of_roster("--mu 2 --threshold 2 --silo-config own{rank}.toml", 0,
-                    {"[consent] refuses the run: most-mu: 2 is asked, at most 1 is allowed; no row was read",
-                     "silo 2 (party2) is lost, waiting for \"status\": it refuses to take part, by terms of its own"});
+                    {"[consent] refuses the run: most-mu: 2 requested, at most 1 allowed; no row was read",
+                     "silo 2 (party2) is lost, waiting for \"status\": it refuses to take part, by its own [consent]"});
   EXPECT_THAT(log(2), HasSubstr("end: exit code 4: [consent] refuses the run: most-mu"));
   EXPECT_THAT(log(2), Not(HasSubstr("rows opened")));
   EXPECT_FALSE(has("2.jsonl"));
-  EXPECT_THAT(log(1), HasSubstr("no [consent] in --silo-config: this silo takes part in whatever it is asked"));
+  EXPECT_THAT(log(1), HasSubstr("no [consent] in --silo-config: this silo accepts every run"));
   // Nobody else learns of the term.
   EXPECT_THAT(log(0), AllOf(HasSubstr("it refuses to take part"), Not(HasSubstr("most-mu"))));
   EXPECT_THAT(log(1), AllOf(HasSubstr("without silo 2 (party2)"), Not(HasSubstr("most-mu"))));
-  EXPECT_EQ(report()["silos"]["lost"][0]["reason"], "it refuses to take part, by terms of its own");
+  EXPECT_EQ(report()["silos"]["lost"][0]["reason"], "it refuses to take part, by its own [consent]");
 }
 
 TEST_F(ConsentTest, TheRunStopsWhereTooFewAreLeft) {
   own(1, "[consent]\nnoise = \"distributed\"\n");
   own(3, "[consent]\nmethods = [\"mean\"]\nmost-mu-in-all = 2.5\n");
   run_of_roster("--mu 2 --threshold 3 --silo-config own{rank}.toml", 5, {"2 of 3 silos are left"});
-  EXPECT_THAT(log(1), HasSubstr("end: exit code 2: [consent] refuses the run: noise: central is asked, distributed"));
+  EXPECT_THAT(log(1), HasSubstr("end: exit code 2: [consent] refuses the run: noise: central requested, distributed"));
   EXPECT_THAT(log(3), HasSubstr("consent: all 3 terms are met"));
   EXPECT_FALSE(has("3.jsonl"));
 }
@@ -527,7 +527,7 @@ TEST_F(ConsentTest, StatisticsAreReleasedByTheOwnersTermsAsWell) {
       "release --secure-aggregation --threshold 2 --statistics class_sums --classes 3 --mu 2 --roster roster.toml "
       "--identity {rank}.key --out kept.safetensors --silo-config own{rank}.toml --train-x " +
           (*data_ / "x{rank}.npy") + " --train-y " + (*data_ / "y{rank}.npy"),
-      0, {"silo 2 (party2) is lost, waiting for \"status\": it refuses to take part, by terms of its own"});
+      0, {"silo 2 (party2) is lost, waiting for \"status\": it refuses to take part, by its own [consent]"});
   EXPECT_THAT(log(2), HasSubstr("end: exit code 4: [consent] refuses the run: most-mu: 2 is asked"));
   EXPECT_FALSE(has("2.jsonl"));
 }
@@ -553,12 +553,12 @@ TEST_F(ConsentTest, ADryRunOfASiloTellsWhatItWouldSendAndPromise) {
   const ProgramRun refused = preview(line + "2");
   EXPECT_EQ(refused.exit_code, 4) << refused.err;
   for (const char* part :
-       {"dry run: nothing is sent, no row is read, nothing is spent\n", "silo       2 of 3: party2, identity ",
+       {"dry run: nothing was sent, no rows were read, nothing was spent\n", "silo       2 of 3: party2, identity ",
         "to         the coordinator party0, identity ", "beside     silo 1: party1", "threshold 3, 0 colluding",
         "method     mean on 12 features, 3 classes; add-remove, the unit is one row", "masked numbers; sensitivity ",
         "own noise ", "guarantee  also against the coordinator and 0 more silos",
-        "ledger     2.jsonl: before it mu 0, epsilon 0", "consent    passes  methods: mean is asked, mean is allowed",
-        "consent    REFUSES most-mu: 2 is asked, at most 1 is allowed", "would read --train-x absent-x.npy\n"}) {
+        "ledger     2.jsonl: before it mu 0, epsilon 0", "consent    passes  methods: mean requested, mean allowed",
+        "consent    REFUSES most-mu: 2 requested, at most 1 allowed", "would read --train-x absent-x.npy\n"}) {
     EXPECT_THAT(refused.out, HasSubstr(part));
   }
   EXPECT_THAT(refused.err, HasSubstr("[consent] refuses the run: most-mu"));
@@ -568,7 +568,7 @@ TEST_F(ConsentTest, ADryRunOfASiloTellsWhatItWouldSendAndPromise) {
   EXPECT_THAT(passed.out, HasSubstr("after it  mu 0.5, "));
   const ProgramRun seeded = preview(line + "0.5 --seed 1");
   EXPECT_EQ(seeded.exit_code, 4) << seeded.err;
-  EXPECT_THAT(seeded.out, HasSubstr("ledger     this run is NOT private: no mu bounds it"));
+  EXPECT_THAT(seeded.out, HasSubstr("ledger     this run is NOT private: it has no finite mu"));
   // Its own budget, as the run looks at it: with what is on its ledger.
   const std::string as_it_is = "fit --secure-aggregation --method mean --classes 3 --roster roster.toml --threshold 3 ";
   own(2, "budget-epsilon = 1.2\nbudget-delta = 1e-6\nidentity = \"2.key\"\ntrain-x = [\"a\"]\ntrain-y = [\"b\"]\n");
@@ -578,7 +578,7 @@ TEST_F(ConsentTest, ADryRunOfASiloTellsWhatItWouldSendAndPromise) {
   const std::string before = bytes("2.jsonl");
   const ProgramRun spent = preview(as_it_is + "--silo-config own2.toml --dry-run --epsilon 1 --delta 1e-6");
   EXPECT_EQ(spent.exit_code, 4) << spent.err;
-  EXPECT_THAT(spent.err, HasSubstr("2.jsonl: the runs on file have epsilon"));
+  EXPECT_THAT(spent.err, HasSubstr("2.jsonl: recorded runs have spent epsilon"));
   EXPECT_THAT(spent.out, HasSubstr("would read --train-x a"));
   EXPECT_EQ(bytes("2.jsonl"), before);
   const ProgramRun unnamed = preview("fit --secure-aggregation --method mean --classes 3 --mu 1 --dry-run");
@@ -604,7 +604,7 @@ TEST_F(SilosTest, WrongOptionsAreRefusedOnce) {
   const std::pair<const char*, const char*> of_the_job[] = {
       {"--mu 1 --threshold 4", "--threshold 4: must be"},
       {"--mu 1 --threshold 2 --colluding 1", "twice the threshold must pass 4"},
-      {"--mu 1 --dry-run", "--dry-run with --secure-aggregation: a silo's is started by itself, without mpirun"}};
+      {"--mu 1 --dry-run", "--dry-run with --secure-aggregation: start it for one silo, without mpirun"}};
   for (const auto& [options, message] : of_the_job) {
     SCOPED_TRACE(options);
     const ProgramRun run = run_silos(3, options, 2, {message});
@@ -629,8 +629,8 @@ TEST_F(SilosTest, WrongOptionsAreRefusedOnce) {
       {"--secure-aggregation --packet-loss 100 --round-trip 40", "--packet-loss 100: must be from 0 to 99"},
       {"--secure-aggregation --packet-loss 1 --bandwidth 10", "--packet-loss above 0 goes with --round-trip above 0"},
       {"--log a.log", "--log goes with --secure-aggregation"},
-      {"--silo-config a.toml", "--silo-config: is of one party among silos"},
-      {"--config a{rank}.toml", "what is a silo's own goes into --silo-config"},
+      {"--silo-config a.toml", "--silo-config: is for runs among silos"},
+      {"--config a{rank}.toml", "put a silo's own options into --silo-config"},
       {"--noise distributed", "--noise distributed goes with --secure-aggregation"}};
   const std::string fit = "fit --classes 3 --train-x x{rank}.npy --train-y y{rank}.npy ";
   for (const auto& [options, message] : alone) expect_refused(fit + "--mu 1 " + options, 2, message);
@@ -667,8 +667,9 @@ TEST_F(SilosTest, DistributedNoiseIsReleasedAndToldWithItsShares) {
 // A program that differs from this one in a silo's share of the noise, which is too small. Two of three silos run it.
 TEST_F(SilosTest, AProgramThatMakesOtherNoiseTakesNoPart) {
   const std::string own = among_silos("--mu 1 --method mean --noise distributed --log {rank}.log --threshold 3");
-  run_among(1, own + " : -n 2 " + DPREDUCE_SMALL_SHARES + " " + own, 5,
-            {"it makes other noise than this party (noise plan ", "1 of 3 silos are left, --threshold 3 are needed"});
+  run_among(
+      1, own + " : -n 2 " + DPREDUCE_SMALL_SHARES + " " + own, 5,
+      {"it adds different noise than this party (noise plan ", "1 of 3 silos are left, --threshold 3 are needed"});
   EXPECT_THAT(log("2"), HasSubstr("the run goes on without silo 2"));
   EXPECT_EQ(half_written(), "");
   for (const std::string ledger : {"ledger.jsonl", "ledger-silo1.jsonl", "ledger-silo2.jsonl"}) {

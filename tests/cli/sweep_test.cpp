@@ -80,8 +80,8 @@ TEST_F(SweepTest, WhatCannotBeRunIsRefusedAndNothingIsWritten) {
       {"mean --epsilons 1,0", "--epsilon = 0"},
       {"mean --epsilons 1 --imbalance 0.5", "--imbalance-ratio 0.5"},
       {"mean --epsilons 1 --seeds 0", "--seeds 0"},
-      {"mean~--dry-run --epsilons 1", "--methods mean --dry-run: only what says how to train may follow a method"},
-      {"mean~--report~r.json --epsilons 1", "only what says how to train may follow a method"},
+      {"mean~--dry-run --epsilons 1", "--methods mean --dry-run: only options of training may follow a method"},
+      {"mean~--report~r.json --epsilons 1", "only options of training may follow a method"},
       {"~ --epsilons 1", "--method"},
       {"mean~--pool~40 --epsilons 1", "--pool 40"}};
   for (const auto& [options, message] : cases) expect_refused("--methods " + options, 2, message, 2);

@@ -78,7 +78,7 @@ TEST_F(FitTest, ZerosAndOnesAreRowsOfSeveralClasses) {
   for (std::size_t row = 0; row < rows_.y.size(); ++row) sets[3 * row + row % 3] = 1;
   FitOptions options = options_of("mean");
   const RowsInMemory rows{.train_x = rows_.features(), .train_y = array_view(sets, 3)};
-  EXPECT_THAT(refusal<UsageError>(options, rows), HasSubstr("say with --max-labels how many at most"));
+  EXPECT_THAT(refusal<UsageError>(options, rows), HasSubstr("give the largest number per row with --max-labels"));
   options.data.max_labels = 2;
   EXPECT_EQ(fit_in_memory(options, rows).classifier.classes(), 3U);
 }
@@ -243,7 +243,7 @@ TEST_F(FitTest, TrainingRowsInMemoryAreNoPublicOnes) {
     RowsInMemory rows = rows_.all();
     for (const ArrayView& same : {rows_.features(), rows_.part(50, 60).train_x, copy.features()}) {
       rows.public_x = same;
-      EXPECT_THAT(refusal<BadInput>(options, rows), HasSubstr("training rows are private, and public rows are not"));
+      EXPECT_THAT(refusal<BadInput>(options, rows), HasSubstr("training rows are private, but public rows are used"));
     }
     rows.public_x = other_rows_.features();
     EXPECT_EQ(refusal<BadInput>(options, rows), "");

@@ -87,8 +87,8 @@ TEST(SiloTerms, EachTermPassesAndRefusesByItsName) {
     term.set(consent, false);
     const std::string message = refusal(consent, options);
     EXPECT_THAT(message, HasSubstr("refuses the run: " + term.name + ": "));
-    EXPECT_THAT(message, HasSubstr(" is asked, "));
-    EXPECT_THAT(message, HasSubstr(" is allowed; no row was read"));
+    EXPECT_THAT(message, HasSubstr(" requested, "));
+    EXPECT_THAT(message, HasSubstr(" allowed; no row was read"));
   }
 }
 
@@ -118,7 +118,7 @@ TEST(SiloTerms, ModelsAreKnownByTheirDigests) {
   EXPECT_THAT(refusal({.models = {std::string(64, '0')}}, options), HasSubstr("models: " + digest + " is asked"));
   EXPECT_EQ(refusal<Error>({.models = {std::string(64, '0')}}), "") << "a fit evaluates none";
   options.evaluation.models_are_public = false;
-  EXPECT_THAT(refusal<BudgetRefused>({.models = {digest}}, options), HasSubstr("a run that is not private is asked"));
+  EXPECT_THAT(refusal<BudgetRefused>({.models = {digest}}, options), HasSubstr("a run that is not private requested"));
 }
 
 TEST(SiloTerms, TermsOfPersonsRefuseRows) {
@@ -128,19 +128,19 @@ TEST(SiloTerms, TermsOfPersonsRefuseRows) {
 
 TEST(SiloTerms, MuOfARunIsABudget) {
   EXPECT_EQ(refusal<Error>({.most_mu = 0.5}), "");
-  EXPECT_THAT(refusal<BudgetRefused>({.most_mu = 0.4}), HasSubstr("most-mu: 0.5 is asked, at most 0.4 is allowed"));
+  EXPECT_THAT(refusal<BudgetRefused>({.most_mu = 0.4}), HasSubstr("most-mu: 0.5 requested, at most 0.4 allowed"));
 }
 
 // A cost and another term: what the run asks must change, whatever it costs.
 TEST(SiloTerms, AllThatIsRefusedIsNamedAtOnce) {
   EXPECT_THAT(refusal<UsageError>({.methods = {"ls"}, .most_mu = 0.4}),
-              AllOf(HasSubstr("methods: mean is asked, ls is allowed; most-mu: "), Not(HasSubstr("least"))));
+              AllOf(HasSubstr("methods: mean requested, ls allowed; most-mu: "), Not(HasSubstr("least"))));
 }
 
 TEST(SiloTerms, ARunThatIsNotPrivateIsRefusedByEveryConsent) {
   FitOptions seeded = options_of("mean");
   seeded.privacy.seed = 1;
-  EXPECT_THAT(refusal<BudgetRefused>({}, seeded), HasSubstr("private: a run that is not private is asked"));
+  EXPECT_THAT(refusal<BudgetRefused>({}, seeded), HasSubstr("private: a run that is not private requested"));
   FitOptions bare = options_of("mean");
   bare.privacy.budget = {};
   bare.privacy.budget.non_private = true;

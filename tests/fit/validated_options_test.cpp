@@ -40,7 +40,7 @@ TEST(FitOptions, ContradictionsAreRefused) {
   expect_refused(
       {{"mean", [](auto& fit) { fit.rows.center = Centering::kPublic; }, "--center public goes with --public-x"},
        {"mean", [](auto& fit) { fit.data.public_x = {"p.npy"}; },
-        "--public-x: nothing uses public rows here; add --center public, --pca or --method auto, public, fc or"},
+        "--public-x: this fit does not use public rows; add --center public, --pca or --method auto, public, fc or"},
        {"mean", [](auto& fit) { fit.data.public_x = {"p.npy"}, fit.rows.pca = 2, fit.rows.pca_share = 0.1; },
         "--pca-share with --public-x"},
        {"fc", [&](auto& fit) { fit.data.validation = validation; }, "--validation-x goes with --choose"},
@@ -51,16 +51,16 @@ TEST(FitOptions, ContradictionsAreRefused) {
         [](auto& fit) {
           fit.method.batch = 0.1, fit.method.choose = true, fit.privacy.budget.accountant = Accountant::kPld;
         },
-        "rounds on samples leave no mu to share"},
+        "rounds on samples have no mu"},
        {"gd",
         [](auto& fit) {
           fit.method.batch = 0.1, fit.privacy.adjacency = Adjacency::kReplaceOne;
           fit.privacy.budget.accountant = Accountant::kRdp;
         },
-        "--batch and --adjacency replace-one with --accountant rdp: it has no useful bound of an exchange"},
+        "--batch and --adjacency replace-one with --accountant rdp: it has no useful bound for a replaced record"},
        {"adam", [](auto& fit) { fit.method.batch = 0.1, fit.privacy.budget = {}, fit.privacy.budget.mu = 1.0; },
         "samples have no mu"},
-       {"gd", [](auto& fit) { fit.method.batch = 0.1; }, "--accountant gdp: it knows no gain from sampling"},
+       {"gd", [](auto& fit) { fit.method.batch = 0.1; }, "--accountant gdp: it does not cover sampling"},
        {"gd", [](auto& fit) { fit.data.max_labels = 2, fit.method.warm_start = true; },
         "--warm-start with --max-labels above 1"},
        {"gd", [](auto& fit) { fit.data.max_labels = 2, fit.method.loss = Loss::kSoftmax; },
@@ -78,7 +78,7 @@ TEST(FitOptions, ContradictionsAreRefused) {
 TEST(FitOptions, ContradictionsAmongSilosAreRefused) {
   expect_refused(
       {{"mean", [](auto& fit) { fit.data.train.person = {"p{rank}.npy"}; },
-        "--train-person with --secure-aggregation goes with --rows-per-person: all parties must say it"},
+        "--train-person with --secure-aggregation goes with --rows-per-person: all parties must set it"},
        {"mean", [](auto& fit) { fit.data.test.x = {"t{rank}.npy"}, fit.data.test.y = {"u.npy"}; },
         "the coordinator alone reads test"},
        {"gd", [](auto& fit) { fit.method.batch = 0.5, fit.privacy.budget.accountant = Accountant::kPld; },
@@ -91,7 +91,7 @@ TEST(FitOptions, ContradictionsAmongSilosAreRefused) {
        {"ls", [](auto& fit) { fit.silos.noise = NoiseSource::kDistributed, fit.method.choose = true; },
         "--choose and --noise distributed with --secure-aggregation"},
        {"public", [](auto& fit) { fit.silos.noise = NoiseSource::kDistributed; },
-        "choosing public rows by --noise distributed with --secure-aggregation"},
+        "choosing public rows with --noise distributed and --secure-aggregation"},
        {"mean", [](auto& fit) { without_noise(fit), with_limit(fit); },
         "--non-private and --budget-epsilon with --secure-aggregation"}},
       true);

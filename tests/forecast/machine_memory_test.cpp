@@ -107,7 +107,7 @@ TEST(MachineShare, KeepsToWhatTheProcessMayTake) {
   EXPECT_THROW(machine.require(60, 41), UsageError);
   EXPECT_THROW(machine.require(101), UsageError);
   expect_refusal<UsageError>([&] { machine.require(101, 0, "sleep"); },
-                             {"this process may take 0 MiB more", "ulimit -d), sleep"});
+                             {"this process can allocate 0 MiB more", "ulimit -d), sleep"});
 }
 
 TEST(MachineShare, HasNoBoundWhereTheMachineDoesNotTell) {

@@ -61,12 +61,12 @@ TEST(DeviatingParties, WhatNoSiloSendsBreaksItsOwnLineAlone) {
     return PayloadWriter().number(static_cast<std::uint64_t>(kind), 1).u32(length).take();
   };
   const std::vector<std::pair<std::vector<std::byte>, std::string>> sent{
-      {header(4, 2'000'000'000U), "a message of kind 4 that says it has 2000000000 bytes"},
+      {header(4, 2'000'000'000U), "a message of kind 4 with a stated length of 2000000000 bytes"},
       {header(77, 0), "a message of unknown kind 77"},
-      {numbered_message(LinkKind::kMessage, 2, {}), "message 2 of the line where 1 comes next"},
-      {received_message(5), "it says that 5 messages have come"},
-      {greeting_message(LinkKind::kGreeting, {}), "a message of kind 1 that is not due"},
-      {refusal_message("go away"), "a message of kind 3 that is not due"}};
+      {numbered_message(LinkKind::kMessage, 2, {}), "message 2 of the connection, but 1 is expected"},
+      {received_message(5), "it reports 5 received messages"},
+      {greeting_message(LinkKind::kGreeting, {}), "an unexpected message of kind 1"},
+      {refusal_message("go away"), "an unexpected message of kind 3"}};
   NetworkParties parties(2);
   const auto honest = parties.silo(2);
   ASSERT_TRUE(parties.comes_to_log(0, "connected with silo 2"));
@@ -103,7 +103,7 @@ TEST(DeviatingParties, ASiloOfAJobThatSendsWhatNoSiloSendsIsLostAndItIsSaidWhy) 
   const std::optional<Message> lost = next_of(coordinator);
   ASSERT_TRUE(lost && lost->is_farewell);
   EXPECT_EQ(lost->from, 1U);
-  EXPECT_EQ(text_in(lost->bytes), "message 2 of the line where 1 comes next");
+  EXPECT_EQ(text_in(lost->bytes), "message 2 of the connection, but 1 is expected");
   expect_talk(coordinator, 2, *honest, 2);
 }
 
@@ -163,7 +163,7 @@ TEST(DeviatingParties, AnotherProcessOfTheCoordinatorEndsTheRunThatASiloIsIn) {
       EXPECT_EQ(next_of(*silo).value().bytes, message_of(1));
     } else {
       EXPECT_THAT(refusal<AggregationAborted>([&] { next_of(*silo); }),
-                  HasSubstr("the coordinator was started again: the run that this silo takes part in is over"));
+                  HasSubstr("the coordinator was restarted: the run of this silo is over"));
     }
   }
 }
@@ -184,7 +184,7 @@ TEST(DeviatingParties, AProcessThatIsStartedAgainBehindAHalfOpenLineIsLetInOnceT
   EXPECT_TRUE(parties.comes_to_log(1, "connected with the coordinator"));
   parties.begin();
   expect_talk(parties.coordinator(), 1, *again, 2);
-  EXPECT_THAT(parties.log(1), HasSubstr("another process of this identity is connected"));
+  EXPECT_THAT(parties.log(1), HasSubstr("another process with this identity is connected"));
 }
 
 // Each connection brings a message with its greeting, and one behind it. Of a line that is full none is taken, so that

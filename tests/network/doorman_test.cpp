@@ -74,7 +74,7 @@ TEST(Doorman, ForeignIdentitiesAndNoneAreRefusedByTls) {
   EXPECT_THAT(end_of_handshake(io, foreign.context(), door_of(parties)), HasSubstr("certificate"));
   boost::asio::ssl::context nobody(boost::asio::ssl::context::tls_client);
   EXPECT_THAT(end_of_handshake(io, nobody, door_of(parties)), HasSubstr("certificate required"));
-  EXPECT_TRUE(parties.comes_to_log(0, "is not that of a party in --roster"));
+  EXPECT_TRUE(parties.comes_to_log(0, "does not belong to an admissible party"));
   EXPECT_TRUE(parties.comes_to_log(0, "peer did not return a certificate"));
   expect_talk(parties.coordinator(), 1, *parties.silo(1), 1);
 }
@@ -108,7 +108,7 @@ TEST(Doorman, ASiloOfAnotherVersionLearnsThatItIsOne) {
 TEST(Doorman, ASiloOfAnotherRosterLearnsThatItIsNotKnown) {
   NetworkParties parties(1);
   SiloWire stranger(Identity::generate(), parties.terms_of(1), parse_address("", parties.coordinator().address()));
-  EXPECT_THAT(refusal<AggregationAborted>([&] { next_of(stranger); }), HasSubstr("knows no such identity"));
+  EXPECT_THAT(refusal<AggregationAborted>([&] { next_of(stranger); }), HasSubstr("does not know this silo"));
 }
 
 TEST(Doorman, OlderTlsIsRefused) {
@@ -126,7 +126,7 @@ TEST(Doorman, ASiloGreetsTheCoordinatorOfItsRosterAlone) {
   NetworkParties parties(1);
   NetworkParties others(1);
   const auto silo = parties.silo(1, others.port());
-  EXPECT_TRUE(parties.comes_to_log(1, "is not that of a party in --roster"));
+  EXPECT_TRUE(parties.comes_to_log(1, "does not belong to an admissible party"));
   EXPECT_THAT(others.log(0), Not(HasSubstr("connected with")));
 }
 
@@ -157,7 +157,7 @@ TEST(Doorman, SilentConnectionsKeepNobodyOut) {
   parties.begin();
   expect_talk(parties.coordinator(), 1, *silo, 3);
   EXPECT_LT(WireClock::now() - began, LineTimes::of(std::chrono::seconds(40)).visit) << "until a place is free";
-  EXPECT_TRUE(parties.comes_to_log(0, "others wait to prove themselves"));
+  EXPECT_TRUE(parties.comes_to_log(0, "others are waiting to authenticate"));
 }
 
 // 600 visitors that say one byte of a record, where there are 64 places and 200 handshakes a second: one that is about
@@ -197,15 +197,15 @@ TEST(Doorman, OnlyAWholeFirstRecordIsShownToTls) {
   };
   std::vector<tcp::socket> visitors;
   visitors.push_back(visitor_saying(io, parties, std::span(hello).first(hello.size() - 1)));
-  EXPECT_TRUE(parties.comes_to_log(0, "it has not said hello in TLS within 0.5 s"));
+  EXPECT_TRUE(parties.comes_to_log(0, "no TLS hello within 0.5 s"));
   visitors.push_back(visitor_saying(io, parties, changed(3, 0x11)));  // 4352 bytes and more
-  EXPECT_TRUE(parties.comes_to_log(0, "its first words are no hello of TLS", 1));
+  EXPECT_TRUE(parties.comes_to_log(0, "its first bytes are not a TLS hello", 1));
   visitors.push_back(visitor_saying(io, parties, changed(0, 23)));
-  EXPECT_TRUE(parties.comes_to_log(0, "its first words are no hello of TLS", 2));
+  EXPECT_TRUE(parties.comes_to_log(0, "its first bytes are not a TLS hello", 2));
   visitors.push_back(visitor_saying(io, parties, changed(5, 2)));  // another message than a hello
-  EXPECT_TRUE(parties.comes_to_log(0, "its first record is no whole hello of TLS", 1));
+  EXPECT_TRUE(parties.comes_to_log(0, "its first record is not a complete TLS hello", 1));
   visitors.push_back(visitor_saying(io, parties, changed(7, 0x7f)));  // a hello of more than this record
-  EXPECT_TRUE(parties.comes_to_log(0, "its first record is no whole hello of TLS", 2));
+  EXPECT_TRUE(parties.comes_to_log(0, "its first record is not a complete TLS hello", 2));
   EXPECT_EQ(parties.times_in_log(0, "was refused"), 5U);
 }
 
@@ -239,7 +239,7 @@ TEST(Doorman, VisitorsFromManyAddressesKeepNobodyOutWhoHasFailed) {
   tcp::socket failed(io);
   connect_from(failed, "127.0.0.2", parties);
   boost::asio::write(failed, boost::asio::buffer("GET /"));
-  EXPECT_TRUE(parties.comes_to_log(0, "its first words are no hello of TLS"));
+  EXPECT_TRUE(parties.comes_to_log(0, "its first bytes are not a TLS hello"));
   std::vector<tcp::socket> silent;
   const auto come = [&](int visitors) {
     for (int visitor = 0; visitor < visitors; ++visitor) {
@@ -315,7 +315,7 @@ TEST(Doorman, SlowVisitorsAreTurnedAway) {
     inside.write_some(boost::asio::buffer(&greeting[byte], 1), error);
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
-  EXPECT_TRUE(parties.comes_to_log(0, "has not proved who it is within 0.5 s"));
+  EXPECT_TRUE(parties.comes_to_log(0, "no authentication within 0.5 s"));
   EXPECT_TRUE(parties.comes_to_log(0, "has not said hello in TLS within 0.25 s"));
   EXPECT_THAT(parties.log(0), Not(HasSubstr("connected with")));
 }

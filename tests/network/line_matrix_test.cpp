@@ -341,8 +341,8 @@ TEST(LineMatrix, ACoordinatorKilledAtAnyMessageEndsTheRunAtEverySilo) {
         EXPECT_TRUE(is_last) << stories[story].text();  // it has had the last verdict
         continue;
       }
-      EXPECT_THAT(refusal->second,
-                  AnyOf(HasSubstr("the coordinator is gone"), HasSubstr("rank 0"), HasSubstr("within --run-timeout")))
+      EXPECT_THAT(refusal->second, AnyOf(HasSubstr("the coordinator is unreachable"), HasSubstr("rank 0"),
+                                         HasSubstr("within --run-timeout")))
           << stories[story].text();
     }
   }

@@ -63,8 +63,8 @@ TEST(NetworkWire, ASiloWhoseLineStaysBrokenIsLostAndLearnsThatTheCoordinatorIsGo
   ASSERT_TRUE(farewell && farewell->is_farewell);
   EXPECT_EQ(farewell->from, 1U);
   EXPECT_THAT(std::string(reinterpret_cast<const char*>(farewell->bytes.data()), farewell->bytes.size()),
-              HasSubstr("was not made again within 1 s"));
-  EXPECT_THAT(refusal<AggregationAborted>([&] { next_of(*cut_off); }), HasSubstr("the coordinator is gone"));
+              HasSubstr("was not restored within 1 s"));
+  EXPECT_THAT(refusal<AggregationAborted>([&] { next_of(*cut_off); }), HasSubstr("the coordinator is unreachable"));
   expect_talk(parties.coordinator(), 2, *other, 2);
 }
 
@@ -101,8 +101,8 @@ TEST(NetworkWire, AnotherProcessOfAnIdentityIsRefusedAndTheFirstIsNotTouched) {
   const auto first = parties.silo(1, proxy.port());
   ASSERT_TRUE(parties.comes_to_log(0, "connected with silo 1"));
   const auto second = parties.silo(1);
-  EXPECT_THAT(refusal<AggregationAborted>([&] { next_of(*second); }), HasSubstr("another process of this identity"));
-  EXPECT_TRUE(parties.comes_to_log(0, "was refused: another process of this identity is connected"));
+  EXPECT_THAT(refusal<AggregationAborted>([&] { next_of(*second); }), HasSubstr("another process with this identity"));
+  EXPECT_TRUE(parties.comes_to_log(0, "was refused: another process with this identity is connected"));
   parties.begin();
   expect_talk(parties.coordinator(), 1, *first, 2);
   proxy.set_refusing(true);
@@ -124,7 +124,7 @@ TEST(NetworkWire, RefusalsOfASiloAreToldInABoundedNumberOfLines) {
   std::vector<std::unique_ptr<SiloWire>> others;
   for (std::size_t process = 0; process < kProcesses; ++process) others.push_back(parties.silo(1));
   for (const auto& other : others) {
-    EXPECT_THAT(refusal<AggregationAborted>([&] { next_of(*other); }), HasSubstr("another process of this identity"));
+    EXPECT_THAT(refusal<AggregationAborted>([&] { next_of(*other); }), HasSubstr("another process with this identity"));
   }
   const std::size_t told = parties.times_in_log(0, "was refused");
   EXPECT_GE(told, Doorman::kLinesAtOnce);
@@ -235,7 +235,7 @@ TEST(NetworkWire, ASmallMessageWaitsBehindNoLargeOnes) {
   const auto fill = [&] {
     for (;;) parties.coordinator().send(1, message_of(1, std::size_t{1} << 20));
   };
-  EXPECT_THAT(refusal<AggregationAborted>(fill), HasSubstr("does not take the messages of this party within 0.1 s"));
+  EXPECT_THAT(refusal<AggregationAborted>(fill), HasSubstr("does not accept the messages of this party within 0.1 s"));
   parties.coordinator().set_send_timeout(std::chrono::seconds(10));
   const auto began = WireClock::now();
   EXPECT_NO_THROW(parties.coordinator().send(1, message_of(1, 300)));

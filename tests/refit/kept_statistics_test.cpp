@@ -76,7 +76,7 @@ TEST_F(KeptStatisticsTest, AFileThatDepartsFromItsFormIsRefused) {
     return refusal<BadInput>([&] { statistics_from_bytes(serialize(file), "s.safetensors"); });
   };
   EXPECT_THAT(refused([](auto& file) { file.metadata["scale"] = "1"; }), HasSubstr("another lattice"));
-  EXPECT_THAT(refused([](auto& file) { file.metadata["sigma"] = "{}"; }), HasSubstr("sigma says nothing of gram"));
+  EXPECT_THAT(refused([](auto& file) { file.metadata["sigma"] = "{}"; }), HasSubstr("sigma has no value for gram"));
   EXPECT_THAT(refused([](auto& file) { file.metadata["format"] = "dpreduce-classifier"; }),
               HasSubstr("not dpreduce-statistics"));
   EXPECT_THAT(refused([](auto& file) { file.tensors.erase("gram"), file.tensors.erase("class_sums"); }),

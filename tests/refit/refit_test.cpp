@@ -329,8 +329,8 @@ TEST_F(RefitTest, ThePathIsRefusedWhereNothingTellsTheRows) {
   const KeptStatistics scaled = released({kGram, kClassSums});
   KeptStatistics clipped = scaled;
   clipped.of_rows.preprocessing.normalize = Normalize::kNone;
-  EXPECT_THAT(refused(clipped, {}), HasSubstr("nothing tells how many rows"));
-  EXPECT_THAT(refused(scaled, {.classes = {0, 1}}), HasSubstr("nothing tells how many rows"));
+  EXPECT_THAT(refused(clipped, {}), HasSubstr("the number of rows is unknown"));
+  EXPECT_THAT(refused(scaled, {.classes = {0, 1}}), HasSubstr("the number of rows is unknown"));
   const KeptStatistics noised = released({kGram, kClassSums}, 0.05);
   clipped.blocks = noised.blocks;
   EXPECT_TRUE(intervals_json(noised, {}, 0.5, 0.95, {}).contains("prediction_noise"));

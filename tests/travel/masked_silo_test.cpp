@@ -193,7 +193,7 @@ TEST_F(MaskedSiloTest, AStepIsAnsweredOnceOrTheSameAgain) {
   EXPECT_EQ(answer(1, request), answer(1, request));
 
   const auto with_other_rows = [&] { silo(1).answer(request, rows_of(2), 1, [](double) {}); };
-  EXPECT_THAT(refusal<AggregationAborted>(with_other_rows), HasSubstr("step 0 of this session was answered already"));
+  EXPECT_THAT(refusal<AggregationAborted>(with_other_rows), HasSubstr("step 0 of this session was already answered"));
   TravelingTask other = task;
   std::get<TaskGradientPoint>(other.task.point).weights.values.front() = 1;  // another point, chosen to differ
   const std::string another = request_of(other);
@@ -217,7 +217,7 @@ TEST_F(MaskedSiloTest, OtherRowsGetNoSecondAnswerNorDoesAProcessThatIsStartedAga
   EXPECT_THAT(refusal<AggregationAborted>([&] { with_other_rows(); }), HasSubstr("has not joined the session"));
   EXPECT_THAT(refusal<AggregationAborted>([&] { answer(1, request); }), HasSubstr("has not joined the session"));
   silo(1).join(coordinator_->invitation());
-  EXPECT_THAT(refusal<AggregationAborted>([&] { with_other_rows(); }), HasSubstr("another join in the place"));
+  EXPECT_THAT(refusal<AggregationAborted>([&] { with_other_rows(); }), HasSubstr("another join instead"));
 }
 
 TEST_F(MaskedSiloTest, AForkOfTheProcessThatJoinedDoesNotAnswer) {
@@ -265,7 +265,7 @@ TEST_F(MaskedSiloTest, ASessionHasKeysOfItsOwn) {
   silo(1).end(coordinator_->invitation());
   EXPECT_THAT(refusal<AggregationAborted>([&] { answer(1, request); }), HasSubstr("has not joined the session"));
   EXPECT_NE(silo(1).join(coordinator_->invitation()), joins_.back());
-  EXPECT_THAT(refusal<AggregationAborted>([&] { answer(1, request); }), HasSubstr("another join in the place"));
+  EXPECT_THAT(refusal<AggregationAborted>([&] { answer(1, request); }), HasSubstr("another join instead"));
   const std::vector<std::string> now = joins(coordinator_->invitation());
   EXPECT_NE(answer(1, coordinator_->request(first_task(), now)), answered) << "the same rows and task";
 }
@@ -296,7 +296,7 @@ TEST_F(MaskedSiloTest, MessagesOfOthersAreRefused) {
               HasSubstr("silo 2 (p2) has not joined"));
   fewer.push_back(joins_[0]);
   EXPECT_THAT(refusal<AggregationAborted>([&] { coordinator_->request(first_task(), fewer); }),
-              HasSubstr("is there twice"));
+              HasSubstr("appears twice"));
 }
 
 // Signed as it should be: each honest silo would refuse the request with it, so the coordinator makes none.

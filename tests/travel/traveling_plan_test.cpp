@@ -142,11 +142,12 @@ TEST_F(TravelingPlanTest, ASumThatWasChangedOnTheWayIsRefusedAndNothingIsCharged
   TravelingPlan without_secret = plan;
   without_secret.ticket.secret[0] ^= 1;  // whoever has not got it seals nothing that opens
   EXPECT_THAT(refusal<AggregationAborted>([&] { session.give(sum_of(without_secret, *session.task(), 2)); }),
-              HasSubstr("not what its partitions have sealed"));
+              HasSubstr("does not match the seals of its partitions"));
   EXPECT_TRUE(Ledger::read(options.privacy.ledger).charges().empty());
   std::string bytes = sum_of(plan, *session.task(), 1).to_bytes();
   bytes[bytes.size() - 9] = static_cast<char>(bytes[bytes.size() - 9] ^ 1);
-  EXPECT_THAT(refusal<BadInput>([&] { PartialSum::from_bytes(bytes); }), HasSubstr("no partial sum, or a damaged one"));
+  EXPECT_THAT(refusal<BadInput>([&] { PartialSum::from_bytes(bytes); }),
+              HasSubstr("not a partial sum, or are damaged"));
   EXPECT_THAT(refusal<BadInput>([&] { PartialSum::from_bytes("x"); }), HasSubstr("no partial sum"));
 }
 
@@ -168,7 +169,7 @@ TEST_F(TravelingPlanTest, WhetherThereAreRowsIsNotForWhoAddsSumsUpToSay) {
   EXPECT_THAT(refusal<BadInput>([&] { session.give(with_last_word(none, 0)); }), HasSubstr("no partition has a row"));
   for (const PartialSum& changed : {with_last_word(none, 1), with_last_word(all, ~std::uint64_t{0})}) {
     EXPECT_THAT(refusal<AggregationAborted>([&] { session.give(changed); }),
-                HasSubstr("not what its partitions have sealed"));
+                HasSubstr("does not match the seals of its partitions"));
   }
   EXPECT_TRUE(Ledger::read(options.privacy.ledger).charges().empty());
 }
@@ -365,7 +366,7 @@ TEST_F(TravelingPlanTest, APartitionOfOtherRowsIsRefusedByTheWorker) {
                   [&] { of({.train_x = array_view(std::span(rows_.x).first(18), 6), .train_y = array_view(beyond)}); }),
               HasSubstr("class"));
   EXPECT_THAT(refusal<UsageError>([&] { partial_sum(plan, task, rows_.all(), "", 1, [](double) {}); }),
-              HasSubstr("give each partition a name"));
+              HasSubstr("give each partition its own name"));
 }
 
 }  // namespace dpreduce::traveling_plan_test

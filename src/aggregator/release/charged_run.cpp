@@ -58,10 +58,10 @@ void ChargedRun::check_saved(const LedgerState& state) {
     if (record.line_sha256.empty()) continue;
     const LedgerCharge* const charge = state.charge(record.release_id());
     if (charge == nullptr || state.line_sha256()[charge->line] != record.line_sha256) {
-      throw ResumeMismatch(fmt::format(
-          "--ledger {}: has no line of release {} as it was made; name the ledger that it was charged on, or "
-          "begin a new run without --resume",
-          charging_.ledger_path, record.release_id()));
+      throw ResumeMismatch(
+          fmt::format("--ledger {}: has no line for release {} as it was made; give the ledger on which it was "
+                      "charged, or start a new run without --resume",
+                      charging_.ledger_path, record.release_id()));
     }
     saved.insert(record.release_id());
   }
@@ -89,7 +89,7 @@ void ChargedRun::require_most_mu() {
   const double mu = mu_of(spending_of_all(state, strictest_adjacency(state, plan_.adjacency)));
   if (mu <= *charging_.most_mu * kRoundings) return;
   throw BudgetRefused(fmt::format(
-      "{}: with what other runs have reserved or charged meanwhile mu is {}, above the {} that [consent] allows",
+      "{}: with the reservations and charges of other runs mu is now {}, above the {} that [consent] allows",
       charging_.ledger_path, upper_figure(mu), lower_figure(*charging_.most_mu)));
 }
 
@@ -179,7 +179,7 @@ NamedIntegers ChargedRun::take_saved(const std::string& label) {
   DPREDUCE_ASSERT(taken_ < saved_);
   const RunFile::Record& record = file_.records()[taken_];
   if (record.label != label) {
-    throw BadInput(fmt::format("{}.{}.releases: has {} where {} comes; remove it, and begin a new run",
+    throw BadInput(fmt::format("{}.{}.releases: has {} where {} is expected; remove the file, and start a new run",
                                charging_.ledger_path, file_.run_ids().front(), record.label, label));
   }
   if (!record.line_sha256.empty()) is_to_be_charged_ = false;
@@ -200,17 +200,17 @@ std::string ChargedRun::way_to_go_on(std::string_view has_charged, std::uint64_t
       case Reserved::kNothing:
         return "";
       case Reserved::kKept:
-        return ", and the others stay reserved";
+        return "; the others stay reserved";
       case Reserved::kGivenBack:
         break;
     }
-    return ", and the others are given back";
+    return "; the reservation of the others is released";
   }());
-  return fmt::format("run {0} {6} {1} release{2}{3}: {5}`dpreduce ledger release {0} --ledger {4}` gives the run up",
+  return fmt::format("run {0} {6} {1} release{2}{3}: {5}`dpreduce ledger release {0} --ledger {4}`",
                      file_.announced_run_id(), charged, charged == 1 ? "" : "s", reserved, charging_.ledger_path,
                      file_.saves() && charged > 0
-                         ? "the same command with --resume takes what it has saved and pays for the rest, "
-                         : "it cannot be resumed; ",
+                         ? "resume it with the same command and --resume, which charges only the rest, or give it up: "
+                         : "it cannot be resumed; give it up: ",
                      has_charged);
 }
 

@@ -7,14 +7,13 @@
 //     noise, sum  ->  ledger line, flushed  ->  record, flushed  ->  the value; among silos the line comes first
 //     end: finished (its result is on disk; the file is removed) or stopped (what was not charged is given back)
 //
-// How a run ends is public: its lines show it. So nothing is written before every row has been looked at. A row that
-// the run refuses leaves no line, and what can end the run later depends on no row (docs/explanation/ledger.md).
-// Another run may take the room in the meantime: the reservation is then refused, and has cost a pass over the rows,
-// but no budget.
+// The end of a run is public, since its lines show it. So nothing is written before every row has been read. A refused
+// row leaves no line, and later failures depend on no row (docs/explanation/ledger.md). Another run may use the budget
+// in the meantime: then the reservation is refused, at the cost of a pass over the rows, but of no budget.
 //
-// No noise is ever repeated, and no charge pays for two releases. A run that goes on with a dead one's file is a new
-// run: it takes the saved releases as they are, takes the dead run's reservation over, and pays for what it makes. What
-// a run charged and died before it was saved was never shown; it counts all the same (lost).
+// No noise is ever repeated, and no charge pays for two releases. A run that resumes from the file of a dead run is a
+// new run: it reuses the saved releases, takes over the reservation, and charges what it makes. A release that was
+// charged, but not saved before its run died, was never shown; it still counts (lost).
 #pragma once
 
 #include <cstdint>
@@ -38,15 +37,15 @@ struct Charging {
   std::optional<std::uint64_t> seed = std::nullopt;   ///< of all noise, which then hides nothing; else it is secret
 };
 
-/// Every rank has one. File and ledger are used on the coordinator, and the ledger at each silo of a run among silos: a
-/// silo charges on a ledger of its own (silo_account.hpp), by the terms and the plan that it can answer for itself.
+/// Every rank has one. The coordinator uses file and ledger. In a run among silos each silo uses its own ledger
+/// (silo_account.hpp), with the terms and the plan that it guarantees itself.
 class ChargedRun {
  public:
   /// `terms` need neither adjacency nor is_private: plan and seed have them.
   ChargedRun(NoisePlan plan, RunFile file, Charging charging, RunTerms terms);
-  /// Stops a run that has written on the ledger and not finished: what it did not charge is given back, and if nothing
-  /// is charged its file is removed. A run that has written nothing leaves all as it found it: a file that it has made
-  /// is removed. An error on the way leaves the reservation as it is.
+  /// Stops a run that has written on the ledger and not finished: releases the rest of its reservation, and removes its
+  /// file if nothing is charged. A run that has written nothing removes the file that it created. An error on the way
+  /// leaves the reservation as it is.
   ~ChargedRun();
   ChargedRun(const ChargedRun&) = delete;
   ChargedRun& operator=(const ChargedRun&) = delete;
@@ -70,10 +69,10 @@ class ChargedRun {
   /// State of the ledger now. On a rank that writes it.
   const LedgerState& ledger() { return ledger_.current(); }
 
-  /// Returns whether there is something to go on with: releases that are saved. On the coordinator.
+  /// Returns whether the run can be resumed: whether it has saved releases. On the coordinator.
   bool can_be_resumed() const { return file_.saves() && charged_before() + charged_ > 0; }
-  /// Text on a run that an error ends: what it has charged, what becomes of what it has reserved beside that, and how
-  /// to go on or give it up. One line, without a full stop.
+  /// Text for a run that ends by an error: its charges, what happens to the rest of its reservation, and how to resume
+  /// or give it up. One line, without a full stop.
   std::string way_to_resume() const;
 
   /// Begins one more round of a release, or the one round of a selection. On every rank.

@@ -1,4 +1,4 @@
-// Noise that no single party adds: each silo adds a share of it.
+// Distributed noise: each silo adds a share of it.
 //
 //     s      the planned standard deviation of a block's noise
 //     T, c   silos that stay at least; those of them that may show the coordinator their shares
@@ -20,7 +20,8 @@
 
 namespace dpreduce {
 
-/// The smallest share for which the bound above holds: a sum of rounded Gaussians is then as good as a rounded sum.
+/// The smallest share for which the bound above holds, so that a sum of rounded Gaussians equals a rounded sum up to
+/// that distance.
 inline constexpr double kSmallestShareSigma = 4.0;
 /// The same for the diagonal of a symmetric block: more than sqrt(2) times that.
 inline constexpr double kSmallestDiagonalShareSigma = 6.0;
@@ -39,8 +40,8 @@ struct NoiseShares {
     block.sigma = share_sigma(block.sigma, block.noise);
     return block;
   }
-  /// Plan with the noise that T - c shares guarantee, however many are claimed to be there: each block's sigma is
-  /// sqrt(T - c) s_i, if that exceeds s, and mu follows from it. Its shares are those of `plan`.
+  /// Plan with the noise that T - c shares guarantee, for any claimed number of silos: each block's sigma is sqrt(T -
+  /// c) s_i, if that exceeds s, and mu follows from it. Its shares are those of `plan`.
   NoisePlan guaranteed(NoisePlan plan) const;
 };
 

@@ -3,13 +3,13 @@
 //     reservation  ->  ranks' parts += noise  ->  reduction over ranks  ->  ledger line, flushed  ->  record, flushed
 //                  ->  Release
 //
-// Noise is an addend of the reduction, so the exact sum over the ranks exists nowhere. Of long blocks ranks that trust
-// each other add it in pieces, each element once, each rank under a key of its own. No value is looked at before its
-// charge and its record are on the disk; whatever ends a run between noise and charge, other than the death of its
-// process, writes the charge first: nothing that anybody sees is a function of an uncharged value. Among silos the
-// charge comes first. Private selections (select) follow the same rule, with a choice in the place of noise.
+// Noise is an addend of the reduction, so the exact sum over the ranks exists nowhere. For long blocks, ranks that
+// trust each other add the noise in pieces, each element once, each rank under its own key. No value is read before its
+// charge and its record are on the disk. A run that ends between noise and charge, except by the death of its process,
+// writes the charge first. So nothing visible is a function of an uncharged value. Among silos the charge comes first.
+// Private selections (select) follow the same rule, with a choice instead of noise.
 //
-// A run that goes on takes the releases that are saved from here, too (saved), in the order in which they were made.
+// A resumed run also gets its saved releases from here (saved), in their order.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +39,7 @@ class Selection {
   Selection(std::vector<std::uint64_t> chosen, std::size_t per_group)
       : chosen_(std::move(chosen)), per_group_(per_group) {}
   std::size_t groups() const { return chosen_.size() / per_group_; }
-  /// Candidates that group `group` put out, in rising order. Precondition: group < groups().
+  /// Candidates chosen for group `group`, in increasing order. Precondition: group < groups().
   std::span<const std::uint64_t> of_group(std::size_t group) const;
 
  private:
@@ -54,8 +54,8 @@ class Releaser {
   explicit Releaser(Communicator& ranks);
 
   /// Makes releases with the noise of `plan`, each charged as `charging` says and saved in `file`. The coordinator
-  /// looks for room for all of it now, and reserves it with the first release: every rank has then looked at each of
-  /// its rows. A run that is destroyed before `finish` was called has stopped (~ChargedRun).
+  /// checks the budget for all of the plan now, and reserves it with the first release: every rank has then read each
+  /// of its rows. A run that is destroyed before `finish` was called has stopped (~ChargedRun).
   ///
   /// With `shares`, in a run among silos, each silo adds its share of the noise. The coordinator adds none, and never
   /// sees a sum without noise. Runs among silos save nothing.

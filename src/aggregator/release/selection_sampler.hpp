@@ -1,4 +1,4 @@
-// The draw of a private selection: from the exact utilities of one group to the candidates that it puts out.
+// Sampler of a private selection: from the exact utilities of one group to its chosen candidates.
 //
 //   Legend. u_i the group's utilities, epsilon and Delta of the terms, gamma = epsilon / Delta under add-remove and
 //           epsilon / (2 Delta) under replace-one, and where sums are folded; K the number of candidates chosen.
@@ -37,9 +37,9 @@ class SelectionSampler {
   /// Precondition (asserted): the exponential mechanism. Throws UsageError unless fault_of(terms) is empty.
   SelectionSampler(const SelectionTerms& terms, Adjacency adjacency, UtilitySums sums);
 
-  /// K candidates, in rising order: the order says nothing of their utilities. One call for one group, each with a
-  /// stream of its own. Preconditions: as many utilities as the terms have candidates. Throws as
-  /// select_exponential. Cost: that of the mechanism, for K > 1 also of sorting.
+  /// K candidates, in increasing order, which does not depend on their utilities. One call per group, each with its own
+  /// stream. Preconditions: as many utilities as the terms have candidates. Throws as select_exponential. Cost: that of
+  /// the mechanism, for K > 1 also of sorting.
   std::vector<std::uint64_t> draw(RandomStream& stream, std::span<const std::int64_t> utilities) const;
 
  private:
@@ -48,22 +48,22 @@ class SelectionSampler {
   std::optional<Multiplicities> sets_by_worst_;
 };
 
-/// The `chosen` candidates of the largest utilities, of equal ones those with the smaller index; in rising order.
+/// The `chosen` candidates with the largest utilities, in increasing order; ties go to the smaller index.
 /// Preconditions: chosen <= |utilities|.
 std::vector<std::uint64_t> best_candidates(std::span<const std::int64_t> utilities, std::uint64_t chosen);
 
-/// A sum mod 2^64 of which one silo may have been anything: s where |s| <= 2^62, else sign(s) 2^63 - s. On the ring of
-/// 64 bits neighbors stay neighbors: what one record adds moves it by no more than that, up or down, wherever a silo
-/// has moved the sum to. A sum taken as it is would turn from best to worst at 2^63, and one record may do it.
+/// Folds a sum mod 2^64 to which one silo may have added anything: s if |s| <= 2^62, else sign(s) 2^63 - s. One record
+/// then moves the folded sum by no more than its utility, wherever a silo has moved the sum. An unfolded sum would jump
+/// from best to worst at 2^63, and one record may cause that.
 std::int64_t folded(std::int64_t sum);
 
-/// Most that each of so many silos' utilities may be in size for their sums to be what they stand for.
+/// Largest size of each utility of this many silos for which their sums do not overflow.
 constexpr std::int64_t largest_utility_of_silo(std::uint64_t silos) {
   return (std::int64_t{1} << 62) / static_cast<std::int64_t>(silos);
 }
 
-// Check that sums of utilities over trusted ranks are the integers they stand for, and not those mod 2^64. A sum that
-// wraps around turns the best candidate into the worst, and one record may do it.
+// Check that sums of utilities over trusted ranks did not wrap around mod 2^64. A sum that wraps around turns the best
+// candidate into the worst, and one record may do it.
 //
 //   Legend. H_r = max(0, largest utility of rank r), L_r = max(0, -smallest): every sum lies in [-sum L_r, sum H_r].
 

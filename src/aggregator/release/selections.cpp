@@ -21,8 +21,8 @@ void require_chosen(const PlannedSelection& selection) {
   }
 }
 
-// Throws unless sums of such utilities over silos are what they stand for; nobody learns how large they are. A silo
-// that does not keep to this can do no more than move sums, which are folded.
+// Throws unless sums of such utilities over silos stay within 64 bits; nobody learns how large they are. A silo that
+// does not keep to this can do no more than move sums, which are folded.
 void require_summable_by_silos(const PlannedSelection& selection, std::span<const std::int64_t> utilities,
                                int parties) {
   const std::int64_t largest = largest_utility_of_silo(static_cast<std::uint64_t>(std::max(1, parties - 1)));
@@ -98,7 +98,7 @@ Selection Releaser::shared(const PlannedSelection& selection, std::vector<std::u
   const bool are_candidates = std::all_of(chosen.begin(), chosen.end(),
                                           [&](std::uint64_t index) { return index < selection.terms.candidates; });
   if (!are_candidates) {  // silos need not trust their coordinator
-    throw AggregationAborted(fmt::format("selection {}: the coordinator names a candidate that is none of the {}",
+    throw AggregationAborted(fmt::format("selection {}: the coordinator names a candidate outside the {}",
                                          selection.name, selection.terms.candidates));
   }
   return {std::move(chosen), selection.terms.chosen};

@@ -1,5 +1,5 @@
-// A number that distinguishes exact statistics without revealing anything about them: sums that travel carry it sealed,
-// so that words that were changed on the way are found (fit/partial_sum.hpp).
+// A number that distinguishes exact statistics without revealing anything about them. Partial sums carry it sealed, so
+// that words changed in transit are detected (fit/partial_sum.hpp).
 //
 // Legend: S the statistic over all ranks (N integers of 64 bits), p = 2^127 - 1 (prime), r secret and uniform in F_p^N.
 //

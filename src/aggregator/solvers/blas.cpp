@@ -66,7 +66,7 @@ void take_blas_memory() {
       };
       ::on_exit(end_at_once, nullptr);
       throw UsageError(
-          fmt::format("not enough memory: this process may not map the {} MiB that OpenBLAS works in; raise its limits "
+          fmt::format("not enough memory: this process cannot map the {} MiB that OpenBLAS needs; raise its limits "
                       "(ulimit -v, ulimit -d)",
                       kBytes >> 20));
     }

@@ -1,10 +1,10 @@
-// OpenBLAS, which solves what noise has made public: the same bits whatever it would choose by itself.
+// Settings of OpenBLAS, which computes on released numbers: results have the same bits for any number of threads.
 #pragma once
 
 namespace dpreduce {
 
-/// Makes BLAS and LAPACK work on one thread from here on: they divide work among threads, and sum in an order that
-/// depends on the number of threads.
+/// Makes BLAS and LAPACK use one thread from here on: with several, the order of their sums depends on the number of
+/// threads.
 void use_one_blas_thread();
 
 /// Throws unless LAPACK has succeeded: std::bad_alloc without memory, else std::runtime_error, since eigenvalues did
@@ -21,9 +21,9 @@ class KeptBlasThreads {
   KeptBlasThreads& operator=(const KeptBlasThreads&) = delete;
 };
 
-/// Makes OpenBLAS take the memory that it works in, once a process, for one thread at a time. Otherwise it takes it
-/// when it first needs it, and if the process may not have so much, it tries again for ever. Throws UsageError if there
-/// is not enough: call it before anything is spent.
+/// Makes OpenBLAS allocate its working memory, once per process, for one thread at a time. Otherwise it allocates at
+/// first use, and retries for ever if the process may not have that much. Throws UsageError if there is not enough;
+/// call it before anything is spent.
 void take_blas_memory();
 
 }  // namespace dpreduce

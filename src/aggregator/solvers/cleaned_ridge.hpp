@@ -15,22 +15,21 @@ namespace dpreduce {
 // One ridge problem with a noised matrix, cleaned of the noise that is known to be in it, without its eigenvectors.
 //
 // Legend: M = A + N is d x d, N symmetric Gaussian noise of radius w (gram_spectrum.hpp). Most eigenvalues of A are
-// taken to be c, which is 0 where A is of low rank, and all there are where rows spread evenly: noise makes a bulk of
-// them, from c - 2 w to c + 2 w. An eigenvalue c + g of A shows up at l = c + g + w^2 / g, if |g| > w:
+// assumed to be c: 0 if A has low rank, or the common value if rows spread evenly. Noise spreads them into a bulk from
+// c - 2 w to c + 2 w. An eigenvalue c + g of A shows up at l = c + g + w^2 / g, if |g| > w:
 //
 //     x = f(M) b,   f(l) = 1 / (g(l) + ridge)
 //     g(l) = c + (l - c +- sqrt((l - c)^2 - 4 w^2)) / 2 outside of the bulk, and not below 0; c within it
 //
-// c is what the eigenvalues above the bulk leave of the trace, for each of the others. With c = 0 in its place, even
-// rows whose eigenvalues lie near 2 w were divided by 0 and by w at random, and more budget made a worse model.
+// c is the trace without the eigenvalues above the bulk, divided by the number of the others. With c = 0 instead,
+// eigenvalues near 2 w were divided by 0 or by w at random, and a larger budget made a worse model.
 //
-// One right-hand side wants no eigendecomposition (9 d^3 flops): m steps of Lanczos' method from b give an orthonormal
+// One right-hand side needs no eigendecomposition (9 d^3 flops): m steps of Lanczos' method from b give an orthonormal
 // basis V (m x d) of the Krylov space with V M V^T = T tridiagonal, and x = |b| V^T f(T) e_1, in 2 m d^2 flops. Few
 // steps do: the bulk of the spectrum, where the noise is, maps to the one number 1 / ridge, and the eigenvalues outside
 // of it are what Lanczos' method finds first. They have no whole spectrum, by which gram_spectrum.hpp cleans better.
-// Without noise there is nothing to clean, and Cholesky solves exactly.
-// Source: [benaych2011], section 3.1 (g); [golub2013], sections 9.1.2 (f(A) b) and
-// 10.3.1 (orthogonalizing twice).
+// Without noise there is nothing to clean, and Cholesky solves exactly. Source: [benaych2011], section 3.1 (g);
+// [golub2013], sections 9.1.2 (f(A) b) and 10.3.1 (orthogonalizing twice).
 
 /// rows <- rows (G + ridge I)^-1, G a Gram matrix without noise.
 /// Shapes: rows K x d, row-major; gram d x d, row-major, of which the upper triangle is read; overwritten by the

@@ -47,7 +47,7 @@ double usual_length(const ReleasedBlock& sizes);
 /// Scales of all columns, h of hidden ones included: all above 0. Precondition (asserted): one m and one h each.
 std::vector<double> usable_scales(std::span<const double> medians, std::vector<double> scales);
 
-/// Returns whether columns are alike, as column_scales tells. Precondition (asserted): one m and one h each.
+/// Returns whether columns are alike, as column_scales determines. Precondition (asserted): one m and one h each.
 bool are_alike(std::span<const double> medians, std::span<const double> scales);
 
 }  // namespace dpreduce

@@ -41,7 +41,7 @@ void make_isotonic(std::span<double> values) {
   }
 }
 
-// g of ascending l, before what is negative becomes 0; variance is s^2. Of eigenvalues nearer than LAPACK tells them
+// g of ascending l, before what is negative becomes 0; variance is s^2. Of eigenvalues nearer than LAPACK resolves them
 // apart none pushes the other.
 std::vector<double> cleaned(std::span<const double> eigenvalues, double variance) {
   const double tie = std::numeric_limits<double>::epsilon() * std::max(-eigenvalues.front(), eigenvalues.back());

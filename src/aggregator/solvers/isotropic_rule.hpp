@@ -1,8 +1,8 @@
 // Choice between class means and rounds, from one small release, and scores by class means.
 //
-// If rows of every class spread alike in all directions, class means are all that tells classes apart. Scores m_c^T x,
-// with no other matrix between, are then the best there are [efron1975], and rounds only add noise that they answer to
-// themselves. Real features are far longer in some directions than in others, and means alone lose much.
+// If rows of every class spread alike in all directions, classes differ only in their means. Scores m_c^T x, without
+// another matrix, are then optimal [efron1975], and rounds only add noise. Real features are far longer in some
+// directions than in others, and means alone lose much.
 //
 // Legend: B + N the released Gram matrix of projected rows of length 1 (k x k, worker/statistics/gram.cpp), s its
 // noise, n~ = trace(B + N), d features, K classes. A row's squared length is spread over d directions with shares p_j;
@@ -30,10 +30,10 @@
 
 namespace dpreduce {
 
-/// Fewest features of rows that class means are considered for.
+/// Fewest features for which class means are considered.
 inline constexpr std::size_t kFewestFeaturesOfMeans = 16;
 
-/// Most n mu / sqrt(d K) that class means are considered for.
+/// Largest n mu / sqrt(d K) for which class means are considered.
 inline constexpr double kLargestSignalOfMeans = 50.0;
 
 /// Estimates from the release of how rows spread.
@@ -47,10 +47,10 @@ struct Isotropy {
 /// Precondition (asserted): `gram` is an upper triangle.
 Isotropy isotropy_of(const ReleasedBlock& gram);
 
-/// Returns whether rows of `dim` features are to be trained by class means, by a release that had `share` of mu^2.
+/// Returns whether to train by class means, for rows of `dim` features and a release that had `share` of mu^2.
 bool wants_means(const Isotropy& isotropy, double share, std::size_t dim, std::size_t classes);
 
-/// Frequency with which runs on about so many rows would be trained by class means.
+/// Frequency with which runs on about this many rows use class means.
 struct MeansForecast {
   double signal;       ///< n mu / sqrt(d K)
   double even_rows;    ///< share of runs, where rows spread as evenly as isotropic clusters do

@@ -15,8 +15,8 @@ namespace dpreduce {
 
 // Rows that are made in groups, by one rank or by ranks that trust each other, with the same bits.
 
-/// `count` rows of one length, at most 192 in a group, and one group or an even number. What is made of a group may
-/// depend on which rows it has, but groups do not depend on the number of ranks. `make` gets a group's first row, and
+/// `count` rows of one length, at most 192 in a group, and one group or an even number. Results may depend on the rows
+/// of a group, but groups do not depend on the number of ranks. `make` receives the index of a group's first row, and
 /// its rows.
 class RowGroups {
  public:

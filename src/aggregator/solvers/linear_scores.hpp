@@ -24,9 +24,8 @@ struct LinearScores {
 /// Shapes: weights K x preprocessing.output_dim(). Without an intercept, W as it is and b = 0.
 LinearScores fold_intercept(const std::vector<double>& weights, const Preprocessing& preprocessing);
 
-// Ranking of features by how well they tell classes apart, from what has been released: post-processing, so that
-// ranking costs nothing. Source: [shen2021], Definition 7 and Algorithm 1, corrected: it ranks exact means, at no
-// charge.
+// Ranking of features by how well they separate classes, from released numbers: post-processing, so that ranking costs
+// nothing. Source: [shen2021], Definition 7 and Algorithm 1, corrected: it ranks exact means, at no charge.
 
 /// sum over pairs c < e of |m_ca - m_ea|, for every feature a: what the distance criterion is for two classes.
 /// Shapes: means K x d, row-major. Cost: d K log K.

@@ -21,7 +21,7 @@ void pull_into_ball(std::span<double> v, double radius) {
   for (double& entry : v) entry *= radius / length;
 }
 
-// A count that noise took to zero or below still stands for at least one row.
+// A count that noise made zero or negative counts as one row.
 double clamped_count(std::int64_t released) {
   return static_cast<double>(std::max<std::int64_t>(released, 1));
 }

@@ -51,10 +51,10 @@ std::size_t public_refit_bytes(std::size_t classes, std::size_t dim, std::uint64
 //
 // a is what m rows leave unknown of P, taken out toward the identity. T is a guess that owes nothing to noise. clean
 // keeps the eigenvectors of the difference and takes of each eigenvalue what Stein's estimate says is noise
-// (gram_spectrum.hpp). So where public rows are like the private ones next to nothing is left of N, and where they are
-// not, what the release shows of it beyond its noise corrects them. Sources: [stein1975]; [ledoit2004] for a.
+// (gram_spectrum.hpp). So if public rows are like the private ones, almost nothing of N is left. If they are not, the
+// release corrects them where it exceeds its noise. Sources: [stein1975]; [ledoit2004] for a.
 
-/// G^ as an upper triangle in lattice units. Its noise is said to be a fifth of s: what is left of N, and how far
+/// G^ as an upper triangle in lattice units. Its noise is taken to be a fifth of s: what is left of N, and how far
 /// public rows may be trusted. Preconditions (asserted): upper triangles of rows on `lattice`. Cost: 15 d^3 flops, on
 /// one thread; without noise none, and `gram` comes back. Throws as GramSpectrum.
 ReleasedBlock gram_about_public(const ReleasedBlock& gram, const ReleasedBlock& of_public, const Lattice& lattice);

@@ -56,9 +56,9 @@ inline ReleasedBlock with_noise(const ReleasedBlock& block, double factor, std::
 //
 //     noise^2 = ((K s_b^2 + v |W|^2) sum_j g_j / (g_j + R)^2 + v sum_j c_j^2 g_j / (g_j + R)^2) / (n K)
 //
-// The loss of W on the rows, sum |W x - y|^2 / (n K), is linear in G and B but for sum |y|^2, and a W that was made of
-// G~ and B~ knows their noise. So noise is split in two (data fission [leiner2025]): with N of the law of the noise and
-// known gamma,
+// The loss of W on the rows, sum |W x - y|^2 / (n K), is linear in G and B except for sum |y|^2, and a W computed from
+// G~ and B~ depends on their noise. So noise is split in two (data fission [leiner2025]): with N distributed as the
+// noise and a known gamma,
 //
 //     G~ + gamma N   and   G~ - N / gamma     have independent noise;
 //

@@ -1,4 +1,4 @@
-// Uncertainty of ridge regressions from the known noise of released sums, and from rows that are not there.
+// Uncertainty of ridge regressions by the known noise of released sums, and by sampling of rows.
 //
 // Legend: H = G + R I and theta = H^-1 b without noise, for one class; released are H~ = H + E, E symmetric with
 // variance 2 v on the diagonal and v beside it, v = s_G^2 / 2, and b~ = b + e, e with s_b^2; theta~ = H~^-1 b~; z a
@@ -15,7 +15,7 @@
 // over n - 2 tr(S) + tr(S^2), S = H^-1 G.
 //
 // The expansion is in kappa = s_G sqrt(d / 2) / lambda_min(H~). Up to most_kappa_of(d) intervals hold as often as they
-// say; above, single weights are noise, and nothing is said of them. docs/experiments/intervals.md measures how often
+// say; above, single weights are noise, and have no intervals. docs/experiments/intervals.md measures how often
 // intervals hold.
 #pragma once
 

@@ -86,7 +86,7 @@ ReleaseRequest evaluation_request(const ReleaseTerms& terms, double share);
 ReleaseRequest positives_request(const ReleaseTerms& terms, double share);
 
 /// The bin, of 0 .. bins - 1, of a probability p: of its log-odds z the bins are equally wide in asinh(z), from -8 to
-/// 8, so that they are narrow in the middle and tell rare classes' small probabilities apart.
+/// 8, so that they are narrow in the middle and separate small probabilities of rare classes.
 std::size_t score_bin(double probability, std::size_t bins);
 /// The probability from which on scores are in that bin.
 double lower_edge_of_bin(std::size_t bin, std::size_t bins);

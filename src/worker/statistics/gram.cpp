@@ -280,7 +280,7 @@ ReleaseRequest request_of(const ReleaseTerms& terms, double share) {
 }
 
 Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) {
-  // Nothing is bound to these digests: they only tell passes apart.
+  // Nothing is bound to these digests: they only distinguish passes.
   const std::array<std::byte, 32> no_secret{};
   const RowHasher hasher(no_secret, inputs.transform.output_dim());
   std::vector<std::size_t> order(inputs.plan.classes);

@@ -306,8 +306,9 @@ TEST_F(ReleaserTest, ASignalSaysWhatIsChargedAndHowToGoOn) {
     return 0;
   };
   EXPECT_EXIT(std::exit(run_guarded(interrupted_run, []() noexcept {})), testing::ExitedWithCode(130),
-              "interrupted.*\n.*has charged 1 release of 2, and the others stay reserved: the same command with "
-              "--resume takes what it has saved.*dpreduce ledger release [0-9a-f]* --ledger .*gives the run up");
+              "interrupted.*\n.*has charged 1 release of 2; the others stay reserved: resume it with the same "
+              "command and --resume, which charges only the rest, or give it up: .*dpreduce ledger release [0-9a-f]* "
+              "--ledger ");
 }
 
 // A run that goes on and is refused before it charges anything more gives nothing back: what it had reserved was given
@@ -316,7 +317,8 @@ TEST_F(ReleaserTest, OnlyARunThatHasChargedHereSaysThatSomethingIsGivenBack) {
   {
     Releaser stopped = releaser(resumed_file(ledger_));
     release(stopped, kCenter);
-    EXPECT_THAT(stopped.way_to_resume(), HasSubstr("has charged 1 release of 2, and the others are given back: "));
+    EXPECT_THAT(stopped.way_to_resume(),
+                HasSubstr("has charged 1 release of 2; the reservation of the others is released: "));
   }
   EXPECT_THAT(releaser(resumed_file(ledger_)).way_to_resume(), HasSubstr("has charged 1 release of 2: the same"));
   remove_ledger(ledger_);
@@ -328,7 +330,7 @@ TEST_F(ReleaserTest, OnlyARunThatHasChargedHereSaysThatSomethingIsGivenBack) {
   }
   ::waitpid(killed, nullptr, 0);
   EXPECT_THAT(releaser(resumed_file(ledger_)).way_to_resume(),
-              HasSubstr("has charged 1 release of 2, and the others stay reserved: "));
+              HasSubstr("has charged 1 release of 2; the others stay reserved: "));
 }
 
 TEST_F(ReleaserTest, ARunThatFinishesLeavesNoFileAndNoReservation) {

@@ -162,7 +162,7 @@ TEST_F(SiloAccountTest, ACandidateThatIsNoneIsRefused) {
   release_all({3, 3, 0}, plan);
   for (std::uint32_t silo = 1; silo <= 3; ++silo) {
     EXPECT_EQ(ended_[silo].code, ExitCode::kAggregationAborted);
-    EXPECT_THAT(ended_[silo].error, HasSubstr("names a candidate that is none of the 4"));
+    EXPECT_THAT(ended_[silo].error, HasSubstr("names a candidate outside the 4"));
   }
 }
 
@@ -213,7 +213,7 @@ TEST_F(SiloAccountTest, WhatAnotherRunMayStillChargeHasNoRoomForThisOne) {
   Ledger(ledger(2)).reserve(reservation_of(plan_of(1.0), "another-run", terms));
   ASSERT_EQ(release_all({4, 3, 0}, plan_of(1.0)), "");
   EXPECT_EQ(ended_[2].code, ExitCode::kBudgetRefused);
-  EXPECT_THAT(ended_[2].error, HasSubstr("those that have not ended may still charge 4.89"));
+  EXPECT_THAT(ended_[2].error, HasSubstr("open runs may still charge 4.89"));
   EXPECT_EQ(charges(2).size(), 0U);
 }
 

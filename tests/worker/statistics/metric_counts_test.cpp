@@ -319,16 +319,16 @@ TEST(MetricCounts, PositivesMoveTheirSumsAsFarAsDeclared) {
 
 TEST(EvaluationTerms, AreReadFromWordsAndRefusedWhereAModelCannotServe) {
   EXPECT_EQ(metrics_of("accuracy,auc"), (std::vector<M>{M::kAccuracy, M::kAuc}));
-  for (const auto& refused : {std::pair{"accuracy,f2", "'f2' is none; there are accuracy, recall"},
+  for (const auto& refused : {std::pair{"accuracy,f2", "'f2' is not a metric; metrics are accuracy, recall"},
                               std::pair{"", "name at least one"}, std::pair{"accuracy,,auc", "'' is none"}}) {
     EXPECT_THAT(refusal<UsageError>([&] { metrics_of(refused.first); }), HasSubstr(refused.second));
   }
   EvaluationTerms terms = all_metrics(3);
   EXPECT_NO_THROW(require_valid(terms));
   terms.has_probabilities = false;
-  EXPECT_THAT(refusal<UsageError>([&] { require_valid(terms); }), HasSubstr("this model has none"));
+  EXPECT_THAT(refusal<UsageError>([&] { require_valid(terms); }), HasSubstr("which this model does not have"));
   terms = {.metrics = {M::kAuc}, .classes = 3, .has_probabilities = true};
-  EXPECT_THAT(refusal<UsageError>([&] { require_valid(terms); }), HasSubstr("name the one against the rest"));
+  EXPECT_THAT(refusal<UsageError>([&] { require_valid(terms); }), HasSubstr("give the one to compare with all others"));
   terms = {.metrics = {M::kTopK}, .classes = 3, .top_k = 4};
   EXPECT_THAT(refusal<UsageError>([&] { require_valid(terms); }), HasSubstr("--top-k 4"));
   terms = {.metrics = {M::kConfusion}, .classes = 1001};
