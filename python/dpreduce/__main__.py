@@ -18,7 +18,7 @@ def _onnx(words):
     parser.add_argument("out", metavar="OUT", help="the graph")
     parser.add_argument("--width", choices=["float32", "float64"], default="float32",
                         help="what the graph computes with; float64 has the program's labels")
-    parser.add_argument("--overwrite", action="store_true", help="replace a file that is there already")
+    parser.add_argument("--overwrite", action="store_true", help="replace an existing file")
     options = parser.parse_args(words)
     from . import commands, model
     commands.export_onnx(model.load(options.model), options.out, width=options.width, overwrite=options.overwrite)

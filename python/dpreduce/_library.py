@@ -59,18 +59,18 @@ def ranks_of(comm):
             from mpi4py import MPI
             relation = MPI.Comm.Compare(comm, MPI.COMM_WORLD)
         except (ImportError, TypeError) as error:
-            raise UsageError(f"comm: {comm!r} is no communicator of mpi4py; give MPI.COMM_WORLD, or leave it out") from error
+            raise UsageError(f"comm: {comm!r} is not an mpi4py communicator; give MPI.COMM_WORLD, or leave it out") from error
         if relation not in (MPI.IDENT, MPI.CONGRUENT):
             if comm.Get_size() == 1:
                 return core().Ranks.alone()
-            raise UsageError("comm: has other ranks than MPI.COMM_WORLD; a fit is made by all ranks of a job, or by one alone")
+            raise UsageError("comm: has other ranks than MPI.COMM_WORLD; a fit runs on all ranks of a job, or on one alone")
         if comm.Get_size() == 1:
             if relation == MPI.IDENT:  # MPI.COMM_SELF says that one process is meant; a world of one may be a mistake
                 core().require_single_process()
             return core().Ranks.alone()
     if not any(name in os.environ for name in _MPI_LAUNCHERS):
         if comm is not None:
-            raise UsageError("comm: has several ranks, but no launcher that dpreduce knows; start them with mpirun or srun")
+            raise UsageError("comm: has several ranks, but no known launcher started them; use mpirun or srun")
         core().require_single_process()
         return core().Ranks.alone()
     if _joined is None:

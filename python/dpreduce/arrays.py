@@ -37,8 +37,8 @@ def require_apart(training, others):
     for name, value in others.items():
         for own_name, own in training.items():
             if value is not None and own is not None and (_is_view_of(value, own) or _is_view_of(own, value)):
-                raise BadInput(f"{name} and {own_name} are one: training rows are private, and {name.split('_')[0]} rows are not: what is "
-                               "made of them has no noise; give rows that are no secret, and none of these")
+                raise BadInput(f"{name} and {own_name} are the same rows: training rows are private, but {name.split('_')[0]} rows are used "
+                               "without noise; give public rows, and none of these")
 
 
 def _require_no_column(X, y, name):
@@ -80,15 +80,15 @@ def _as_array(value, name):
         if value.requires_grad:
             raise BadInput(f"{name}: is a tensor with a gradient; take its values with .detach().cpu().numpy()")
         if str(value.dtype) == "torch.bfloat16":
-            raise BadInput(f"{name}: elements are bfloat16, which NumPy has not; convert them with .float()")
+            raise BadInput(f"{name}: elements are bfloat16, which NumPy does not have; convert them with .float()")
     elif hasattr(value, "__cuda_array_interface__"):
         raise BadInput(f"{name}: is an array on a GPU; bring it to memory with .get() or numpy.asarray of a copy on the CPU")
     if np.ma.isMaskedArray(value):
-        raise BadInput(f"{name}: is a masked array; fill what is masked with .filled(), or leave those rows out")
+        raise BadInput(f"{name}: is a masked array; fill masked elements with .filled(), or leave those rows out")
     try:
         return np.asarray(value)
     except (TypeError, ValueError, RuntimeError) as error:
-        raise BadInput(f"{name}: is no array ({error}); pass one that numpy.asarray takes") from error
+        raise BadInput(f"{name}: is not an array ({error}); pass one that numpy.asarray accepts") from error
 
 
 def as_persons(value, name):
@@ -117,8 +117,8 @@ def as_weights(value, name, bound):
     """What each row weighs, n floats. Throws UsageError where no bound is stated."""
     import numpy as np
     if bound is None:
-        raise UsageError(f"{name}: say with weight_bound=W how much a row weighs at most; noise is made for a row of weight W. W is "
-                         "public, and each weight may depend on its own row alone; objective='balanced' weighs classes")
+        raise UsageError(f"{name}: give weight_bound=W, the largest weight of a row; the noise is sized for a row of weight W. W is "
+                         "public, and each weight may depend on its own row alone. For equal weights of classes use objective='balanced'")
     weights = _as_array(value, name)
     try:
         return np.asarray(weights, np.float64)
@@ -140,7 +140,7 @@ def as_targets(value, name):
     try:
         return targets.astype(np.float64)
     except (TypeError, ValueError) as error:
-        raise BadInput(f"{name}: targets are no numbers ({error}); give n of them, or n x m") from error
+        raise BadInput(f"{name}: targets are not numbers ({error}); give one number per row, or an array n x m") from error
 
 
 def as_labels(value, name):
@@ -163,7 +163,7 @@ def indices_of(labels, classes, name, unlisted=None):
     """Which of `classes` (sorted, a NumPy array) each label is. One that is none of them is `unlisted`; without it throws BadInput."""
     import numpy as np
     if labels.dtype.kind != classes.dtype.kind and {labels.dtype.kind, classes.dtype.kind} - set("biuf"):
-        raise BadInput(f"{name}: labels are {labels.dtype}, but classes are {classes.dtype}; give both alike")
+        raise BadInput(f"{name}: labels are {labels.dtype}, but classes are {classes.dtype}; give both the same type")
     if {labels.dtype.kind, classes.dtype.kind} == {"u", "i"}:  # as one type they would be floats, which merge large ones
         beyond = np.iinfo(np.int64).max
         for unsigned in (labels, classes):
@@ -213,6 +213,6 @@ def labels_of(value, name, class_names, unlisted=None):
     try:
         words = labels.astype(str)
     except UnicodeDecodeError as error:
-        raise BadInput(f"{name}: labels are bytes that are no ASCII text; decode them to strings first") from error
+        raise BadInput(f"{name}: labels are bytes that are not ASCII text; decode them to strings first") from error
     places = indices_of(words.reshape(-1), names, name, unlisted)
     return np.where(places < 0, places, order[places])

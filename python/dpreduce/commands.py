@@ -34,7 +34,7 @@ def _classifier_of(model):
     for name in ("classifier", "classifier_", "_classifier"):  # of a FittedRun, an estimator, a Model
         if hasattr(model, name):
             return getattr(model, name)
-    raise UsageError(f"{type(model).__name__}: is no fitted model of dpreduce; give what fit() returned, a fitted estimator, or "
+    raise UsageError(f"{type(model).__name__}: is not a fitted dpreduce model; give the result of fit(), a fitted estimator, or "
                      "load(...)")
 
 
@@ -72,7 +72,7 @@ def export_page(*fits: Fitted | Path, path: Path = "report.html", public: bool =
         elif (report := _report_of(fit)) is not None:
             reports.append(report)
         else:
-            raise UsageError(f"{type(fit).__name__}: has no report; give what fit() returned, a fitted estimator, or a file")
+            raise UsageError(f"{type(fit).__name__}: has no report; give the result of fit(), a fitted estimator, or a file")
     if not fits:
         raise UsageError("export_page: give a fit, or a file of a report or a ledger")
     _library.core().save_page(os.fspath(path), reports, files, public, overwrite)

@@ -27,7 +27,7 @@ def _pieces(rows, name):
     if hasattr(rows, "to_dask_array"):  # a data frame or series
         return rows.to_delayed()
     if not hasattr(rows, "to_delayed"):
-        raise BadInput(f"{name}: is no Dask array or data frame; make it one, or use dpreduce.fit for rows in memory")
+        raise BadInput(f"{name}: is not a Dask array or data frame; convert it, or use dpreduce.fit for rows in memory")
     if rows.ndim == 2:
         rows = rows.rechunk({1: -1})
     return rows.to_delayed().ravel().tolist()
@@ -40,7 +40,7 @@ def _cut(X, **others):
     for name, rows in others.items():
         own = [None] * len(xs) if rows is None else _pieces(rows, name)
         if len(own) != len(xs):
-            raise BadInput(f"X has {len(xs)} partitions of rows and {name} has {len(own)}; cut both alike (rechunk, repartition)")
+            raise BadInput(f"X has {len(xs)} partitions of rows and {name} has {len(own)}; give both the same partitions (rechunk, repartition)")
         pieces.append(own)
     return pieces
 

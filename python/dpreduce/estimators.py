@@ -42,7 +42,7 @@ OF_CLASSES = {parameter_of(name) for name in _library.core().keywords_of_classes
 _fits: dict[str | None, list[float | None]] = {}
 _sent: dict[str | None, int] = {}  # ledger, or None -> how many unfitted estimators were pickled here
 _ADVICE = ("every candidate and every fold of a search (GridSearchCV, cross_val_score) is a fit: search on public or "
-           "synthetic rows, or count what all fits cost")
+           "synthetic rows, or add up the costs of all fits")
 
 
 def _key_of(ledger):
@@ -69,7 +69,7 @@ def _count_fit(told, account):
         if account["runs"] < 2 or had_warned:
             return
         fits.append(None)  # made elsewhere: it is warned of from here on
-        text = f"{account['runs']} fits are charged on {told.ledger} by now: {account['balance']}. Further ones add to that; {_ADVICE}"
+        text = f"{account['runs']} fits are charged on {told.ledger} so far: {account['balance']}. Further fits add to that; {_ADVICE}"
     else:
         if len(fits) != 2:
             return
@@ -77,8 +77,8 @@ def _count_fit(told, account):
         if None not in fits:
             both = privacy.convert(mu=sum(mu**2 for mu in fits) ** 0.5, delta=told.delta)
             cost = f", for these two epsilon {at_most(both['epsilon'])} at delta {at_most(told.delta)}"
-        text = (f"2 private fits of this process are on no ledger. On rows of the same people their costs add up{cost}; {_ADVICE}; "
-                "ledger= does")
+        text = (f"2 private fits of this process have no ledger. On rows of the same people their costs add up{cost}; {_ADVICE}, or "
+                "give ledger=")
     _warn_of_fits(text, stacklevel=4)
 
 
@@ -93,8 +93,8 @@ def _count_sent(estimator):
     if _sent[key] != 2:
         return
     account = (f"Each of their fits is charged on {ledger}, where `dpreduce ledger show` adds them up" if ledger
-               else "Their fits are on no ledger, and nobody adds them up; ledger= does")
-    _warn_of_fits(f"2 unfitted private estimators have gone to other processes, as searches with n_jobs send them. {account}. "
+               else "Their fits have no ledger, so their costs are not added up; give ledger=")
+    _warn_of_fits(f"2 unfitted private estimators were sent to other processes, as searches with n_jobs do. {account}. "
                   f"On rows of the same people their costs add up; {_ADVICE}", stacklevel=2)
 
 
@@ -136,9 +136,9 @@ def _sorted_classes(classes):
     given = list(range(classes) if isinstance(classes, (int, np.integer)) and not isinstance(classes, bool) else classes)
     found = np.unique(np.asarray(given))
     if found.dtype == object:
-        raise UsageError("classes: are of several types; give numbers, or strings")
+        raise UsageError("classes: have several types; give all numbers, or all strings")
     if len(found) != len(given):
-        raise UsageError("classes: one is listed twice")
+        raise UsageError("classes: a class is listed twice")
     return found
 
 
@@ -226,7 +226,7 @@ class _PrivateEstimator(_Evaluated, _Base, metaclass=_Joining):
         for name in options.keys() - known.keys():
             if name not in _OTHERWISE | OF_CLASSES:
                 _library.core().check_fit_keywords([(name, [""])])  # says what it is like
-            raise UsageError(f"{type(self).__name__}: '{name}' is no parameter of it; see {type(self).__name__}.get_params")
+            raise UsageError(f"{type(self).__name__}: '{name}' is not a parameter of it; see {type(self).__name__}.get_params")
         for name, parameter in known.items():
             if name not in own and name != "self":
                 setattr(self, name, options.get(name, parameter.default))
@@ -343,7 +343,7 @@ class _PrivateClassifier(_OfClassifiers, _PrivateEstimator):
         own = super()._options()
         if self.class_weight is not None:
             if self.class_weight != "balanced" or self.objective == "accuracy":
-                raise UsageError(f"class_weight: {self.class_weight!r} is not among what noise is made for; give 'balanced', which is "
+                raise UsageError(f"class_weight: {self.class_weight!r} is not supported; give 'balanced', which is "
                                  "objective='balanced', or leave it out")
             own["objective"] = "balanced"
         return own
@@ -354,8 +354,8 @@ class _PrivateClassifier(_OfClassifiers, _PrivateEstimator):
             return _sorted_classes(self.classes), False
         if _library.ranks_of(self.comm).size > 1:
             raise UsageError("classes: give the public list; each rank sees labels of its own rows alone")
-        warnings.warn("classes are taken from the labels of the rows, so that the fit is not private: the label of one row may "
-                      "show in the model; give the public list, classes=", DataDependentClassesWarning, stacklevel=5)
+        warnings.warn("classes are taken from the labels of the rows, so the fit is not private: the model may reveal the "
+                      "label of one row; give the public list, classes=", DataDependentClassesWarning, stacklevel=5)
         return np.unique(y), True
 
     classes_: NDArray[typing.Any]

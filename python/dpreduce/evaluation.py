@@ -47,8 +47,8 @@ class Evaluation:
     def __getattr__(self, name: str) -> typing.Any:
         if name in self.__dict__.get("metrics", ()):
             return self.metrics[name]
-        raise AttributeError(f"the evaluation has no '{name}'; it has {', '.join(self.__dict__.get('metrics', ()))}. What is told is said "
-                             "by metrics= when it is made")
+        raise AttributeError(f"the evaluation has no '{name}'; it has {', '.join(self.__dict__.get('metrics', ()))}. Choose metrics "
+                             "with metrics= when you evaluate")
 
     def __repr__(self) -> str:
         told = self.report["privacy"]
@@ -147,7 +147,7 @@ class DPScore:
     def __init__(self, model: typing.Any = None, *, epsilon: float | None = None, delta: float | None = None, metric: str = "accuracy",
                  ledger: str | os.PathLike[str] | None = None, **options: typing.Any) -> None:
         if metric not in _SCORES:
-            raise UsageError(f"metric: {metric!r} is none of {', '.join(_SCORES)}")
+            raise UsageError(f"metric: {metric!r} is not one of {', '.join(_SCORES)}")
         self.model, self.metric = model, metric
         self.options = {"epsilon": epsilon, "delta": delta, "ledger": ledger, **options}
         self.last_evaluation: Evaluation | None = None  #: of the last call in this process
@@ -155,16 +155,16 @@ class DPScore:
     def __call__(self, estimator: typing.Any, X: ArrayLike, y: ArrayLike) -> float:
         """The figure of the estimator, or of `model` where that is None, on the rows of X with labels y."""
         if (estimator is None) == (self.model is None):
-            raise UsageError("estimator: give one, or DPScore a model and the call None")
+            raise UsageError("estimator: give an estimator, or give DPScore a model and pass None here")
         model = self.model if estimator is None else estimator
         if not isinstance(model, _Evaluated):
-            raise UsageError(f"estimator: {type(model).__name__} is none of dpreduce's, whose scores are known to depend on a row alone; give "
-                             "a DPClassifier, a FittedRun or a Model; of a pipeline its last step, with rows transformed first")
+            raise UsageError(f"estimator: {type(model).__name__} is not a dpreduce model, so its score of a row may depend on other rows; give "
+                             "a DPClassifier, a FittedRun or a Model; for a pipeline, transform the rows and give its last step")
         word, key, sign = _SCORES[self.metric]
         self.last_evaluation = model.evaluate(X, y, metrics=word, **self.options)
         value = self.last_evaluation.metrics[key]["value"]
         if value is None:
-            warnings.warn(f"{self.metric}: too little data for this budget to say anything", PrivacyWarning, stacklevel=2)
+            warnings.warn(f"{self.metric}: too little data for a useful interval at this budget", PrivacyWarning, stacklevel=2)
             return math.nan
         return sign * value
 

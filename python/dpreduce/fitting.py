@@ -154,7 +154,7 @@ def fit(X: ArrayLike, y: ArrayLike | None = None, *, targets: ArrayLike | None =
     names = names_of(class_names)
 
     if (y is None) == (targets is None):
-        raise UsageError("y: give labels, or numbers as targets=; one of both")
+        raise UsageError("y: give either labels, or numbers as targets=")
 
     def arrays():
         require_apart({"X": X, "y": y, "targets": targets, "person": person, "sample_weight": sample_weight},

@@ -23,7 +23,7 @@ def as_frame(value, name):
     try:
         import pyarrow
     except ImportError as error:
-        raise BadInput(f"{name}: is read through Arrow's C interface, for which pyarrow is not installed; install it, or pass an array "
+        raise BadInput(f"{name}: needs pyarrow, which is not installed, to be read through Arrow's C interface; install it, or pass an array "
                        "or a data frame") from error
     return pyarrow.table(value)
 
@@ -56,7 +56,7 @@ def names_of_columns(frame, name):
         return None
     if len(words) < len(labels):
         other = next(label for label in labels if not isinstance(label, str))
-        raise BadInput(f"{name}: column {words[0]!r} has a name, and {other!r} is none; name all columns by strings")
+        raise BadInput(f"{name}: column {words[0]!r} has a name, but {other!r} is not a string; name all columns by strings")
     return words
 
 
@@ -110,7 +110,7 @@ def numbers_of(column, place):
     if column.dtype.kind in "biuf":
         return column
     if column.dtype.kind not in "OUS":
-        raise BadInput(f"{place} is {column.dtype}, which are no numbers; make numbers of it, or leave it out")
+        raise BadInput(f"{place} is {column.dtype}, which is not numeric; convert it to numbers, or leave it out")
     try:
         return column.astype(np.float64)
     except (TypeError, ValueError, OverflowError):
@@ -125,8 +125,8 @@ def _number(own, place):
     except (TypeError, ValueError, OverflowError) as error:
         said = f" ({error})" if isinstance(error, TypeError) else ""
         raise (NoNumber if said else BadInput)(
-            f"{place} is {own!r}, which is no number{said}; leave the column out, or make numbers of it by a public list of its "
-            "values (for the data's owner only)") from error
+            f"{place} is {own!r}, which is not a number{said}; leave the column out, or encode its values by a public list of "
+            "them (for the data's owner only)") from error
 
 
 def _exchanged(column, place):
@@ -157,7 +157,7 @@ def _elements(buffer_and_type, first, count, place):
         return np.unpackbits(memory, bitorder="little")[first:first + count].astype(bool)
     letter = {_INT: "i", _UINT: "u", _FLOAT: "f", _BOOL: "u", _STRING: "u", _CATEGORY: "i"}.get(kind)
     if letter is None or bits not in (8, 16, 32, 64):
-        raise BadInput(f"{place} has no numbers (kind {kind} of the data frame interchange protocol); make numbers of it, or leave it out")
+        raise BadInput(f"{place} is not numeric (kind {kind} of the data frame interchange protocol); convert it to numbers, or leave it out")
     dtype = np.dtype(f"{'>' if order == '>' else '<'}{letter}{bits // 8}")
     if memory.size == 0:
         return np.empty(0, dtype)

@@ -122,7 +122,7 @@ class Model(_Evaluated):
     def predict_names(self, x: ArrayLike) -> NDArray[numpy.str_]:
         """The same as an array of names. UsageError where the model has none."""
         if self.class_names is None:
-            raise UsageError("the model has no names of classes: use predict, which returns their numbers")
+            raise UsageError("the model has no class names: use predict, which returns class indices")
         return numpy.asarray(self.class_names)[self.predict(x)]
 
     def predict_sets(self, x: ArrayLike, threshold: float | None = None) -> NDArray[numpy.bool_]:
@@ -163,8 +163,8 @@ def linear_in_features(classifier):
     its range, and but for the rounding of rows that are projected. Throws AttributeError where scores are not linear."""
     parts = classifier.parts
     if classifier.metadata["normalize"] != "none":
-        raise AttributeError("coef_: each row is scaled to one length before it is scored, so that scores are not linear in its "
-                             "features; fit with normalize='none' and clip= for a model whose scores are")
+        raise AttributeError("coef_: each row is scaled to one length before it is scored, so scores are not linear in its "
+                             "features; for linear scores fit with normalize='none' and clip=")
     if parts["prototypes"].size:
         raise AttributeError("coef_: scores are the sum of two softmax (warm_start), and not linear in features")
     weights = parts["weights"].reshape(classifier.classes, -1)

@@ -49,7 +49,7 @@ def _names_of_features(features):
 
 def _number_of(name, value, advice):
     if isinstance(value, bool) or not hasattr(value, "__index__") or not 0 < value.__index__() < 2**31:
-        raise UsageError(f"{name}: {value!r} is no number of {name}; {advice}")
+        raise UsageError(f"{name}: {value!r} is not a number of {name}; {advice}")
     return value.__index__()
 
 
@@ -111,14 +111,14 @@ class Plan:
         Throws UsageError where options do not parse or contradict each other, or where a fit needs more than sums over
         all rows: batch, choose, resume, public rows, and methods that choose among public rows."""
         if "ledger" in options:
-            raise UsageError("ledger: a plan has none; give it to start() or release()")
+            raise UsageError("ledger: a plan has no ledger; give it to start() or release()")
         columns = _names_of_features(features)
-        count = len(columns) or _number_of("features", features, "give how many a row has, or their names")
+        count = len(columns) or _number_of("features", features, "give the number of features of a row, or their names")
         names = names_of(class_names) or []
         self._stated: dict[str, typing.Any] = {"features": columns or count, "class_names": names,
                                                "options": dict(words_of(options))}
         if targets is not None:
-            self._stated["targets"] = _number_of("targets", targets, "give how many a row has, or leave it out")
+            self._stated["targets"] = _number_of("targets", targets, "give the number of targets of a row, or leave it out")
         self._own = _library.core().TravelingPlan(list(self._stated["options"].items()),
                                                   count, self._stated.get("targets", 0), names, columns)
 
@@ -161,7 +161,7 @@ class Plan:
 
         Throws UsageError where `counts` are of another plan; AggregationAborted where they were changed on the way."""
         if not isinstance(counts, PersonCounts):
-            raise UsageError(f"counted: {type(counts).__name__} is no count of persons; give the sum of what Plan.count returned")
+            raise UsageError(f"counted: {type(counts).__name__} is not a count of persons; give the sum of the results of Plan.count")
         plan = object.__new__(Plan)
         plan._stated, plan._own = self._stated, self._own.counted(counts._own)
         return plan
@@ -193,10 +193,10 @@ class Plan:
         """The result of a fit with one task, as that of method "mean" is. Throws UsageError, before anything is charged,
         where the fit has more tasks than one, or `total` is no partial sum; else as Session.step."""
         if not isinstance(total, PartialSum):
-            raise UsageError(f"release: {type(total).__name__} is no partial sum; give the sum of what Plan.partial returned")
+            raise UsageError(f"release: {type(total).__name__} is not a partial sum; give the sum of the results of Plan.partial")
         if self._own.tasks != 1:
-            raise UsageError("release: this fit has several tasks, each taken at what the one before has released; "
-                             "use start(), and step() for each")
+            raise UsageError("release: this fit has several tasks, each of which needs the release before it; "
+                             "use start(), then step() for each")
         session = self.start(ledger, expected_partitions)
         session.step(total)
         return session.result()
@@ -212,7 +212,7 @@ class Session:
     def __init__(self, plan: Plan, ledger: str | os.PathLike[str] | None, expected_partitions: typing.Iterable[typing.Any] | None) -> None:
         self._ledger = None if ledger is None else os.fspath(ledger)
         if isinstance(expected_partitions, (str, bytes, int)):
-            raise UsageError(f"expected_partitions: {expected_partitions!r} is no list of names; give the name of each partition")
+            raise UsageError(f"expected_partitions: {expected_partitions!r} is not a list of names; give the name of each partition")
         expected = None if expected_partitions is None else [str(name) for name in expected_partitions]
         self._own = _library.core().Session(plan._own, self._ledger, expected)
         self._result: FittedRun | None = None
@@ -229,9 +229,9 @@ class Session:
         it was changed on the way: then it still waits. BudgetRefused, LedgerCorrupt and BadInput end the session, and each
         later call throws them again. After KeyboardInterrupt look at `task`: where it has moved on, the sum was taken."""
         if not isinstance(total, PartialSum):
-            raise UsageError(f"step: {type(total).__name__} is no partial sum; give the sum of what Plan.partial returned")
+            raise UsageError(f"step: {type(total).__name__} is not a partial sum; give the sum of the results of Plan.partial")
         if self.task is None:
-            raise UsageError("step: the fit has ended; its result is there")
+            raise UsageError("step: the fit has ended; call result()")
         self._own.give(total._own)
 
     def result(self) -> FittedRun:

@@ -53,7 +53,7 @@ def privacy_of(report: dict[str, typing.Any], ledger: str | None, account: dict[
     if account is not None:
         words["account"] = [f"{ledger}, after this fit: {account['runs']} run{'s' if account['runs'] > 1 else ''}; {account['balance']}"]
     elif told["epsilon"] is not None:
-        words["account"] = ["on no ledger: who calls fit keeps the account, and adds up what all fits on these rows cost"]
+        words["account"] = ["no ledger: the caller of fit must add up the costs of all fits on these rows"]
     return Privacy(private=report["private"], epsilon=told["epsilon"], delta=told["delta"], mu=told["mu"], rho=told["rho"],
                    adjacency=told["adjacency"], accountant=told["accountant"], unit=told["unit"],
                    rows_per_person=told.get("rows_per_person"), releases=told["releases"],

@@ -74,12 +74,12 @@ class Coordinator:
         import numpy as np
         task = self._session.task
         if self._request is None or task is None:
-            raise UsageError("step: there is no request that silos could have answered; make one with request()")
+            raise UsageError("step: no request was made; make one with request()")
         total = None
         for answer in answers:
             words = np.asarray(answer)
             if words.dtype != np.uint64 or words.ndim != 1 or (total is not None and words.shape != total.shape):
-                raise AggregationAborted("an answer is no vector of uint64 of the others' length; it must come as the silo made it")
+                raise AggregationAborted("an answer is not a uint64 vector of the same length as the others; pass it on unchanged")
             if total is None:
                 total = words.copy()
             else:
@@ -140,4 +140,4 @@ class Silo:
             _log.error("%s", error)
         except Exception as error:  # in whatever words
             _log.error("%s: %s", type(error).__name__, error)
-        raise Error("the silo could not answer; its own log (dpreduce.silos) says why")  # outside of except: it has no context
+        raise Error("the silo could not answer; the reason is in its own log (dpreduce.silos)")  # outside of except: it has no context

@@ -187,7 +187,7 @@ std::vector<Section> comparison_sections(std::span<const PageDocument> documents
   if (tells_accuracy) side.blocks.emplace_back(accuracy_chart(runs, is_public));
   if (tells_accuracy && !is_public && !are_private)
     side.owner_only = "accuracies are exact figures about test rows, outside the guarantee";
-  return {std::move(side), {"What all of them promise, and to whom", {shared.begin(), shared.end()}}};
+  return {std::move(side), {"The guarantee of all of them, and against whom it holds", {shared.begin(), shared.end()}}};
 }
 
 }  // namespace dpreduce

@@ -43,7 +43,7 @@ ROWS = {
     "integers": (lambda x: x.astype(int), "features are int64; convert them to float32"),
     "complex": (lambda x: x.astype(complex), "elements are complex128; convert them with .astype"),
     "long doubles": (lambda x: x.astype(np.longdouble), "float128; convert them"),
-    "objects": (lambda x: np.where(x > 3, "Berlin", x.astype(object)), "column 0, row [0-9]+ is 'Berlin', which is no number"),
+    "objects": (lambda x: np.where(x > 3, "Berlin", x.astype(object)), "column 0, row [0-9]+ is 'Berlin', which is not a number"),
     "ragged": (lambda x: [[1.0], [1.0, 2.0]], "is no array|Python objects"),
     "strings": (lambda x: x.astype(str), "convert them with .astype"),
     "NaN": (with_nan, r"row 100: not a finite number \(NaN or inf\)"),
@@ -61,7 +61,7 @@ LABELS = {
     "below": (lambda y: y - 1, "label -1, outside 0 to 3"),
     "floats": (lambda y: y.astype(float), "labels are float64; convert them to int64"),
     "names": (lambda y: y.astype(str), "convert them with .astype"),
-    "several columns": (lambda y: np.eye(CLASSES, dtype=int)[y], "say with max_labels how many"),
+    "several columns": (lambda y: np.eye(CLASSES, dtype=int)[y], "give the largest number per row with max_labels"),
     "another number of columns": (lambda y: np.eye(7, dtype=int)[y], "y: labels have 7 columns of zeros and ones for classes=4"),
 }
 OPTIONS = {
@@ -142,24 +142,24 @@ def test_other_rows_that_are_not_finite_are_refused(name, rows, charged):
 @pytest.mark.parametrize("place", [lambda x: x, lambda x: x[5:9], lambda x: x[::-1], np.copy, lambda x: x.astype(np.float64)])
 def test_training_rows_are_no_public_ones(place, rows, charged):
     x, y = rows
-    refused(dpreduce.BadInput, "training rows are private, and public rows are not", charged, x, y, center="public", public_x=place(x))
+    refused(dpreduce.BadInput, "training rows are private, but public rows are used", charged, x, y, center="public", public_x=place(x))
 
 
 def test_training_rows_in_a_mapped_file_are_no_public_ones(rows, charged, tmp_path):
     np.save(tmp_path / "x.npy", rows[0])
     one, other = (np.load(tmp_path / "x.npy", mmap_mode="r") for _ in range(2))
-    refused(dpreduce.BadInput, "public_x and X are one", charged, one, rows[1], center="public", public_x=other[7:20])
+    refused(dpreduce.BadInput, "public_x and X are the same", charged, one, rows[1], center="public", public_x=other[7:20])
 
 
 def test_training_rows_are_no_validation_rows(rows, charged):
     x, y = rows
-    refused(dpreduce.BadInput, "training rows are private, and validation rows are not", charged, x, y, method="ls", choose=True,
+    refused(dpreduce.BadInput, "training rows are private, but validation rows are used", charged, x, y, method="ls", choose=True,
             validation_x=x, validation_y=y)
 
 
 def test_an_object_that_is_copied_has_one_role_all_the_same(rows, charged):
     x, y = rows
-    words = "validation_y and {} are one: training rows are private, and validation rows are not"
+    words = "validation_y and {} are the same rows: training rows are private, but validation rows are used"
     names = [f"class {label}" for label in y]
     other = {"method": "ls", "choose": True, "validation_x": x + 1, "class_names": sorted(set(names))}
     refused(dpreduce.BadInput, words.format("y"), charged, x, names, validation_y=names, **other)
@@ -188,8 +188,8 @@ def test_estimators_refuse_them_too(kind, rows, charged):
 
 def test_estimators_refuse_labels_outside_classes(rows, charged):
     for y, classes, words in ((rows[1], range(3), "label 3, outside"), (np.array(list("abcd"))[rows[1]], "abc", "label .*d"),
-                              (rows[1], "abcd", "give both alike"), (rows[1], [1, 1], "listed twice"),
-                              (rows[1], ["a", 1], "several types|give both alike")):
+                              (rows[1], "abcd", "give both the same type"), (rows[1], [1, 1], "listed twice"),
+                              (rows[1], ["a", 1], "several types|give both the same type")):
         with pytest.raises(ValueError, match=words):
             dpreduce.DPClassifier(epsilon=1, delta=1e-6, classes=classes, ledger=charged).fit(rows[0], y)
 

@@ -212,14 +212,14 @@ def test_a_search_is_charged_and_warned_of(rows, tmp_path):
     with pytest.warns(dpreduce.RepeatedFitWarning) as caught:
         search.fit(x, y)
     assert len(caught) == 1
-    assert "2 fits are charged on" in str(caught[0].message) and "epsilon 1.46 at delta 1e-06 is spent in all" in str(caught[0].message)
+    assert "2 fits are charged on" in str(caught[0].message) and "epsilon 1.46 at delta 1e-06 is spent in total" in str(caught[0].message)
     assert len(dpreduce.read_ledger(ledger)["runs"]) == 5  # two candidates, two folds, and the best again
     account = search.best_estimator_[-1].privacy_.words["account"][0]
     assert "5 runs; epsilon 2.4" in account
 
 
 def test_fits_on_no_ledger_are_warned_of(rows):
-    with pytest.warns(dpreduce.RepeatedFitWarning, match="on no ledger.*for these two epsilon 1.46 at delta 1e-06") as caught:
+    with pytest.warns(dpreduce.RepeatedFitWarning, match="have no ledger.*for these two epsilon 1.46 at delta 1e-06") as caught:
         scores = cross_val_score(DPMeanClassifier(**BUDGET), *rows, cv=3)
     assert len(caught) == 1 and scores.mean() > 0.7
     estimators._fits.clear()
@@ -233,13 +233,13 @@ def test_a_search_in_processes_is_charged_and_warned_of(rows, tmp_path):
         search.fit(*rows)
     words = [str(one.message) for one in caught if one.category is dpreduce.RepeatedFitWarning]
     assert len(words) == 2 and "have gone to other processes" in words[0] and f"charged on {ledger}" in words[0]
-    assert words[1].startswith("5 fits are charged on") and "is spent in all" in words[1]
+    assert words[1].startswith("5 fits are charged on") and "is spent in total" in words[1]
     runs = dpreduce.read_ledger(ledger)["runs"]
     assert len(runs) == 5 and len(set(runs["run"])) == 5
 
 
 def test_folds_in_processes_are_warned_of(rows):
-    with pytest.warns(dpreduce.RepeatedFitWarning, match="have gone to other processes.* on no ledger"):
+    with pytest.warns(dpreduce.RepeatedFitWarning, match="were sent to other processes.* have no ledger"):
         cross_val_score(DPMeanClassifier(**BUDGET), *rows, cv=2, n_jobs=2)
     for _ in range(3):
         pickle.dumps(DPMeanClassifier(**BUDGET, random_state=1))  # not private: nothing to count
@@ -301,7 +301,7 @@ def test_an_estimator_saves_what_fit_saves(rows, tmp_path, program):
     model.save(tmp_path / "m.safetensors")
     assert (tmp_path / "m.safetensors").read_bytes() == model.classifier_.to_bytes()
     assert model.report_["model"] == str(tmp_path / "m.safetensors")
-    with pytest.raises(dpreduce.BadInput, match="is there already"):
+    with pytest.raises(dpreduce.BadInput, match="already exists"):
         model.save(tmp_path / "m.safetensors")
     pickle.loads(pickle.dumps(model)).save(tmp_path / "m.safetensors", overwrite=True)
     with pytest.raises(ValueError, match="not fitted"):
@@ -377,7 +377,7 @@ def test_a_row_of_the_largest_weight_is_what_noise_is_made_for(rows):
 def test_weights_that_noise_is_not_made_for_are_refused(rows):
     x, y = rows
     ones = np.ones(len(y))
-    with pytest.raises(dpreduce.UsageError, match="sample_weight: say with weight_bound=W .* objective='balanced' weighs classes"):
+    with pytest.raises(dpreduce.UsageError, match="sample_weight: give weight_bound=W, .* objective='balanced'"):
         DPClassifier(**BUDGET).fit(x, y, sample_weight=ones)
     with pytest.raises(dpreduce.UsageError, match="weight_bound goes with sample_weight"):
         DPClassifier(**BUDGET, weight_bound=2).fit(x, y)
@@ -413,8 +413,8 @@ def test_what_is_not_there_says_what_is(rows):
     assert not has_fit_parameter(model, "sample_weight") and not hasattr(model, "partial_fit")
     with pytest.raises(AttributeError, match=r"plan.partial\(X, y, name\)"):
         model.partial_fit(*rows)
-    for name, words in {"lr": "learning_rate says it", "batch_size": "batch says with which probability", "C": "lambda_ says the ridge",
-                        "max_iter": "rounds says how many steps"}.items():
+    for name, words in {"lr": "use learning_rate,", "batch_size": "use batch, the probability", "C": "use lambda_, the ridge",
+                        "max_iter": "use rounds, the number of steps"}.items():
         with pytest.raises(dpreduce.UsageError, match=words):
             DPClassifier(**{name: 1})
         with pytest.raises(dpreduce.UsageError, match=words):

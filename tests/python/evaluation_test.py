@@ -78,7 +78,7 @@ def test_refusals_are_before_the_charge(run, test_rows, tmp_path):
     for kind, words, change in [
             (dpreduce.UsageError, "no privacy budget", {"mu": None}),
             (dpreduce.UsageError, "'f2' is none", {"metrics": "accuracy,f2"}),
-            (dpreduce.UsageError, "this model has none", {"metrics": "auc"}),
+            (dpreduce.UsageError, "which this model does not have", {"metrics": "auc"}),
             (dpreduce.UsageError, "level", {"level": 1.5}),
             (dpreduce.UsageError, "'rounds' is not an option of evaluate", {"rounds": 3}),
             (dpreduce.UsageError, "option of the command alone", {"report": "r.json"}),
@@ -177,7 +177,7 @@ def test_a_score_is_of_dpreduces_own_models(run, test_rows):
             dpreduce.DPScore(mu=1)(other, *test_rows)
     with pytest.raises(dpreduce.UsageError, match="give one, or DPScore a model"):
         dpreduce.DPScore(run, mu=1)(run, *test_rows)
-    with pytest.raises(dpreduce.UsageError, match="'f1' is none of accuracy"):
+    with pytest.raises(dpreduce.UsageError, match="'f1' is not one of accuracy"):
         dpreduce.DPScore(mu=1, metric="f1")
 
 

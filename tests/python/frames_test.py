@@ -140,10 +140,10 @@ def test_what_has_arrows_c_interface_alone_is_read_by_pyarrow(rows, monkeypatch)
 
 
 @pytest.mark.parametrize("column, words", [
-    (lambda n: ["Berlin"] * n, "column 'city', row 0 is 'Berlin', which is no number; leave the column out"),
-    (lambda n: pd.Categorical(["a", "b"] * (n // 2)), "column 'city', row 0 is 'a', which is no number"),
+    (lambda n: ["Berlin"] * n, "column 'city', row 0 is 'Berlin', which is not a number; leave the column out"),
+    (lambda n: pd.Categorical(["a", "b"] * (n // 2)), "column 'city', row 0 is 'a', which is not a number"),
     (lambda n: pd.date_range("2020", periods=n), r"column 'city' is datetime64\[ns\], which are no numbers"),
-    (lambda n: [{}] * n, "column 'city', row 0 is {}, which is no number .float.. argument must be"),
+    (lambda n: [{}] * n, "column 'city', row 0 is {}, which is not a number .float.. argument must be"),
     (lambda n: pd.array([1] * 5 + [None] * (n - 5), dtype="Int64"), "row 5: not a finite number"),
     (lambda n: pd.array([True] * 5 + [None] * (n - 5), dtype="boolean"), "row 5: not a finite number"),
     (lambda n: ["1"] * 5 + [None] * (n - 5), "row 5: not a finite number"),

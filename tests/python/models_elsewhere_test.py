@@ -119,7 +119,7 @@ def test_rows_of_other_types_are_taken_as_the_program_takes_them(folder, tmp_pat
 @pytest.mark.parametrize("spoil, message", [
     (lambda x: x[:, 1:], "32 features"),
     (lambda x: x[0], "X: the array has 1 dimension; reshape it to two"),
-    (lambda x: numpy.where(x > 1, "Berlin", x.astype(object)), "row [0-9]+ is .Berlin., which is no number"),
+    (lambda x: numpy.where(x > 1, "Berlin", x.astype(object)), "row [0-9]+ is .Berlin., which is not a number"),
     (lambda x: x.astype(complex), "X: elements are complex128"),
     (lambda x: numpy.where(numpy.arange(300)[:, None] == 7, numpy.nan, x), "row 7"),
     (lambda x: numpy.where(numpy.arange(300)[:, None] == 9, 1e300, x.astype(float)), "row 9"),
@@ -146,8 +146,8 @@ BAD_FILES = {  # of the reader itself: tests/common/model
     "empty": (lambda path, good: path.write_bytes(b""), "0 bytes are too few"),
     "numbers cut off": (lambda path, good: path.write_bytes(good.read_bytes()[:-1]), "past the data's"),
     "a pickle": (lambda path, good: path.write_bytes(b"\x80\x04cos\nsystem\n(S'touch executed'\ntR."), "is it a safetensors file"),
-    "clip is code": (bad(lambda t, m: m.update(clip_norm="__import__('os').system('touch executed')")), "no number in range"),
-    "from the future": (bad(lambda t, m: m.update(format_version="5")), "format version 5, known is 4.; update dpreduce"),
+    "clip is code": (bad(lambda t, m: m.update(clip_norm="__import__('os').system('touch executed')")), "not a number in range"),
+    "from the future": (bad(lambda t, m: m.update(format_version="5")), "format version 5; this one reads up to 4.; update dpreduce"),
     "a projection in float64": (bad(lambda t, m: t.update(projection=("F64", [1, 33], doubles(*[1] * 33)))), "projection is F64, not I16"),
     "other unit": (bad(lambda t, m: m.update(privacy='{"private":true,"mu":1,"adjacency":"add-remove","unit":"house"}')), "'privacy.unit' is .house., which is unknown"),
 }
@@ -247,7 +247,7 @@ def test_the_command_writes_the_graph_that_the_package_writes(folder, tmp_path):
         assert (tmp_path / "a.onnx").read_bytes() == (folder / f"mean.{width}.onnx").read_bytes()
     kept = (tmp_path / "a.onnx").read_bytes()
     refused = onnx_command(tmp_path, model, "a.onnx")
-    assert refused.returncode == 3 and refused.stderr.startswith("dpreduce: a.onnx: is there already") and "--overwrite" in refused.stderr
+    assert refused.returncode == 3 and refused.stderr.startswith("dpreduce: a.onnx: already exists") and "--overwrite" in refused.stderr
     (tmp_path / "bad.model").write_bytes(b"no model")
     assert onnx_command(tmp_path, "bad.model", "b.onnx").returncode == 3
     assert onnx_command(tmp_path, model, "b.onnx", "--width", "float16").returncode == 2

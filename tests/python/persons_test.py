@@ -220,7 +220,7 @@ def test_counts_on_their_way_show_no_person_and_no_number():
     (np.array([""] + ["a"] * (ROWS - 1)), "row 0 has no identifier"),
     (["a"] * 5 + [None] + ["a"] * (ROWS - 6), "row 5 has the identifier None"),
     (["a"] * 5 + [float("nan")] + ["a"] * (ROWS - 6), "row 5 has the identifier nan"),
-    (["a"] * 5 + ["NaN"] + ["a"] * (ROWS - 6), "row 5 has the identifier \"NaN\", which stands for a missing one"),
+    (["a"] * 5 + ["NaN"] + ["a"] * (ROWS - 6), "row 5 has the identifier \"NaN\", which means a missing one"),
     (np.array(["a"] * 6 + ["<NA>"] * (ROWS - 6)), "row 6 has the identifier \"<NA>\""),
     (np.where(np.arange(ROWS) == 17, np.iinfo(np.int64).min, 1), "row 17 has the identifier"),
     (np.array([1, 2.5] * (ROWS // 2), dtype=object), "row 1 has the identifier 2.5"),

@@ -75,7 +75,7 @@ def test_numbers_are_predicted_by_the_bytes_of_one_fit(method, options, rows, tm
     session = plan.start(tmp_path / "other.jsonl")
     with pytest.raises(dpreduce.BadInput, match="partition p: its rows have 1 numbers, but the plan is for 2"):
         plan.partial(x, numbers[:, 0], "p", session.task)
-    with pytest.raises(dpreduce.UsageError, match="targets: 0 is no number of targets"):
+    with pytest.raises(dpreduce.UsageError, match="targets: 0 is not a number of targets"):
         dpreduce.Plan(DIM, targets=0, **terms)
 
 
@@ -92,7 +92,7 @@ def test_a_method_of_one_release_needs_one_sum(rows):
 
 @pytest.mark.parametrize("method", ["gd", "ls"])
 def test_a_first_task_that_is_the_sessions_is_asked_for(method, rows):
-    with pytest.raises(dpreduce.UsageError, match="start the session, and take its task"):
+    with pytest.raises(dpreduce.UsageError, match="start the session, and use its task"):
         dpreduce.Plan(DIM, method=method, **TERMS).partial(*rows, "p")
 
 
@@ -288,7 +288,7 @@ def test_what_is_no_partial_sum_is_refused(rows):
         plan.release(None)
     with pytest.raises(dpreduce.UsageError, match="no partial sum"):
         plan.start().step(3)
-    with pytest.raises(dpreduce.UsageError, match="no list of names"):
+    with pytest.raises(dpreduce.UsageError, match="not a list of names"):
         plan.start(expected_partitions="abc")
     other = dpreduce.Plan(DIM, method="fc", **TERMS)
     with pytest.raises(dpreduce.UsageError, match="another plan"):

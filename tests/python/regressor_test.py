@@ -110,7 +110,7 @@ def test_what_only_classes_have_says_so(table):
     run = dpreduce.fit(x, targets=y, **BUDGET)
     with pytest.raises(UsageError, match="predicts numbers, and has no classes"):
         run.probabilities(x)
-    with pytest.raises(UsageError, match="metrics: of a model that predicts numbers these are r2 and rmse"):
+    with pytest.raises(UsageError, match="metrics: for a model that predicts numbers give r2 and rmse"):
         dpreduce.DPScore(epsilon=8, delta=1e-6)(run, x, y)
     with pytest.raises(BadInput, match="give numbers to predict as targets"):
         dpreduce.fit(x, y, classes=2, epsilon=1, delta=1e-6)

@@ -103,7 +103,7 @@ def fails_quietly():
     with pytest.raises(dpreduce.Error) as raised:
         yield
     assert type(raised.value) is dpreduce.Error
-    assert str(raised.value) == "the silo could not answer; its own log (dpreduce.silos) says why"
+    assert str(raised.value) == "the silo could not answer; the reason is in its own log (dpreduce.silos)"
     assert raised.value.__cause__ is None and raised.value.__context__ is None
 
 
@@ -305,7 +305,7 @@ def test_a_silo_answers_a_step_once(parties, federation, caplog):
     assert (silo_of(silos[0]).answer(request, x[::-1], y[::-1]) == once).all()  # the same rows
     with fails_quietly():
         silo_of(silos[0]).answer(request, x[1:], y[1:])
-    assert "step 0 of this session was answered already" in caplog.text
+    assert "step 0 of this session was already answered" in caplog.text
 
 
 def test_a_silo_that_is_made_anew_has_no_key(parties, federation, tmp_path, caplog):
@@ -317,7 +317,7 @@ def test_a_silo_that_is_made_anew_has_no_key(parties, federation, tmp_path, capl
     x, y = np.load(silos[0]["x"]), np.load(silos[0]["y"])
     with fails_quietly():
         new_silo(silos[0]).answer(request, x, y)
-    assert "keys of masks live in the memory of the process that joins" in caplog.text
+    assert "mask keys exist only in the memory of the process that joins" in caplog.text
     once = silo_of(silos[0]).answer(request, x, y)
     with fails_quietly():
         silo_of(silos[0]).answer(request, x[1:], y[1:])
@@ -335,7 +335,7 @@ def test_parties_with_another_plan_or_roster_find_out(parties, federation, tmp_p
     with fails_quietly():
         silo_of(silos[0], plan=other).join(coordinator.invitation)
     assert "parties need the same plan" in caplog.text
-    with pytest.raises(dpreduce.UsageError, match="no silo of the roster"):
+    with pytest.raises(dpreduce.UsageError, match="does not belong to a silo"):
         silo_of(silos[0], identity=hub["identity"])
     with pytest.raises(dpreduce.UsageError, match="roster's coordinator"):
         coordinator_of(hub, identity=silos[0]["identity"])

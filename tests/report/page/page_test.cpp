@@ -302,7 +302,7 @@ TEST(Page, PutsReportsSideBySideAndDrawsAccuracyAgainstEpsilon) {
 TEST(Page, SaysOnceWhatAllReportsPromiseAndFoldsEachOfThem) {
   const std::vector<PageDocument> documents{fit_of(report_of_auto(4.0, 0.9375)), fit_of(small_report())};
   const std::string page = page_of(documents);
-  EXPECT_TRUE(has(page, ">What all of them promise, and to whom</h3>"));
+  EXPECT_TRUE(has(page, ">The guarantee of all of them, and against whom it holds</h3>"));
   EXPECT_EQ(count_of(page, "running times, file sizes"), 1u);
   for (const char* own : {"epsilon 4 at delta", "epsilon 2 at delta"}) EXPECT_TRUE(has(page, own)) << own;
   EXPECT_EQ(count_of(page, "<summary>All of <bdi>r.json</bdi></summary>"), 2u);
