@@ -164,6 +164,9 @@ def indices_of(labels, classes, name, unlisted=None):
     import numpy as np
     if labels.dtype.kind != classes.dtype.kind and {labels.dtype.kind, classes.dtype.kind} - set("biuf"):
         raise BadInput(f"{name}: labels are {labels.dtype}, but classes are {classes.dtype}; give both the same type")
+    if unlisted is not None and labels.dtype.kind != classes.dtype.kind:  # no label ends the run; Python compares numbers exactly
+        index = {own: place for place, own in enumerate(classes.tolist())}
+        return np.array([index.get(own, unlisted) for own in labels.ravel().tolist()], np.int64).reshape(labels.shape)
     if {labels.dtype.kind, classes.dtype.kind} == {"u", "i"}:  # as one type they would be floats, which merge large ones
         beyond = np.iinfo(np.int64).max
         for unsigned in (labels, classes):
@@ -211,7 +214,8 @@ def labels_of(value, name, class_names, unlisted=None):
     order = np.argsort(class_names)
     names = np.asarray(class_names)[order]
     try:
-        words = labels.astype(str)
+        strange = "strict" if unlisted is None else "replace"
+        words = labels if labels.dtype.kind == "U" else np.char.decode(labels, "ascii", strange)
     except UnicodeDecodeError as error:
         raise BadInput(f"{name}: labels are bytes that are not ASCII text; decode them to strings first") from error
     places = indices_of(words.reshape(-1), names, name, unlisted)

@@ -123,8 +123,10 @@ def _checked_rows(estimator, X, reset):
     rows, names = as_rows(X, "X")
     if rows.dtype == np.longdouble:
         raise BadInput("X: elements are long doubles; convert them with .astype(numpy.float32)")
+    if rows.dtype.kind in "iu" and rows.dtype.itemsize == 8:
+        rows = rows.astype(np.float64)  # as all are where one is a fraction: large integers are then the same
     X = rows if names is None else _NamedRows(rows, names)
-    terms = {"dtype": [np.float32, np.float64, np.float16], "reset": reset}  # integers become float32
+    terms = {"dtype": [np.float32, np.float64, np.float16], "reset": reset}  # small integers become float32
     try:
         from sklearn.utils.validation import validate_data  # scikit-learn 1.6
     except ImportError:

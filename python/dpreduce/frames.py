@@ -71,7 +71,8 @@ def features_of(frame, name):
     rows, columns = np.empty((0, 0), np.float32), len(_labels_of(frame))
     with np.errstate(over="ignore"):  # what no float32 is near to becomes infinite, and is refused as that
         for place, (label, column) in enumerate(_columns_of(frame, name)):
-            numbers = numbers_of(_plain(column), f"{name}: column {label!r}")
+            # As doubles first, as a column is where one number is missing or a fraction: else that moves others' large integers.
+            numbers = numbers_of(_plain(column), f"{name}: column {label!r}").astype(np.float64)
             if place == 0:
                 rows = np.empty((len(numbers), columns), np.float32, order="F")
             rows[:, place] = numbers

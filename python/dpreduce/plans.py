@@ -123,7 +123,7 @@ class Plan:
                                                   count, self._stated.get("targets", 0), names, columns)
 
     def _labels(self, y, unlisted=None):
-        """Labels as the plan's classes have them, or numbers. Of labels that it does not list as labels_of."""
+        """Labels as indices of the plan's classes, or numbers. For a label that is not listed, as indices_of."""
         return as_targets(y, "y") if "targets" in self._stated else labels_of(y, "y", self._stated["class_names"] or None, unlisted)
 
     def _rows(self, X):

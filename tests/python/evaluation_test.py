@@ -148,6 +148,21 @@ def test_names_of_classes_are_labels(test_rows):
     assert estimator.evaluate(x, np.array(names)[y], **TERMS).metrics == named.evaluate(x, y, **TERMS).metrics
 
 
+def test_no_label_ends_an_evaluation(test_rows):
+    """Whoever lists the classes, as floats or as names, must not learn whether there is a label of another kind."""
+    x, y = test_rows
+    floats = dpreduce.DPMeanClassifier(mu=2, classes=[0.0, 1.0, 2.0, 3.0], random_state=1).fit(x, y.astype(float))
+    names = dpreduce.fit(x, np.array(list("abcd"))[y], class_names=list("abcd"), method="mean", mu=2, seed=1)
+    letters = np.array(list("abcd"), "S1")[y]
+    for model, labels, strange, another in ((floats, y, 2**60, 9), (names, letters, b"\xff", b"z")):
+        figures = []
+        for label in (strange, another):
+            own = labels.copy()
+            own[7] = label
+            figures.append(model.evaluate(x, own, **TERMS).metrics)
+        assert figures[0] == figures[1]
+
+
 @pytest.mark.filterwarnings("ignore::dpreduce.RepeatedFitWarning")
 def test_a_score_of_n_splits_is_n_charges(rows, tmp_path):
     from sklearn.model_selection import cross_val_score

@@ -84,6 +84,24 @@ def test_a_data_frame_of_targets_is_read_as_doubles():
     np.testing.assert_allclose(model.predict(x), 2**24 + 1, atol=0.01)
 
 
+@pytest.mark.parametrize("one_more", [[0.5, 1], [float("nan"), 1]])
+@pytest.mark.parametrize("of_rows", [list, "data frame"])
+def test_one_row_of_fractions_moves_no_large_integers_of_others(of_rows, one_more):
+    """Integers as float32 at once, or by doubles, differ beyond 2^53: one row of another type must not change which."""
+    if of_rows == "data frame":
+        import pandas
+        of_rows = pandas.DataFrame
+    large = 2**60 - 2**35 - 1
+    assert np.float32(np.int64(large)) != np.float32(np.float64(large))
+    rows = [[large if k % 2 else 2**60 + 2**37, 7] for k in range(1000)]
+    targets = np.array([5.0 * (k % 2) for k in range(1001)])
+    terms = {"non_private": True, "method": "ls", "feature_range": (2**60 - 2**36, 2**60 + 2**36, 0, 8), "target_range": (0, 5),
+             "normalize": "none", "clip": 1.5, "bad_rows": "zero"}
+    at = np.array([[2.0**60, 7.0]])
+    of_all = DPRegressor(**terms).fit(of_rows(rows), targets[:1000]).predict(at)
+    assert abs(DPRegressor(**terms).fit(of_rows(rows + [one_more]), targets).predict(at) - of_all) < 0.1
+
+
 @pytest.mark.parametrize(("y", "words"), [(None, "requires y to be passed"), ([1.0, np.nan, 2.0], "targets in memory: row 1 has target nan"),
                                           (["a", "b", "c"], "elements are <U1"), ([1.0, 2.0], "targets in memory")])
 def test_targets_that_are_none_are_refused(y, words):

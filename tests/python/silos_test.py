@@ -124,6 +124,24 @@ def test_silos_make_the_model_of_all_rows(method, options, parties, federation):
         silo_of(own).end(coordinator.invitation)
 
 
+def test_silos_predict_numbers_whose_types_end_no_run(parties, rows):
+    hub, silos = parties
+    x, targets = rows[0][:300], np.arange(300.0) % 7 + 0.5
+    targets[4] = 3
+    roster = pathlib.Path(hub["roster"])
+    roster.write_text(roster.read_text().replace(f"classes = {CLASSES}", "classes = 1"))
+    terms = {"epsilon": 4, "delta": 1e-6, "seed": 7, "method": "ls", "target_range": (0, 8)}
+    plan = dpreduce.Plan(DIM, targets=1, **terms).to_json()
+    pathlib.Path(hub["plan"]).write_text(plan)
+    coordinator = coordinator_of(hub)
+    joins = [silo_of(own).join(coordinator.invitation) for own in silos]
+    numbers = [[3 if number == 3 else number for number in targets[place::3].tolist()] for place in range(3)]  # an int among floats
+    assert {type(number) for number in numbers[1]} == {int, float}
+    while (request := coordinator.request(joins)) is not None:
+        coordinator.step([silo_of(own).answer(request, x[place::3], numbers[place]) for place, own in enumerate(silos)])
+    assert coordinator.result().classifier.to_bytes() == dpreduce.fit(x, targets=targets, **terms).classifier.to_bytes()
+
+
 def test_answers_that_do_not_add_up_leave_the_session_as_it_was(parties, federation):
     hub, silos = parties
     expected = federation("mean")
