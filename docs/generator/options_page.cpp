@@ -31,6 +31,12 @@ std::string row_of(const Option& option) {
   return fmt::format("| {} | {} | {} | {} |\n", names_of(option), value_of(option), usual, table_cell(option.help));
 }
 
+// A part that readers can close; without scripts it is open.
+std::string folded(const std::string& summary, const char* kind, const std::string& text) {
+  return fmt::format("\n<details class=\"{}\" markdown=\"1\" open>\n<summary>{}</summary>\n\n{}\n</details>\n", kind,
+                     summary, text);
+}
+
 // The options of one group after another, each group in the order of its first option.
 std::string tables_of(const OptionTable& table) {
   std::vector<std::string> groups;
@@ -39,11 +45,16 @@ std::string tables_of(const OptionTable& table) {
   }
   std::string text;
   for (const std::string& group : groups) {
-    text += fmt::format("\n{}| option | value | default | what it does |\n|---|---|---|---|\n",
-                        group.empty() ? "" : fmt::format("### {}\n\n", group));
+    std::string rows;
+    std::size_t count = 0;
     for (const Option& option : table.options()) {
-      if (option.group == group) text += row_of(option);
+      if (option.group != group) continue;
+      rows += row_of(option);
+      ++count;
     }
+    if (!group.empty()) text += fmt::format("\n### {}\n", group);
+    text += folded(fmt::format("{} option{}", count, count == 1 ? "" : "s"), "options",
+                   "| option | value | default | what it does |\n|---|---|---|---|\n" + rows);
   }
   return text;
 }
@@ -56,7 +67,7 @@ std::string side(const std::string& words) {
 std::string table_of_rules(const OptionTable& table) {
   if (table.rules().empty()) return "";
   std::string text =
-      "\n### Combinations\n\n| rule | option | other option | only where | but not where | because "
+      "| rule | option | other option | only where | but not where | because "
       "|\n|---|---|---|---|---|---|\n";
   std::vector<OptionRule> rows;  // those that differ in one side alone are one
   for (const OptionRule& rule : table.rules()) {
@@ -79,7 +90,7 @@ std::string table_of_rules(const OptionTable& table) {
     text += fmt::format("| {} | {} | {} | {} | {} | {} |\n", relation, side(rule.first), side(rule.second),
                         side(rule.where), side(rule.unless), table_cell(rule.reason));
   }
-  return text;
+  return "\n### Combinations\n" + folded(fmt::format("{} rules", rows.size()), "options rules", text);
 }
 
 // Of a fit, whoever asks for it: its rules are checked once all that it is given is known.
@@ -107,12 +118,24 @@ void append_command(const CommandEntry& command, const std::string& parents, std
   for (const CommandEntry& own : command.commands) append_command(own, name + " ", text);
 }
 
+// Links to the commands, as an index.
+void append_links(const CommandEntry& command, const std::string& parents, std::string& links) {
+  const std::string name = parents + command.name;
+  std::string anchor = "dpreduce-" + name;
+  std::ranges::replace(anchor, ' ', '-');
+  links += fmt::format("{}[{}](#{})", links.empty() ? "" : " · ", name, anchor);
+  for (const CommandEntry& own : command.commands) append_links(own, name + " ", links);
+}
+
 }  // namespace
 
 Page options_page() {
+  const CommandEntry program = dpreduce_command();
+  std::string links;
   std::string text;
-  append_command(dpreduce_command(), "", text);
-  return {"reference/options.md", text};
+  for (const CommandEntry& command : program.commands) append_links(command, "", links);
+  append_command(program, "", text);
+  return {"reference/options.md", "\nCommands: " + links + "\n" + text};
 }
 
 }  // namespace dpreduce
