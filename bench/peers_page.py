@@ -24,8 +24,8 @@ PART = """## Measured
 
 Written by `launch/peers`. Built from {build}. Every figure comes from that command.
 
-Machine: {machine}. Each cell is a process on one thread: seconds are the least of its fits, MiB the most memory of the process,
-with Python, NumPy and the rows. Fits have fresh noise.
+Machine: {machine}. Each cell is a process on one thread. CPU seconds are the least of its fits, and MiB the most memory of the
+process, with Python, NumPy, what a peer imports, and the rows. Fits have fresh noise.
 
 The peers, at these commits:
 
@@ -41,16 +41,17 @@ alone, delta 0**: a stronger statement at the same epsilon, for which it must ad
 OF_A_CLASS = """
 ### Classes
 
-Test accuracy, median of {seeds} fits ({few} of the images), least and largest in parentheses; seconds and MiB at the largest
-epsilon. Settings are each project's defaults. diffprivlib's logistic regression gets rows of length 1, its other models a
-public range that is close about the values. *Images* are the first 10,000 of Fashion-MNIST as scattering features.
+Test accuracy, median of {seeds} fits ({few} of images), least and largest in parentheses; CPU seconds and MiB at the
+largest epsilon. Settings are each project's defaults. diffprivlib's logistic regression gets rows of length 1, its other models a
+public range that is close about the values. The rows of 1,296 features
+are the first images of Fashion-MNIST, as scattering features.
 dpreduce is `fit(X, y, classes=K, epsilon=..., delta=...)`.
 """
 OF_A_NUMBER = """
 ### Numbers
 
-R^2 on 10,000 test rows, and the mean absolute error of coefficients, medians of {seeds} fits; seconds and MiB at the largest
-epsilon. Features lie evenly between -1 and 1, numbers are X b + .5 e; all get the same public ranges. BinAgg gets the mu of
+R^2 on 10,000 test rows, and the mean absolute error of coefficients, medians of {seeds} fits; CPU seconds and MiB at the
+largest epsilon. Features lie evenly between -1 and 1, numbers are X b + .5 e; all get the same public ranges. BinAgg gets the mu of
 the budget.
 
 What was read in the sources: BinAgg's default rescales noised counts to the exact number of rows, which is public then.
@@ -60,7 +61,7 @@ counts one, and takes one end of a range for both in one place. So its promise m
 OF_A_COUNT = """
 ### Accountants
 
-Epsilon at delta {delta:g} of Gaussian noise, for records that come or go, and seconds. A lower figure is no better than a higher one unless it
+Epsilon at delta {delta:g} of Gaussian noise, for records that come or go, and CPU seconds. A lower figure is no better than a higher one unless it
 holds: Opacus warns that its GDP accountant can underestimate, and it stands below the others here with sampled rounds.
 """
 
@@ -109,8 +110,10 @@ def numbers(folder):
             cells = [cell_of(folder, task="numbers", set=name, method=method, epsilon=epsilon, seeds=SEEDS) for epsilon in epsilons]
             told = []
             for cell in cells:
-                r2, error = (statistics.median(figures[figure] for figures in cell["figures"]) for figure in ("r2", "error"))
-                told.append(f"{r2:.3f}, {error:.3f}" if r2 > -1 else f"below -1, {error:.3f}")
+                r2 = statistics.median(figures["r2"] for figures in cell["figures"])
+                errors = [figures["error"] for figures in cell["figures"] if figures["error"] is not None]
+                error = f"{statistics.median(errors):.3f}" if len(errors) == len(cell["figures"]) else "-"
+                told.append(f"{r2:.3f}, {error}" if r2 > -1 else f"below -1, {error}")
             rows.append([method, *(told if len(told) > 1 else told * len(EPSILONS)), *cost(cells[-1])])
         text += f"\n**{name}**\n\n" + table(["epsilon", *(f"{epsilon:g}" for epsilon in EPSILONS), "seconds", "MiB"], rows) + "\n"
     return text
