@@ -20,9 +20,7 @@ PROGRAM = os.path.abspath(os.environ.get("DPREDUCE", os.path.join(ROOT, "build/r
 SEEDS = int(os.environ.get("SEEDS", 5))
 EPSILONS = [float(word) for word in os.environ.get("EPSILONS", "0.3 1 3 10").split()]
 TABLES = os.environ.get("TABLES", "classes numbers accountants").split()
-PART = """## Measured
-
-Written by `launch/peers`. Built from {build}. Every figure comes from that command.
+PART = """Written by `launch/peers`. Built from {build}. Every figure comes from that command.
 
 Machine: {machine}. Each cell is a process on one thread. CPU seconds are the least of its fits, and MiB the most memory of the
 process, with Python, NumPy, what a peer imports, and the rows. Fits have fresh noise.
