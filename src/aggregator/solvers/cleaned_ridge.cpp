@@ -239,13 +239,13 @@ std::vector<double> TargetRidge::starts() const {
   return starts;
 }
 
-std::vector<double> TargetRidge::solution() const {
+std::vector<double> TargetRidge::solution(double ridges) const {
   std::vector<double> weights = right_;
   const std::vector<double> starts = this->starts();
   for (std::size_t t = 0; t < targets_; ++t) {
     for (std::size_t i = 0; i < dim_; ++i) weights[t * dim_ + i] -= starts[t] * sums_[i];
   }
-  solve(weights);
+  solve(weights, ridges);
   for (std::size_t t = 0; t < targets_; ++t) weights[(t + 1) * dim_ - 1] += (1.0 - share_) * starts[t];
   // From products with z of y', sqrt(b) C times as large, to weights of u.
   const double factor = 1.0 / std::sqrt((1.0 - share_) * share_) / clip_norm_;
@@ -253,13 +253,13 @@ std::vector<double> TargetRidge::solution() const {
   return weights;
 }
 
-void TargetRidge::solve(std::span<double> rows) const {
+void TargetRidge::solve(std::span<double> rows, double ridges) const {
   DPREDUCE_ASSERT(rows.size() == targets_ * dim_);
   if (spectrum_) {
-    spectrum_->solve(rows, ridge_);
+    spectrum_->solve(rows, ridges * ridge_);
   } else {
     std::vector<double> matrix = exact_;
-    solve_exact_ridge(matrix, ridge_, rows);
+    solve_exact_ridge(matrix, ridges * ridge_, rows);
   }
   for (double& entry : rows) entry *= 1.0 - share_;  // M_uu is that of z
 }

@@ -82,8 +82,8 @@ class TargetRidge {
   /// their Gram matrix's upper triangle; the choice names what is there. Errors: as GramSpectrum.
   TargetRidge(const ReleasedBlock& gram, const Preprocessing& rows, const TargetChoice& choice = {});
 
-  /// Regression of y' on u, m x (d + 1).
-  std::vector<double> solution() const;
+  /// Regression of y' on u, m x (d + 1), with so many times the ridge.
+  std::vector<double> solution(double ridges = 1.0) const;
 
   double ridge() const { return ridge_; }
   /// sqrt((1 - b) / b) / C: weights of y' on u for each of z's target on z's row.
@@ -91,8 +91,8 @@ class TargetRidge {
   /// M_yk / M_kk of each target, as far as y' can be.
   std::vector<double> starts() const;
 
-  /// rows <- rows (sum u u^T + ridge)^-1, m x (d + 1): a gradient's Newton step.
-  void solve(std::span<double> rows) const;
+  /// rows <- rows (sum u u^T + ridge)^-1, m x (d + 1), likewise: a gradient's Newton step.
+  void solve(std::span<double> rows, double ridges = 1.0) const;
 
   /// Noised number of rows, at least that of the noise.
   double rows() const { return count_ / (constant_ * constant_); }
