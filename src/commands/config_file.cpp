@@ -194,37 +194,13 @@ const CommandEntry& command_of_parties(const CommandEntry& root, const Arguments
 }
 
 // A party over a network is who its identity says: its files have no rank.
-ConfiguredArguments with_files_of_network_party(const CommandEntry& root, const CommandEntry& command,
-                                                Arguments arguments) {
-  const std::string path = take_path(arguments, kCommon);
-  std::vector<TomlItem> common;
-  if (!path.empty()) common = read_items(path, kCommon);
-  const std::string file = fmt::format("{} {}", kCommon, path);
-  std::map<std::string, std::string> places;
-  Arguments all = with_items(root, arguments, common, file);
-  const std::string own = take_path(all, kOwn);
-  std::optional<SiloConsent> consent;
-  if (!own.empty()) {
-    const auto require_own = [&](const std::vector<TomlItem>& items, const std::string& own_file) {
-      const auto silo = std::ranges::find(items, "silo", &TomlItem::key);
-      if (silo == items.end()) return;
-      throw BadInput(
-          fmt::format("{}: 'silo' is the rank of a party under mpirun; over a network --identity names the party, so "
-                      "remove this line",
-                      place_of(*silo, own_file)));
-    };
-    OwnFile file_of_party = read_own_file(root, command, own, command.role == PartyRole::kCoordinator, require_own);
-    consent = std::move(file_of_party.consent);
-    arguments = with_items(root, std::move(arguments), file_of_party.items, fmt::format("{} {}", kOwn, own), &places);
-  }
-  all = with_items(root, std::move(arguments), common, file, &places);
-  return {.arguments = std::move(all),
-          .rows_are_own = true,
-          .ledger_is_own = true,
-          .places = std::move(places),
-          .common_file = path,
-          .own_file = own,
-          .consent = std::move(consent)};
+void require_no_rank(const std::vector<TomlItem>& items, const std::string& file) {
+  const auto silo = std::ranges::find(items, "silo", &TomlItem::key);
+  if (silo == items.end()) return;
+  throw BadInput(
+      fmt::format("{}: 'silo' is the rank of a party under mpirun; over a network --identity names the party, so "
+                  "remove this line",
+                  place_of(*silo, file)));
 }
 
 // How many of the two options that name a party's rows are given.
@@ -232,6 +208,32 @@ std::ptrdiff_t rows_given(const CommandEntry& command, const Arguments& argument
   return std::ranges::count_if(command.options.options(), [&](const Option& option) {
     return option.names_own_rows && is_given(arguments, option);
   });
+}
+
+// Adds what the own file of that party says, where `common` and the command line name one.
+void add_own_file(const CommandEntry& root, ConfiguredArguments& configured, const std::vector<TomlItem>& common,
+                  std::optional<std::size_t> party) {
+  Arguments& arguments = configured.arguments;
+  const bool is_over_network = !party;
+  const CommandEntry& command =
+      is_over_network ? *named_command(root, arguments).command : command_of_parties(root, arguments);
+  Arguments all = with_items(root, arguments, common, fmt::format("{} {}", kCommon, configured.common_file));
+  const std::string pattern = take_path(all, kOwn);
+  configured.own_file = is_over_network ? pattern : with_rank(pattern, *party);
+  if (configured.own_file.empty()) return;
+  const Option& ledger = *command.options.find(kLedger);
+  const bool are_rows_given_to_all = rows_given(command, arguments) > 0;
+  const bool is_ledger_given_to_all = is_given(arguments, ledger);
+  const bool is_coordinator = is_over_network ? command.role == PartyRole::kCoordinator : *party == 0;
+  OwnFile own = read_own_file(
+      root, command, configured.own_file, is_coordinator, [&](std::vector<TomlItem>& items, const std::string& file) {
+        is_over_network ? require_no_rank(items, file) : require_owner(items, pattern, file, *party);
+      });
+  configured.consent = std::move(own.consent);
+  arguments = with_items(root, std::move(arguments), own.items, fmt::format("{} {}", kOwn, configured.own_file),
+                         &configured.places);
+  configured.rows_are_own = !are_rows_given_to_all && rows_given(command, arguments) == kOptionsOfRows;
+  configured.ledger_is_own = !is_ledger_given_to_all && is_given(arguments, ledger);
 }
 
 }  // namespace
@@ -257,50 +259,30 @@ std::vector<TomlItem> parse_config(const std::string& text, const std::string& p
 
 ConfiguredArguments with_config_files(const CommandEntry& root, std::vector<std::string> arguments,
                                       std::optional<std::size_t> party) {
-  const CommandEntry& named = *named_command(root, arguments).command;
-  if (named.role != PartyRole::kNone) return with_files_of_network_party(root, named, std::move(arguments));
-  const std::string path = take_path(arguments, kCommon);
-  if (const CommandEntry& behind = *named_command(root, arguments).command; behind.role != PartyRole::kNone) {
+  const bool is_over_network = named_command(root, arguments).command->role != PartyRole::kNone;
+  ConfiguredArguments configured{.common_file = take_path(arguments, kCommon), .own_file = {}};
+  const std::string& path = configured.common_file;
+  if (const CommandEntry& behind = *named_command(root, arguments).command;
+      !is_over_network && behind.role != PartyRole::kNone) {
     throw UsageError(fmt::format("--config {0}: is before {1}; write dpreduce {1} --config {0}", path, behind.name));
   }
-  if (has_rank(path)) {
+  if (!is_over_network && has_rank(path)) {
     throw UsageError(fmt::format(
         "--config {}: must be the same file for all ranks; put a silo's own options into --silo-config", path));
   }
   std::vector<TomlItem> common;
   if (!path.empty()) common = read_items(path, kCommon);
-  const std::string file = fmt::format("{} {}", kCommon, path);
-  std::map<std::string, std::string> places;
-  if (!party) {
-    Arguments given = with_items(root, std::move(arguments), common, file, &places);
-    return {.arguments = std::move(given), .places = std::move(places), .common_file = path, .own_file = {}};
+  configured.arguments = std::move(arguments);
+  if (is_over_network) party.reset();
+  if (is_over_network || party) add_own_file(root, configured, common, party);
+  configured.arguments = with_items(root, std::move(configured.arguments), common, fmt::format("{} {}", kCommon, path),
+                                    &configured.places);
+  if (is_over_network) {
+    configured.rows_are_own = configured.ledger_is_own = true;
+  } else if (party && *party == 0) {
+    configured.rows_are_own |= rows_given(command_of_parties(root, configured.arguments), configured.arguments) == 0;
   }
-
-  Arguments all = with_items(root, arguments, common, file);
-  const std::string own_path = take_path(all, kOwn);
-  const CommandEntry& command = command_of_parties(root, arguments);
-  const Option& ledger = *command.options.find(kLedger);
-  const bool are_given_to_all = rows_given(command, arguments) > 0;
-  const std::string own = with_rank(own_path, *party);
-  bool rows_are_own = false;
-  bool ledger_is_own = false;
-  std::optional<SiloConsent> consent;
-  if (!own.empty()) {
-    const bool is_ledger_given_to_all = is_given(arguments, ledger);
-    // The party's own options stand between the command line and the common ones.
-    const auto require_own = [&](std::vector<TomlItem>& items, const std::string& own_file) {
-      require_owner(items, own_path, own_file, *party);
-    };
-    OwnFile file_of_party = read_own_file(root, command, own, *party == 0, require_own);
-    consent = std::move(file_of_party.consent);
-    arguments = with_items(root, std::move(arguments), file_of_party.items, fmt::format("{} {}", kOwn, own), &places);
-    rows_are_own = !are_given_to_all && rows_given(command, arguments) == kOptionsOfRows;
-    ledger_is_own = !is_ledger_given_to_all && is_given(arguments, ledger);
-  }
-  all = with_items(root, std::move(arguments), common, file, &places);
-  // A coordinator has no rows.
-  rows_are_own |= *party == 0 && rows_given(command, all) == 0;
-  return {std::move(all), rows_are_own, ledger_is_own, std::move(places), path, own, std::move(consent)};
+  return configured;
 }
 
 }  // namespace dpreduce

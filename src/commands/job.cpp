@@ -28,6 +28,7 @@
 namespace dpreduce {
 namespace {
 
+constexpr const char* kUseLessMemory = "use a smaller --memory";
 constexpr auto kWaitForCoordinator = std::chrono::seconds(60);
 constexpr double kMilliseconds = 1e3;  // a second
 constexpr double kBytesPerMegabit = 1e6 / 8;
@@ -142,11 +143,6 @@ SiloEntry entry_on_roster(const SiloOptions& options, int rank) {
   return entry_of(options, rank, parties);
 }
 
-bool has_coordinator_ended(Wire& wire) {
-  const std::optional<Message> message = wire.receive(WireClock::now() + kWaitForCoordinator);
-  return message && message->from == 0 && message->is_farewell;
-}
-
 SiloParty::SiloParty(Wire& wire, int rank, int size, const FitOptions& options, PartyLog& log,
                      const SessionMaker& maker)
     : logged_(wire, log) {
@@ -173,88 +169,63 @@ SiloParty::SiloParty(Wire& wire, int rank, int size, const FitOptions& options, 
 
 SiloParty::~SiloParty() = default;
 
+WorkEnd end_of(const std::function<void()>& work, const char* cure_of_memory) {
+  const auto of_own = [](ExitCode code, const std::string& words) {
+    return WorkEnd{.code = code, .words = words, .failure = std::current_exception()};
+  };
+  try {
+    work();
+    return {};
+  } catch (const PeerFailed& peer) {
+    const std::string words = peer.rank == 0
+                                  ? std::string("the coordinator has ended, or has given the run up")
+                                  : fmt::format("silo {} has ended the run; its own log says why", peer.rank);
+    return {.code = peer.code(), .words = words, .failure = std::current_exception(), .is_of_peer = true};
+  } catch (const Error& error) {
+    return of_own(error.code(), error.what());
+  } catch (const std::bad_alloc&) {
+    return of_own(ExitCode::kInternal, fmt::format("out of memory; {}", cure_of_memory));
+  } catch (const std::exception& error) {
+    return of_own(ExitCode::kInternal, error.what());
+  }
+}
+
 namespace {
 
-// A failure that the ranks have not agreed on would leave the others waiting: the job is ended.
-int end_with(Communicator& ranks, const char* message, ExitCode code) {
-  report_error(message, code);
-  if (ranks.size() > 1 && !ranks.failure_agreed()) ranks.abort(code);
-  return static_cast<int>(code);
+// The exit code of `work`, or that of its error, which is printed where it is no peer's.
+int reported(const std::function<int()>& work) {
+  int code = 0;
+  const WorkEnd end = end_of([&] { code = work(); }, kUseLessMemory);
+  if (!end.failure) return code;
+  return end.is_of_peer ? static_cast<int>(end.code) : report_error(end.words.c_str(), end.code);
 }
 
 // Previews to its owner what a silo would do. The owner's own file says which silo it is.
 int run_preview(const std::vector<std::string>& arguments) {
-  try {
-    const std::size_t silo = party_of_own_file(dpreduce_command(), arguments);
-    preview_silo(command_of_party(dpreduce_command(), arguments, static_cast<int>(silo)).options,
-                 static_cast<std::uint32_t>(silo));
-    return static_cast<int>(ExitCode::kDone);
-  } catch (const Error& error) {
-    return report_error(error.what(), error.code());
-  }
+  const std::size_t silo = party_of_own_file(dpreduce_command(), arguments);
+  preview_silo(command_of_party(dpreduce_command(), arguments, static_cast<int>(silo)).options,
+               static_cast<std::uint32_t>(silo));
+  return static_cast<int>(ExitCode::kDone);
 }
 
 int join_and_run(const CommandEntry& root, const std::vector<std::string>& arguments, const std::string& doubt) {
-  try {
-    Communicator ranks = Communicator::join(doubt);
-    return run_job(root, arguments, ranks);
-  } catch (const PeerFailed& failure) {
-    return static_cast<int>(failure.code());
-  } catch (const Error& error) {
-    return report_error(error.what(), error.code());
-  }
+  Communicator ranks = Communicator::join(doubt);
+  return run_job(root, arguments, ranks);
 }
 
-}  // namespace
-
-int report_error(const char* message, ExitCode code) {
-  std::fprintf(stderr, "dpreduce: %s\n", message);
-  return static_cast<int>(code);
+// Returns whether the coordinator's process has ended where a silo cannot begin: then the error in the arguments that
+// both were given has been reported already. Waits until the coordinator says something, a minute at most.
+bool has_coordinator_ended(Wire& wire) {
+  const std::optional<Message> message = wire.receive(WireClock::now() + kWaitForCoordinator);
+  return message && message->from == 0 && message->is_farewell;
 }
 
-int run_job(const CommandEntry& root, const std::vector<std::string>& arguments, Communicator& ranks) {
-  try {
-    command_of_job(root, arguments, ranks)(ranks);
-    return static_cast<int>(ExitCode::kDone);
-  } catch (const PeerFailed& failure) {
-    return static_cast<int>(failure.code());
-  } catch (const Error& error) {
-    return end_with(ranks, error.what(), error.code());
-  } catch (const std::bad_alloc&) {
-    return end_with(ranks, "out of memory; use more ranks, or a smaller --memory", ExitCode::kInternal);
-  } catch (const std::exception& error) {
-    return end_with(ranks, error.what(), ExitCode::kInternal);
-  }
-}
-
-std::string words_of(const PeerFailed& failure) {
-  return failure.rank == 0 ? std::string("the coordinator has ended, or has given the run up")
-                           : fmt::format("silo {} has ended the run; its own log says why", failure.rank);
-}
-
-void run_logged(PartyLog& log, const std::function<void()>& work) {
-  const auto end = [&](ExitCode code, const std::string& how) {
-    log.line(fmt::format("end: exit code {}: {}", static_cast<int>(code), how));
-  };
-  try {
-    work();
-  } catch (const PeerFailed& failure) {
-    end(failure.code(), words_of(failure));
-    throw;
-  } catch (const Error& error) {
-    end(error.code(), error.what());
-    throw;
-  } catch (const std::exception& error) {
-    end(ExitCode::kInternal, error.what());
-    throw;
-  }
-  end(ExitCode::kDone, "done");
-}
-
+// Runs the party of that rank of a run among silos, and returns its exit code. Parties do not share their failures; a
+// silo knows only what the coordinator sends it.
 int run_party(const std::vector<std::string>& arguments, Wire& wire, int rank, int size, const SessionMaker& maker) {
   PartyLog log;
   bool has_entered = false;
-  try {
+  const auto work = [&] {
     const FitCommand fit = command_of_party(dpreduce_command(), arguments, rank);
     if (fit.options.output.dry_run) {
       throw UsageError(
@@ -266,31 +237,43 @@ int run_party(const std::vector<std::string>& arguments, Wire& wire, int rank, i
       has_entered = true;
       fit(party.ranks());
     });
-    return static_cast<int>(ExitCode::kDone);
-  } catch (const PeerFailed& failure) {
-    return static_cast<int>(failure.code());
-  } catch (const Error& error) {
-    // A mistake in the options that all parties were given stops each of them. The coordinator has reported it by now;
-    // a silo writes it into its own log and prints nothing.
-    const bool is_reported =
-        !has_entered && rank != 0 && error.code() == ExitCode::kUsage && has_coordinator_ended(wire);
-    return is_reported ? static_cast<int>(error.code()) : report_error(error.what(), error.code());
-  } catch (const std::bad_alloc&) {
-    return report_error("out of memory; use a smaller --memory", ExitCode::kInternal);
-  } catch (const std::exception& error) {
-    return report_error(error.what(), ExitCode::kInternal);
-  }
+  };
+  const WorkEnd end = end_of(work, kUseLessMemory);
+  // A mistake in the options that all parties were given stops each of them. The coordinator has reported it by now; a
+  // silo writes it into its own log and prints nothing.
+  const bool is_reported = !end.failure || end.is_of_peer ||
+                           (!has_entered && rank != 0 && end.code == ExitCode::kUsage && has_coordinator_ended(wire));
+  return is_reported ? static_cast<int>(end.code) : report_error(end.words.c_str(), end.code);
+}
+
+}  // namespace
+
+int report_error(const char* message, ExitCode code) {
+  std::fprintf(stderr, "dpreduce: %s\n", message);
+  return static_cast<int>(code);
+}
+
+int run_job(const CommandEntry& root, const std::vector<std::string>& arguments, Communicator& ranks) {
+  const WorkEnd end =
+      end_of([&] { command_of_job(root, arguments, ranks)(ranks); }, "use more ranks, or a smaller --memory");
+  if (!end.failure || end.is_of_peer) return static_cast<int>(end.code);
+  report_error(end.words.c_str(), end.code);
+  // A failure that the ranks have not agreed on would leave the others waiting: the job is ended.
+  if (ranks.size() > 1 && !ranks.failure_agreed()) ranks.abort(end.code);
+  return static_cast<int>(end.code);
+}
+
+void run_logged(PartyLog& log, const std::function<void()>& work) {
+  const WorkEnd end = end_of(work, kUseLessMemory);
+  log.line(fmt::format("end: exit code {}: {}", static_cast<int>(end.code), end.words));
+  if (end.failure) std::rethrow_exception(end.failure);
 }
 
 int run_party_of_job(const JobPlace& place, const std::vector<std::string>& arguments, const SessionMaker& maker) {
-  try {
+  return reported([&] {
     return run_on_job_wire(place,
                            [&](Wire& wire) { return run_party(arguments, wire, place.rank, place.size, maker); });
-  } catch (const PeerFailed& failure) {
-    return static_cast<int>(failure.code());
-  } catch (const Error& error) {
-    return report_error(error.what(), error.code());
-  }
+  });
 }
 
 int run_program(CommandEntry (*commands)(), const std::vector<std::string>& arguments, const SessionMaker& maker) {
@@ -306,8 +289,10 @@ int run_program(CommandEntry (*commands)(), const std::vector<std::string>& argu
     return run_with_parent([&](const JobPlace& place) { return run_party_of_job(place, arguments, maker); },
                            AtomicFile::remove_unfinished);
   }
-  if (asked.is_preview) return run_guarded([&] { return run_preview(arguments); }, AtomicFile::remove_unfinished);
-  return run_guarded([&] { return join_and_run(commands(), arguments, asked.doubt); }, AtomicFile::remove_unfinished);
+  const auto run = [&] {
+    return asked.is_preview ? run_preview(arguments) : join_and_run(commands(), arguments, asked.doubt);
+  };
+  return run_guarded([&] { return reported(run); }, AtomicFile::remove_unfinished);
 }
 
 }  // namespace dpreduce

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <exception>
 #include <functional>
 #include <optional>
 #include <string>
@@ -38,10 +39,6 @@ SiloEntry entry_on_roster(const SiloOptions& options, int rank);
 /// colluding silos do not go together.
 SiloTerms terms_of(const SiloOptions& options, int size);
 
-/// Returns whether the coordinator's process has ended where a silo cannot begin: then the error in the arguments that
-/// both were given has been reported already. Waits until the coordinator says something, a minute at most.
-bool has_coordinator_ended(Wire& wire);
-
 /// Enters the run as rank `rank` of `size`, the coordinator being rank 0. Throws UsageError where ranks, threshold and
 /// roster do not go together, BadInput on roster and identity, and what SiloJob throws. The coordinator reports lost
 /// silos on standard error as they are lost. Both outlive it.
@@ -60,8 +57,14 @@ inline std::chrono::milliseconds milliseconds_of(double seconds) {
   return std::chrono::milliseconds(std::llround(1e3 * seconds));
 }
 
-/// Reason why the run ended, for a party that did not cause it.
-std::string words_of(const PeerFailed& failure);
+/// How a piece of work has ended, as an exit code and in words.
+struct WorkEnd {
+  ExitCode code = ExitCode::kDone;
+  std::string words = "done";
+  std::exception_ptr failure = nullptr;  ///< none where it is done
+  bool is_of_peer = false;               ///< another party's failure, which that one reports
+};
+WorkEnd end_of(const std::function<void()>& work, const char* cure_of_memory);
 
 /// Runs `work`, and writes its result as the last line of the party's log. Throws what `work` throws.
 void run_logged(PartyLog& log, const std::function<void()>& work);
@@ -78,11 +81,6 @@ int run_job(const CommandEntry& root, const std::vector<std::string>& arguments,
 /// creates its own tables; `maker` creates the sessions of silos and coordinators. Call it before MPI, threads or
 /// files.
 int run_program(CommandEntry (*commands)(), const std::vector<std::string>& arguments, const SessionMaker& maker = {});
-
-/// Runs the party of that rank of a run among silos, and returns its exit code. Parties do not share their failures; a
-/// silo knows only what the coordinator sends it.
-int run_party(const std::vector<std::string>& arguments, Wire& wire, int rank, int size,
-              const SessionMaker& maker = {});
 
 /// Runs a party so that a launcher has started, on a wire of its job.
 int run_party_of_job(const JobPlace& place, const std::vector<std::string>& arguments, const SessionMaker& maker = {});

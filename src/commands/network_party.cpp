@@ -114,20 +114,17 @@ class NetworkRun {
   }
 
   void run(const SessionMaker& maker) {
-    try {
-      wait();
-      health_->set_state("running");
-      SiloParty party(*wire_, static_cast<int>(self_), size(), party_.fit, log_, maker);
-      const bool trains = party_.fit.evaluation.files.empty();
-      FitCommand{party_.fit, trains ? fit_and_write : evaluate_and_write}(party.ranks());
-    } catch (const Error& error) {
-      end(error.code());
-      throw;
-    } catch (...) {
-      end(ExitCode::kInternal);
-      throw;
-    }
-    end(ExitCode::kDone);
+    const WorkEnd ended = end_of(
+        [&] {
+          wait();
+          health_->set_state("running");
+          SiloParty party(*wire_, static_cast<int>(self_), size(), party_.fit, log_, maker);
+          const bool trains = party_.fit.evaluation.files.empty();
+          FitCommand{party_.fit, trains ? fit_and_write : evaluate_and_write}(party.ranks());
+        },
+        "");
+    end(ended.code);
+    if (ended.failure) std::rethrow_exception(ended.failure);
   }
 
  private:
@@ -244,12 +241,9 @@ void NetworkParty::operator()(Communicator&, const SessionMaker& maker) const {
   }
   if (fit.output.dry_run) return preview(*this);
   PartyLog log(fit.silos.log);
-  try {
-    run_logged(log, [&] { NetworkRun(*this, log).run(maker); });
-  } catch (const PeerFailed& failure) {
-    report_error(words_of(failure).c_str(), failure.code());
-    throw;
-  }
+  const WorkEnd end = end_of([&] { run_logged(log, [&] { NetworkRun(*this, log).run(maker); }); }, "");
+  if (end.is_of_peer) report_error(end.words.c_str(), end.code);
+  if (end.failure) std::rethrow_exception(end.failure);
 }
 
 CommandEntry network_command(PartyRole role) {
