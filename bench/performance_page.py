@@ -26,9 +26,11 @@ FEATURES, FITS = os.path.abspath(os.environ.get("FEATURES", os.path.join(ROOT, "
 KEPT_ROWS, KEPT_DIM = (60_000, 1296) if DIM == 1664 else (ROWS, DIM)
 PAGE = """# Speed: what the parts of a run take
 
+This page shows the speed of each part of a run on one machine: products, rounds, noise, sums, a whole fit, a silo's start.
+
 Written by `launch/performance`. Built from {build}. Every figure comes from that command.
 
-Machine: {machine}. Each figure is the fastest of {repeats} calls, since other work on the machine makes a call slower, never faster: where the load is above 1, the machine can do better. [What a run costs](../explanation/cost.md) has the model behind
+Machine: {machine}. Each figure is the fastest of {repeats} calls, since other work on the machine makes a call slower, never faster. If the load is above 1, the machine can do better. [What a run costs](../explanation/cost.md) has the model behind
 the figures.
 
 ## Exact integer products
@@ -41,7 +43,7 @@ A training round of {rows} rows of {dim} features in {classes} classes (`dpreduc
 
 {round}
 
-Rounds of {kept_rows} rows of {kept_dim} features on one thread, by the number of classes. Beside each: how many times a plain read of the same bytes takes that long, and the share of the rate of Gram matrices,
+Rounds of {kept_rows} rows of {kept_dim} features on one thread, by the number of classes. Beside each time are its ratio to a plain read of the same bytes, and the share of the rate of Gram matrices,
 both measured in the same run; then the parts, in milliseconds. With few classes the read is the limit, with many the Gram rate.{before}
 
 {rounds_by_classes}
@@ -63,7 +65,7 @@ The quickstart's fit with `--epsilon 1`, from the call of `launch/local` to its 
 
 ## A silo's start
 
-A silo that waits for its coordinator, before it has read a row, has taken {start:.0f} ms of CPU time, from its start on. It is started without a launcher, as by its owner.
+A silo that waits for its coordinator, before it has read a row, has used {start:.0f} ms of CPU time since its start. It is started without a launcher, as by its owner.
 
 ## More measurements
 
