@@ -260,7 +260,7 @@ std::vector<TomlItem> parse_config(const std::string& text, const std::string& p
 ConfiguredArguments with_config_files(const CommandEntry& root, std::vector<std::string> arguments,
                                       std::optional<std::size_t> party) {
   const bool is_over_network = named_command(root, arguments).command->role != PartyRole::kNone;
-  ConfiguredArguments configured{.common_file = take_path(arguments, kCommon), .own_file = {}};
+  ConfiguredArguments configured{.arguments = {}, .common_file = take_path(arguments, kCommon), .own_file = {}};
   const std::string& path = configured.common_file;
   if (const CommandEntry& behind = *named_command(root, arguments).command;
       !is_over_network && behind.role != PartyRole::kNone) {
