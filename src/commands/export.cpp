@@ -1,12 +1,23 @@
-// dpreduce export: the model card of a model.
+// dpreduce export: the model card of a model, and the model with weights of its classes.
+//
+//     b_c <- b_c + log w_c      of log probabilities W u + b: odds of class c times w_c
+//
+// A weight is the cost of a row of the class that is called another one, in units of the cost of the reverse. It is
+// post-processing by public numbers.
+#include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "commands/commands.hpp"
+#include "common/base/error.hpp"
+#include "common/base/number_text.hpp"
+#include "common/base/option_table.hpp"
 #include "common/base/output_file.hpp"
 #include "common/model/classifier_file.hpp"
 #include "report/model_card.hpp"
@@ -20,12 +31,55 @@ struct ExportOptions {
   std::string card;
   std::string report;      // of the fit that made the model; empty: none, as below
   std::string evaluation;  // private, of the model
+  std::vector<std::string> class_weights;
+  std::string out;  // the model with these
   bool overwrite = false;
+  Existing existing() const { return overwrite ? Existing::kReplace : Existing::kKeep; }
 };
 
+// The model with the class's odds times a weight, "CLASS=W"; the class by its name or number.
+void weigh_class(ClassifierParts& parts, const std::string& word) {
+  constexpr const char* kOption = "--class-weights";
+  const std::size_t at = std::min(word.rfind('='), word.size());
+  const std::string name = word.substr(0, at);
+  const auto named = std::ranges::find(parts.class_names, name);
+  const std::size_t k = named != parts.class_names.end() ? static_cast<std::size_t>(named - parts.class_names.begin())
+                        : parts.class_names.empty() && usual_integer(name) ? read_count(kOption, name, parts.classes)
+                                                                           : parts.classes;
+  if (at == word.size() || k >= parts.classes) {
+    throw UsageError(fmt::format("{} {}: give CLASS=W, with one of the {} classes by its {}", kOption, word,
+                                 parts.classes, parts.class_names.empty() ? "number, from 0" : "name"));
+  }
+  const double weight = read_number(kOption, word.substr(at + 1));
+  if (!(weight > 0.0) || !std::isfinite(weight)) {
+    throw UsageError(fmt::format("{} {}: a weight must be above 0 and finite", kOption, word));
+  }
+  parts.bias[k] += std::log(weight);
+}
+
+void write_weighed(const ExportOptions& options, const Classifier& classifier) {
+  ClassifierParts parts = classifier.parts();
+  if (parts.link != Link::kSoftmax || !parts.cosine_head.empty()) {
+    throw UsageError(fmt::format(
+        "--class-weights: scores of method {} are no log probabilities, so that odds of classes cannot be weighed; "
+        "train by auto, fc or adam",
+        parts.method));
+  }
+  AtomicFile file(options.out, options.existing());
+  for (const std::string& word : options.class_weights) weigh_class(parts, word);
+  file.write(to_bytes(Classifier(std::move(parts))));
+  file.commit();
+  fmt::print("wrote {}\n", options.out);
+}
+
 void run(const ExportOptions& options) {
-  AtomicFile file(options.card, options.overwrite ? Existing::kReplace : Existing::kKeep);
+  if (options.card.empty() && options.out.empty()) {
+    throw UsageError("nothing to write: give --card FILE, or --class-weights with --out FILE");
+  }
   const Classifier classifier = load_classifier(options.model);
+  if (!options.out.empty()) write_weighed(options, classifier);
+  if (options.card.empty()) return;
+  AtomicFile file(options.card, options.existing());
   std::optional<ReportedRun> report;
   if (!options.report.empty()) {
     report = read_report(options.report);
@@ -46,21 +100,32 @@ void run(const ExportOptions& options) {
 
 CommandEntry export_command() {
   const auto options = std::make_shared<ExportOptions>();
-  CommandEntry command{.name = "export", .help = "write the model card of a model"};
+  CommandEntry command{.name = "export", .help = "write the model card of a model, or the model with class weights"};
   OptionTable& table = command.options;
   table.file("--model,model", options->model, "written by fit").required();
-  table.file("--card", options->card, "the card: Markdown with YAML front matter").required().written();
+  table.file("--card", options->card, "the card: Markdown with YAML front matter").written();
   table.file("--report", options->report,
              "report of the fit of this model: the card then explains the guarantee, lists releases and how they add "
              "up, and has the test metrics");
   table.file("--evaluation", options->evaluation,
              "report of evaluate --private: its metrics with intervals replace exact ones");
+  table
+      .files(
+          "--class-weights", options->class_weights,
+          "CLASS=W, ...: multiplies the odds of this class by W, a public number: the cost of missing a row of it over "
+          "that of a false alarm; scores must be log probabilities; costs no privacy")
+      .typed("LIST")
+      .split_at(',');
+  table.file("--out", options->out, "the model with these weights").written();
+  table.together("--class-weights", "--out");
+  for (const char* own : {"--report", "--evaluation"}) table.needs(own, "--card");
   table.flag("--overwrite", options->overwrite, "replace an existing file");
   command.footer =
       "An ONNX graph of a model is written by python3 -m dpreduce onnx MODEL OUT.\n\n"
       "Examples:\n"
       "  dpreduce export model.safetensors --card card.md --report report.json\n"
-      "  dpreduce export model.safetensors --card card.md --report report.json --evaluation evaluation.json";
+      "  dpreduce export model.safetensors --card card.md --report report.json --evaluation evaluation.json\n"
+      "  dpreduce export model.safetensors --class-weights 1=30 --out weighed.safetensors";
   command.chosen = [options](const ParsedCommand&) { return by_coordinator(run, *options); };
   return command;
 }

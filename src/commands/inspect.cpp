@@ -3,11 +3,13 @@
 // Legend: u_i = transformed row (normalized or clipped), M_c = mean of the transformed rows of class c.
 // Feature shift of a row: beta_i = ||u_i - M_{y_i}||_inf ([wang2024], Definition 2.3 and section 5.1, M_c estimated).
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <functional>
 #include <limits>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -92,15 +94,54 @@ class LogHistogram {
   double largest_ = 0.0;
 };
 
+constexpr std::size_t kMostColumns = 64;  // more are no table of named columns
+
+// Numbers of one column, of those that are finite; the mean and the sum M of squares about it row by row.
+struct ColumnFigures {
+  double least = std::numeric_limits<double>::infinity();
+  double largest = -std::numeric_limits<double>::infinity();
+  double count = 0.0;
+  double missing = 0.0;
+  double mean = 0.0;
+  double squares = 0.0;
+
+  void add(double value) {
+    if (!std::isfinite(value)) return static_cast<void>(missing += 1.0);
+    least = std::min(least, value);
+    largest = std::max(largest, value);
+    const double before = value - mean;
+    mean += before / (count += 1.0);
+    squares += before * (value - mean);
+  }
+
+  // Figures of the column over all ranks. Collective.
+  nlohmann::json over(Communicator& ranks) const {
+    std::array<double, 3> sums{count, missing, count * mean};
+    ranks.sum_everywhere(std::span<double>(sums));
+    const double of_all = sums[2] / std::max(sums[0], 1.0);
+    double about = squares + count * (mean - of_all) * (mean - of_all);
+    ranks.sum_everywhere(std::span<double>(&about, 1));
+    return {{"min", -ranks.max_everywhere(-least)},
+            {"max", ranks.max_everywhere(largest)},
+            {"mean", of_all},
+            {"deviation", std::sqrt(about / std::max(sums[0], 1.0))},
+            {"missing", static_cast<std::uint64_t>(sums[1])}};
+  }
+};
+
 // First pass: what can be said row by row, and the class sums.
 struct FirstPass {
   FirstPass(std::size_t classes, std::size_t most_labels, std::size_t dim)
-      : class_rows(classes, 0), rows_by_labels(most_labels + 1, 0), class_sums(classes * dim, 0.0) {}
+      : columns(dim <= kMostColumns ? dim : 0),
+        class_rows(classes, 0),
+        rows_by_labels(most_labels + 1, 0),
+        class_sums(classes * dim, 0.0) {}
   std::uint64_t rows = 0;
   std::uint64_t not_finite = 0;
   std::uint64_t zero = 0;
   std::uint64_t longer_than_clip = 0;
   LogHistogram norms;
+  std::vector<ColumnFigures> columns;
   std::vector<std::uint64_t> class_rows;
   std::vector<std::uint64_t> rows_by_labels;  // rows of 0, 1, 2, ... classes
   std::vector<double> class_sums;             // K x d; diagnostics only, so plain doubles serve
@@ -126,6 +167,7 @@ struct FirstPass {
 void add_row(FirstPass& pass, std::span<const float> row, std::span<const std::int32_t> labels, const RowTransform& raw,
              const RowTransform& transform, double clip_norm, std::vector<double>& scratch) {
   ++pass.rows;
+  for (std::size_t a = 0; a < pass.columns.size(); ++a) pass.columns[a].add(row[a]);
   if (!raw(row, scratch)) {
     ++pass.not_finite;
     return;
@@ -167,10 +209,19 @@ nlohmann::json cosine_summary(const std::vector<double>& means, std::size_t dim,
 }
 
 // Returns the doubt where class 0 has no row, but the last one has: with one class too many, labels from 1 look like
-// that.
+// that; and where the smallest class has less than a twentieth of an equal share.
 std::string doubt_of(const std::vector<std::uint64_t>& class_rows) {
-  if (class_rows.front() != 0 || class_rows.back() == 0) return "";
-  return "class 0 has no row: labels count from 0; if yours count from 1, subtract 1 from each";
+  if (class_rows.front() == 0 && class_rows.back() != 0) {
+    return "class 0 has no row: labels count from 0; if yours count from 1, subtract 1 from each";
+  }
+  constexpr double kRare = 0.05;
+  const auto rarest = std::ranges::min_element(class_rows);
+  const double rows = std::accumulate(class_rows.begin(), class_rows.end(), 0.0);
+  if (static_cast<double>(*rarest * class_rows.size()) >= kRare * rows) return "";
+  return fmt::format(
+      "class {} has {} of {:.0f} rows: a fit for accuracy calls almost no row so; --objective balanced calls many, and "
+      "dpreduce export --class-weights weighs single classes",
+      rarest - class_rows.begin(), *rarest, rows);
 }
 
 // Calls `visit(row, labels)` for each row of this rank.
@@ -269,43 +320,34 @@ void add_figures_of_labels(nlohmann::json& json, const FirstPass& pass, const st
   json["most_labels"] = rows_by_labels.size() - 1;
 }
 
-// The least, the largest, the mean and the standard deviation of each target. Collective.
-nlohmann::json figures_of_targets(VisitedRows& rows, Communicator& ranks) {
-  const std::size_t count = rows.rows().targets();
-  const auto summed = [&](const std::function<double(std::size_t, double)>& term) {
-    std::vector<double> sums(count + 1, 0.0);  // and the number of rows
-    ranks.together([&] {
-      for_each_feature_chunk(
-          rows.rows(), 1, BadRows::kZero,
-          [&](const RowChunk& chunk, std::span<const float>) {
-            for (std::size_t row = 0; row < chunk.rows; ++row) {
-              const auto slots = slots_of(chunk.labels, chunk.labels_per_row, row);
-              for (std::size_t t = 0; t < count; ++t) sums[t] += term(t, target_in(slots, t));
-              sums[count] += 1.0;
-            }
-          },
-          [&](double) { ranks.check_peers(); });
-    });
-    ranks.sum_everywhere(std::span<double>(sums));
-    return sums;
-  };
-  std::vector<double> least(count, std::numeric_limits<double>::infinity());
-  std::vector<double> largest(count, -std::numeric_limits<double>::infinity());
-  std::vector<double> means = summed([&](std::size_t t, double value) {
-    least[t] = std::min(least[t], value);
-    largest[t] = std::max(largest[t], value);
-    return value;
-  });
-  for (double& mean : std::span(means).first(count)) mean /= means[count];
-  const std::vector<double> squares =
-      summed([&](std::size_t t, double value) { return (value - means[t]) * (value - means[t]); });
+// Collective.
+nlohmann::json figures_of_columns(const FirstPass& pass, const ShardedArray& features, Communicator& ranks) {
   nlohmann::json told;
-  for (std::size_t t = 0; t < count; ++t) {
-    told.push_back({{"min", -ranks.max_everywhere(-least[t])},
-                    {"max", ranks.max_everywhere(largest[t])},
-                    {"mean", means[t]},
-                    {"deviation", std::sqrt(squares[t] / means[count])}});
+  const std::vector<std::string> names =
+      features.files() > 0 ? features.column_names_of(0) : std::vector<std::string>{};
+  for (std::size_t a = 0; a < pass.columns.size(); ++a) {
+    told.push_back(pass.columns[a].over(ranks));
+    told.back()["name"] = names.empty() ? fmt::format("column {}", a) : names[a];
   }
+  return told;
+}
+
+// Collective.
+nlohmann::json figures_of_targets(VisitedRows& rows, Communicator& ranks) {
+  std::vector<ColumnFigures> targets(rows.rows().targets());
+  ranks.together([&] {
+    for_each_feature_chunk(
+        rows.rows(), 1, BadRows::kZero,
+        [&](const RowChunk& chunk, std::span<const float>) {
+          for (std::size_t row = 0; row < chunk.rows; ++row) {
+            const auto slots = slots_of(chunk.labels, chunk.labels_per_row, row);
+            for (std::size_t t = 0; t < targets.size(); ++t) targets[t].add(target_in(slots, t));
+          }
+        },
+        [&](double) { ranks.check_peers(); });
+  });
+  nlohmann::json told;
+  for (const ColumnFigures& target : targets) told.push_back(target.over(ranks));
   return told;
 }
 
@@ -323,7 +365,13 @@ std::string readable(const nlohmann::json& value) {
 std::string inspection_text(const nlohmann::json& json) {
   Facts facts;
   for (const auto& [name, value] : json.items()) {
-    if (name != "notice") facts.push_back({name, readable(value)});
+    if (name == "notice" || name == "columns") continue;
+    facts.push_back({name, readable(value)});
+  }
+  for (const nlohmann::json& column : json.value("columns", nlohmann::json::array())) {
+    nlohmann::json figures = column;
+    figures.erase("name");
+    facts.push_back({column["name"].get<std::string>(), readable(figures)});
   }
   return json["notice"].get<std::string>() + "\n" + text_of(facts);
 }
@@ -333,6 +381,7 @@ void run(const InspectOptions& options, Communicator& ranks) {
   const RowTransform transform(Preprocessing{rows.dim(), 1, options.normalize, options.clip_norm, {}});
   const FirstPass pass = first_pass(options, transform, rows, ranks);
   nlohmann::json json = figures_of_rows(pass, rows.dim(), options.clip_norm);
+  if (!pass.columns.empty()) json["columns"] = figures_of_columns(pass, rows.rows().features(), ranks);
   if (rows.classes() > 0) {
     const std::vector<double> means = pass.class_means(rows.dim());
     const LogHistogram shifts = feature_shifts(means, transform, rows, ranks);

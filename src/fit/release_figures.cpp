@@ -45,6 +45,19 @@ SpectrumFigures spectrum_of(const ReleasedBlock& block, const std::string& label
   return figures;
 }
 
+std::optional<ClassShares> shares_of(const ReleasedBlock& sizes) {
+  ClassShares released{{}, sizes.sigma()};
+  double rows = 0.0;
+  for (const std::int64_t size : sizes.values()) {
+    released.shares.push_back(std::max(static_cast<double>(size), 0.0));
+    rows += released.shares.back();
+  }
+  if (rows <= 0.0) return std::nullopt;
+  for (double& share : released.shares) share /= rows;
+  released.noise /= rows;
+  return released;
+}
+
 }  // namespace
 
 double noise_norm(const PlannedBlock& block, double sigma) {
@@ -64,6 +77,7 @@ std::span<const BlockFigures> ReleaseFigures::add(const WatchedRelease& watched)
   const std::size_t known = blocks_.size();
   for (const ReleasedBlock& block : watched.release.blocks()) {
     const PlannedBlock& of_plan = planned.block(block.name());
+    if (block.name() == "class_counts" && !class_shares_) class_shares_ = shares_of(block);
     blocks_.push_back({label, block.name(), norm_of(block), noise_norm(of_plan, block.sigma())});
     const std::optional<std::uint64_t> order = with_spectra_ ? order_of_gram(of_plan) : std::nullopt;
     if (order && *order <= kLargestSpectrum && *order == watched.preprocessing.output_dim()) {

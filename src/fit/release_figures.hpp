@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -34,6 +35,12 @@ struct SpectrumFigures {
   double noise_radius;              ///< noise alone has its eigenvalues within this distance of 0
 };
 
+/// Shares of classes among the rows, as released: each is at least 0.
+struct ClassShares {
+  std::vector<double> shares;
+  double noise;  ///< standard deviation of each
+};
+
 /// Larger matrices are left out: their eigenvalues would take longer than some methods do.
 inline constexpr std::uint64_t kLargestSpectrum = 2048;
 
@@ -52,6 +59,8 @@ class ReleaseFigures {
   const std::vector<BlockFigures>& blocks() const { return blocks_; }
   /// Throws as released_eigenvalues.
   const std::vector<SpectrumFigures>& spectra();
+  /// Of the first release of class sizes; none if there is no such release, or noise leaves no row.
+  const std::optional<ClassShares>& class_shares() const { return class_shares_; }
 
  private:
   const NoisePlan& plan_;
@@ -59,6 +68,7 @@ class ReleaseFigures {
   std::map<std::string, std::uint64_t, std::less<>> rounds_;  // of each release so far
   std::vector<BlockFigures> blocks_;
   std::vector<SpectrumFigures> spectra_;
+  std::optional<ClassShares> class_shares_;
   std::function<void()> add_spectrum_;  // of the last Gram matrix, once its method may have found the eigenvalues
 };
 

@@ -252,6 +252,8 @@ std::vector<std::string> released_sentences(const ReportedRun& run) {
                                     run.is_seeded() ? ", seeded" : ""));
   }
   sentences.push_back(post_processing_sentence(run));
+  const std::string rare = run.content.is_object() ? rare_classes_text(JsonFields(run.content, "report")) : "";
+  if (!rare.empty()) sentences.push_back(rare);
   if (run.silos && run.silos->lost) sentences.push_back(lost_silos_sentence(*run.silos->lost));
   return sentences;
 }
@@ -400,8 +402,8 @@ nlohmann::json explanation_of(const ReportedRun& run) {
                  {"adjacency", to_string(g.adjacency)},
                  {"accountant", g.accountant ? nlohmann::json(to_string(*g.accountant)) : nlohmann::json()},
                  {"unit", to_string(g.unit)}});
-    if (const std::string weakness = weakness_of(g.epsilon, g.delta, g.unit); !weakness.empty())
-      json["warning"] = weakness;
+    const std::string weakness = weakness_of(g.epsilon, g.delta, g.unit);
+    if (!weakness.empty()) json["warning"] = weakness;
     json["attack"] = {{"false_positive_rate", kFalsePositiveRate},
                       {"true_positive_rate", consequences.true_positive_rate},
                       {"even_odds_accuracy", or_null(consequences.even_odds_accuracy)}};

@@ -200,6 +200,9 @@ void add_figures(nlohmann::json& report, ReleaseFigures& figures) {
     release["norm"] = block->second->norm;
     release["noise_norm"] = block->second->noise_norm;
   }
+  if (const std::optional<ClassShares>& sizes = figures.class_shares()) {
+    report["class_shares"] = {{"shares", sizes->shares}, {"noise", sizes->noise}};
+  }
   for (const SpectrumFigures& spectrum : figures.spectra()) {
     report["spectra"].push_back({{"release", spectrum.release},
                                  {"name", spectrum.block},

@@ -53,6 +53,7 @@ Facts opening_facts(const JsonFields& report) {
     facts.push_back({"rows", fmt::format("clipped to length {:.3g}, by a noised histogram of their lengths",
                                          report.number("clip_norm").get<double>())});
   }
+  if (const std::string rare = rare_classes_text(report); !rare.empty()) facts.push_back({"classes", rare});
   if (report.has("targets_seen_from")) {
     facts.push_back(
         {"targets", fmt::format("their range is found with about {:.0f} rows or more; with fewer give --target-range",
@@ -85,6 +86,7 @@ void add_ledger(Facts& facts, const FittedRun& run) {
 
 void add_test(Facts& facts, const JsonFields& report) {
   add_line(facts, "test", exact_figures(report.object("test")));
+  if (const std::string uncalled = uncalled_classes_text(report); !uncalled.empty()) facts.push_back({"", uncalled});
   if (const std::optional<ToldFigures> told = told_figures(report)) {
     for (const Fact& fact : facts_of(*told)) facts.push_back({"test", fact.name + " " + fact.value.text});
     facts.push_back({"", fmt::format("intervals hold noise and sampling with probability {:g} each", told->level)});

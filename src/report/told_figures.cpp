@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <numeric>
 #include <utility>
@@ -11,6 +12,7 @@
 
 #include "common/base/json_text.hpp"
 #include "common/base/public_names.hpp"
+#include "common/base/text.hpp"
 #include "common/ledger/evaluation_terms.hpp"
 
 namespace dpreduce {
@@ -258,6 +260,60 @@ Facts exact_figures(const JsonFields& test) {
     facts.insert(facts.begin(), {"R^2", "none, since a target is the same in all test rows"});
   }
   return facts;
+}
+
+namespace {
+
+constexpr const char* kWeighsClasses = "dpreduce export --class-weights weighs single classes, at no cost";
+
+// "class 1, class 7": those for which `note_on` has a note, even an empty one, with that; of `count` classes.
+std::string classes_text(const JsonFields& report, std::size_t count,
+                         const std::function<std::optional<std::string>(std::size_t)>& note_on) {
+  constexpr std::size_t kMostNamed = 5;
+  const std::vector<std::string> names = report.texts("class_names");
+  std::vector<std::string> found;
+  for (std::size_t k = 0; k < count; ++k) {
+    const std::optional<std::string> note = note_on(k);
+    if (!note) continue;
+    found.push_back((names.size() == count ? in_quotes(names[k]) : fmt::format("class {}", k)) + *note);
+  }
+  const std::size_t more = found.size() - std::min(found.size(), kMostNamed);
+  found.resize(found.size() - more);
+  return fmt::format("{}{}", fmt::join(found, ", "), more > 0 ? fmt::format(" and {} more", more) : "");
+}
+
+}  // namespace
+
+std::string rare_classes_text(const JsonFields& report) {
+  if (!report.has("class_shares") || report.has("max_labels")) return "";
+  constexpr double kRare = 0.05;  // of an equal share
+  constexpr double kPercent = 100.0;
+  const std::vector<nlohmann::json> shares = report.object("class_shares").numbers("shares");
+  const double noise = report.object("class_shares").number_within("noise", 0.0, std::numeric_limits<double>::max());
+  const std::string rare = classes_text(report, shares.size(), [&](std::size_t k) -> std::optional<std::string> {
+    if (!shares[k].is_number()) return std::nullopt;
+    const double share = shares[k].get<double>();
+    if (share + 2.0 * noise >= kRare / static_cast<double>(shares.size())) return std::nullopt;
+    return fmt::format(" ({:.2g} % of rows)", kPercent * share);
+  });
+  if (rare.empty()) return "";
+  return fmt::format(
+      "rare: {}, noise {:.2g} %: a fit for accuracy calls almost no row so, {} calls many that are not; {}", rare,
+      kPercent * noise, report.text("objective") == "balanced" ? "this balanced one" : "--objective balanced",
+      kWeighsClasses);
+}
+
+std::string uncalled_classes_text(const JsonFields& report) {
+  const JsonFields test = report.object("test");
+  const std::vector<nlohmann::json> precision = test.numbers("per_class_precision");
+  const std::vector<nlohmann::json> support = test.numbers("per_class_support");
+  if (precision.size() != support.size()) return "";
+  const std::string uncalled = classes_text(report, precision.size(), [&](std::size_t k) -> std::optional<std::string> {
+    const bool is_there = support[k].is_number() && support[k].get<double>() > 0.0;
+    return is_there && precision[k].is_null() ? std::optional<std::string>("") : std::nullopt;
+  });
+  if (uncalled.empty()) return "";
+  return fmt::format("no test row is called {}: try --objective balanced; {}", uncalled, kWeighsClasses);
 }
 
 std::vector<std::pair<std::string, nlohmann::json>> numbers_alone(const JsonFields& report) {

@@ -66,6 +66,14 @@ Table table_of(const ToldList& list);
 /// The figures that stand alone, exact ones of `test`, a report's.
 Facts exact_figures(const JsonFields& test);
 
+/// A sentence on classes of which the report's released shares are so small that a fit for accuracy calls almost no row
+/// of them, and what helps: less than a twentieth of an equal share, with twice the noise added. Empty if there is
+/// none.
+std::string rare_classes_text(const JsonFields& report);
+
+/// A sentence on classes of test rows that no test row is called. Empty if there is none.
+std::string uncalled_classes_text(const JsonFields& report);
+
 /// Numbers of the report that stand alone, by their members. Noised numbers, where the report has them, replace exact
 /// ones.
 std::vector<std::pair<std::string, nlohmann::json>> numbers_alone(const JsonFields& report);

@@ -156,19 +156,18 @@ void refuse_group(hid_t file, const std::string& path, const std::string& group,
   const Hdf5Handle opened(H5Gopen2(file, group.c_str(), H5P_DEFAULT), H5Gclose);
   if (!opened.is_valid()) return;
   const auto has = [&](const char* member) { return H5Lexists(opened.get(), member, H5P_DEFAULT) > 0; };
+  std::string what = "is a group; name a dataset in it: list the file with h5ls -r";
   if (has("indptr") && has("indices")) {
-    throw BadInput(
-        fmt::format("{}: is a sparse matrix; make it dense: numpy.save('x.npy', "
-                    "anndata.read_h5ad('{}').X.toarray().astype('float32'))",
-                    name, path));
+    what = fmt::format(
+        "is a sparse matrix; make it dense: numpy.save('x.npy', anndata.read_h5ad('{}').X.toarray().astype('float32'))",
+        path);
+  } else if (has("codes") && has("categories")) {
+    what = fmt::format(
+        "is a column of categories; name its class indices, {}/codes, and list {}/categories in the file of "
+        "--class-names",
+        name, group);
   }
-  if (has("codes") && has("categories")) {
-    throw BadInput(
-        fmt::format("{}: is a column of categories; name its class indices, {}/codes, and list {}/categories in the "
-                    "file of --class-names",
-                    name, name, group));
-  }
-  throw BadInput(fmt::format("{}: is a group; name a dataset in it: list the file with h5ls -r", name));
+  throw BadInput(name + ": " + what);
 }
 
 }  // namespace

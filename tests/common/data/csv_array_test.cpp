@@ -170,12 +170,12 @@ TEST_F(CsvArray, ColumnsAreChosenByTheirNames) {
   open_array(path_ + ":why", ArrayRole::kLabels)->read_labels(0, 2, 2, classes, &names);
   EXPECT_EQ(classes, (std::vector<std::int32_t>{1, 0})) << "the line of names is no label";
 
-  for (const auto& [columns, message] : std::map<std::string, const char*>{
-           {"age,weight", "names no column \"weight\", but \"id, age, height, cm, ill, why\""},
-           {"-id,age,\"height, cm\",ill,why", "names no column but those that"},
-           {"why", "line 2 has the cell \"a,b\", which is no number"}}) {
+  const auto refused_columns = [&](const std::string& columns, const std::string& message) {
     expect_refusal<BadInput>([&] { open_array(path_ + ":" + columns, ArrayRole::kFeatures); }, {path_, message});
-  }
+  };
+  refused_columns("age,weight", "names no column \"weight\", but \"id, age, height, cm, ill, why\"");
+  refused_columns("-id,age,\"height, cm\",ill,why", "names no column but those that");
+  refused_columns("why", "line 2 has the cell \"a,b\", which is no number");
   write_bytes(path_, "a,a\n1,2\n");
   expect_refusal<BadInput>([&] { open_array(path_ + ":a", ArrayRole::kFeatures); }, {"more than one column \"a\""});
 }
