@@ -78,7 +78,8 @@ void SiloWire::dial() {
       const std::lock_guard guard(lock_);
       if (lines_.at(0).state() == LineState::kAbsent && lasts(unresolved_since_)) {
         patience_.cancel();
-        return fail(why + "; see --connect");
+        return fail(fmt::format("{}; check it (getent hosts {}), or give an address in --connect", why,
+                                coordinator_.host));
       }
     }
     dial_again(why);

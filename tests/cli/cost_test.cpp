@@ -222,7 +222,18 @@ TEST_F(LauncherTest, ThePreflightPassesOnThePlanAndItsRefusals) {
   EXPECT_EQ(ready.exit_code, 0) << ready.out;
   EXPECT_THAT(ready.out, HasSubstr("2 ranks, ready"));
   EXPECT_EQ(folder_.names().size(), 2u) << "x.npy and y.npy";
-  EXPECT_EQ(script("launch/slurm/preflight 2 fit --train-x none.npy --train-y y.npy --classes 3 --mu 1").exit_code, 3);
+  const ScriptRun absent = script("launch/slurm/preflight 2 fit --train-x none.npy --train-y y.npy --classes 3 --mu 1");
+  EXPECT_EQ(absent.exit_code, 3);
+  EXPECT_THAT(absent.out, HasSubstr("none.npy: No such file or directory; check the path\npreflight: not ready"));
+  // A launcher whose ranks are single processes.
+  write_bytes(folder_ / "mpirun", "#!/bin/sh\nshift 3\nSLURM_STEP_NUM_TASKS=2 exec \"$@\"\n");
+  std::filesystem::permissions(folder_ / "mpirun", std::filesystem::perms::owner_all);
+  const std::string path = std::getenv("PATH");
+  ::setenv("PATH", (folder_.path() + ":" + path).c_str(), 1);
+  const ScriptRun apart = script("launch/slurm/preflight" + arguments);
+  ::setenv("PATH", path.c_str(), 1);
+  EXPECT_EQ(apart.exit_code, 2);
+  EXPECT_THAT(apart.out, HasSubstr("preflight: the ranks start, but do not find each other; choose another SRUN_OPTIONS"));
 }
 
 }  // namespace dpreduce::cost_test

@@ -90,6 +90,13 @@ def test_ranks_fail_together_and_can_go_on(on_ranks):
     assert len(others) == 12 and not any("row" in line for line in others)
 
 
+def test_what_an_object_of_one_rank_raises_is_no_internal_error_on_others(on_ranks):
+    lost = "class Lost:\n    def __array__(self, dtype=None, copy=None):\n        raise KeyError('the rows are gone')\n"
+    lines = on_ranks(3, FIT.format(before="", body=lost + TELL.format(
+        call="dpreduce.fit(x, Lost() if rank == 1 else y, method='mean', **terms)")))
+    assert [line.split(" ", 2)[1] for line in sorted(lines)] == ["BadInput", "KeyError", "BadInput"]
+
+
 def test_ctrl_c_on_one_rank_ends_all(on_ranks):
     body = """
 import signal
