@@ -111,7 +111,7 @@ def run_published(task):
     random = np.random.default_rng(key["seed"])
     models = run(train, key["epsilon"], key["delta"], random, **key["settings"])
     if data.is_table:
-        return [[setting, test.r2(predict(test.x))] for setting, predict in models]
+        return [[setting, test.r2(predict(test))] for setting, predict in models]
     accuracies = []
     for setting, weights, bias in models:
         scores = test.x @ np.asarray(weights, np.float32).T + np.asarray(bias, np.float32)
@@ -121,13 +121,16 @@ def run_published(task):
 
 def run_dpreduce(task):
     data, key, program = task
-    options = {"--train-x": data.file("train_x"), "--test-x": data.file("test_x"), "--epsilon": key["epsilon"],
-               "--delta": key["delta"], "--seed": key["seed"], "--threads": 1, "--report": "report.json"}
+    options = {"--train-x": data.file("train_x"), "--test-x": data.file("test_x"), "--threads": 1, "--report": "report.json"}
     if data.is_table:
         options |= {"--targets": data.file("train_y"), "--test-targets": data.file("test_y")}
     else:
         options |= {"--train-y": data.file("train_y"), "--test-y": data.file("test_y"), "--classes": data.about["classes"]}
+    if key["epsilon"] is not None:
+        options |= {"--epsilon": key["epsilon"], "--delta": key["delta"], "--seed": key["seed"]}
     command = [program, "fit", *(str(word) for option in options.items() for word in option), *key["options"].split()]
+    if key["epsilon"] is None:
+        command.append("--non-private")
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
         if done.returncode != 0:

@@ -4,7 +4,7 @@
 Numeric columns are mapped to -1 .. 1 by a range that counts as public here: the smallest one in steps of a tenth of its
 power of ten that holds 99 of 100 training values; what lies beyond counts as its end. Columns of words become one
 column of zeros and ones a word. Rows with a missing value are dropped. A fifth of the rows, drawn once, are test rows;
-of persons, a fifth of the persons. train_raw and test_raw are the same columns as they were, where some are numeric.
+of persons, a fifth of the persons; of drawn sets of six, 4,000 rows. train_raw and test_raw are the same columns as they were, where some are numeric.
 
     diamonds   prices of diamonds (Debian's r-cran-ggplot2)
     ames       sale prices of houses in Ames, Iowa (r-cran-modeldata)
@@ -13,6 +13,15 @@ of persons, a fifth of the persons. train_raw and test_raw are the same columns 
     heavy      drawn: features of Student's t with 3 degrees of freedom, noise of t with 2
     cps1988    weekly wages in the United States (r-cran-aer)
     chicago    riders a day at a station of Chicago's trains (r-cran-modeldata)
+
+and six that are drawn, a linear function and noise; R^2 of the function itself is .8 but for `even` (.99):
+
+    few        normal columns
+    even       uniform columns
+    offset     uniform columns, targets 1,000 deviations from 0
+    alike      normal columns, each .9 like the one before
+    tails      Student's t with 3 degrees of freedom, noise of t with 2
+    factors    normal columns of 8 common factors
 """
 import hashlib
 import math
@@ -35,7 +44,10 @@ TABLES = {  # package, its folder, frame, target, columns that are left out, tit
     "cps1988": ("r-cran-aer", "AER", "CPS1988", "wage", (), "weekly wages"),
     "chicago": ("r-cran-modeldata", "modeldata", "Chicago", "ridership", (), "riders at a station"),
 }
+DRAWN = {"few": (500, 10), "even": (2000, 5), "offset": (10000, 10), "alike": (5000, 20), "tails": (20000, 40),
+         "factors": (50000, 100)}  # training rows, columns
 TEST_SHARE = 0.2
+DRAWN_TEST_ROWS = 4000
 
 
 def frame_of(package, folder, name):
@@ -91,9 +103,32 @@ def heavy_tails():
     return x * np.exp(3 * random.standard_normal(dim)), np.ones(dim, bool), 1000 * y + 3000, None
 
 
+def drawn(name):
+    """(columns, targets); raw columns are in units of their own."""
+    rows, dim = DRAWN[name]
+    rows += DRAWN_TEST_ROWS
+    random = np.random.RandomState(list(DRAWN).index(name))
+    x = random.standard_normal((rows, dim))
+    if name in ("even", "offset"):
+        x = random.uniform(-1, 1, (rows, dim))
+    if name == "alike":
+        for column in range(1, dim):
+            x[:, column] = 0.9 * x[:, column - 1] + math.sqrt(0.19) * x[:, column]
+    if name == "tails":
+        x = random.standard_t(3, (rows, dim))
+    if name == "factors":
+        x = random.standard_normal((rows, 8)) @ random.standard_normal((8, dim)) + 0.5 * x
+    y = x @ random.standard_normal(dim)
+    noise = random.standard_t(2, rows) / 2 if name == "tails" else random.standard_normal(rows)
+    y = y / y.std() + (0.1 if name == "even" else 0.5) * noise + (1000 if name == "offset" else 0)
+    return x * np.exp(random.standard_normal(dim)), np.ones(dim, bool), y, None
+
+
 def table(name):
     if name == "heavy":
         return heavy_tails()
+    if name in DRAWN:
+        return drawn(name)
     package, folder, frame_name, target, left_out, _ = TABLES[name]
     frame = frame_of(package, folder, frame_name)
     raw, numeric = columns_of(frame, (target, *left_out))
@@ -108,7 +143,7 @@ def main():
     raw, y = raw[whole], y[whole]
     if persons is None:
         order = np.random.RandomState(0).permutation(len(y))
-        test, train = np.split(order, [int(TEST_SHARE * len(y))])
+        test, train = np.split(order, [DRAWN_TEST_ROWS if name in DRAWN else int(TEST_SHARE * len(y))])
     else:
         persons = persons[whole].astype(np.int64)
         is_test = np.array([hashlib.sha256(str(person).encode()).digest()[0] for person in persons]) < 256 * TEST_SHARE
@@ -120,7 +155,7 @@ def main():
              for kind, values in kinds.items()}
     if persons is not None:
         parts["train_person"] = persons[train]
-    title = TABLES[name][-1] if name in TABLES else "drawn, heavy tails"
+    title = TABLES[name][-1] if name in TABLES else "drawn, heavy tails" if name == "heavy" else "drawn"
     about = {"title": title, "features": x.shape[1], "rows": len(train), "test_rows": len(test),
              "numeric": [int(column) for column in np.flatnonzero(numeric)]}
     feature_set.write_parts(folder, about, parts)
