@@ -26,6 +26,7 @@ constexpr double kRangeShare = 0.05;
 // Share of a question whose answer may be that columns are alike: that costs as much, and brings nothing.
 constexpr double kQuestionShare = 0.03;
 constexpr double kLengthShare = 0.02;
+constexpr double kZerosShare = 0.01;
 
 // Part of the center's share that its second step gets.
 constexpr double kShareOfRest = 0.5;
@@ -46,9 +47,20 @@ constexpr double kPartOfSizes = 0.4;
 constexpr double kPartOfPlaces = 0.12;
 constexpr std::uint64_t kPlaceRounds = 3;
 constexpr const char* kRowSizes = "row_sizes";
+constexpr const char* kRowZeros = "row_zeros";
 
 bool finds_target_range(const FitOptions& options) {
   return options.data.has_targets() && options.data.target_range.empty() && options.is_of_training_rows();
+}
+
+// Returns whether some public range ends at 0, where rows keep their lengths or not.
+bool asks_for_zeros(const FitOptions& options, std::size_t input_dim) {
+  if (!options.rows.chooses_clip) return false;
+  const FeatureColumns columns = known_preprocessing(options.rows, options.data, input_dim).columns;
+  for (std::size_t a = 0; a < columns.scale.size(); ++a) {
+    if (has_zero_end(columns.center[a], columns.scale[a])) return true;
+  }
+  return false;
 }
 
 bool selects_before_method(const FitOptions& options) {
@@ -123,6 +135,18 @@ void find_ranges_of_columns(TrainingRun& run, const FitOptions& options) {
   // Scaled columns are comparable, so that a row's length says something.
   FeatureColumns found = run.rows().preprocessing().columns;
   run.rows().set_columns(is_alike ? FeatureColumns{} : std::move(found), is_alike ? normalize : Normalize::kNone);
+}
+
+// Columns of zeros and ones keep their zeros where most entries are zeros: as -1 these would take up most of a row.
+void keep_zeros(TrainingRun& run) {
+  const Release zeros = run.release(kRowZeros);
+  const bool keeps =
+      run.decision("zeros", 1,
+                   [&]() -> std::vector<double> { return {are_mostly_zeros(zeros.block("sizes")) ? 1.0 : 0.0}; })
+          .front() != 0.0;
+  if (!keeps) return;
+  const Preprocessing& rows = run.rows().preprocessing();
+  run.rows().set_columns(with_zeros_kept(rows.columns), rows.normalize);
 }
 
 // C: the end of the bin of lengths behind which few rows are.
@@ -228,6 +252,9 @@ std::vector<ReleaseRequest> preparation_requests(const FitOptions& options, Rele
     const bool asks = options.rows.finds_ranges == FindRanges::kWhereColumnsDiffer;
     request_ranges(requests, kOfFeatures, terms, asks ? kQuestionShare : kRangeShare);
   }
+  if (asks_for_zeros(options, terms.dim)) {
+    requests.push_back(registered_statistic(kRowZeros).request(terms, kZerosShare));
+  }
   if (options.rows.chooses_clip) requests.push_back(registered_statistic(kRowSizes).request(terms, kLengthShare));
   if (options.rows.center == Centering::kDp) {
     const double share = center_share(options);
@@ -262,6 +289,7 @@ std::vector<std::size_t> prepare_rows(TrainingRun& run, const FitOptions& option
   std::vector<std::size_t> hidden;
   if (finds_target_range(options)) hidden = find_ranges_of_targets(run, options);
   if (options.rows.finds_some()) find_ranges_of_columns(run, options);
+  if (asks_for_zeros(options, run.rows().preprocessing().input_dim)) keep_zeros(run);
   if (options.rows.chooses_clip) choose_clip(run);
   const bool moves_rows = options.rows.center == Centering::kDp || options.rows.center == Centering::kPublic;
   if (moves_rows) center_rows(run, options);

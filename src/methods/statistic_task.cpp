@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "aggregator/solvers/column_ranges.hpp"
 #include "common/base/error.hpp"
 #include "common/lattice/lattice_weights.hpp"
 #include "common/ledger/triangle.hpp"
@@ -127,7 +128,8 @@ bool is_preparation_of(const Preprocessing& asked, const FitPlan& plan, std::siz
   const Preprocessing& planned = plan.preprocessing;
   const bool may_center = plan.has_request(kCenterRelease);
   const bool may_project = plan.projection_elements > 0;
-  const bool has_columns = asked.columns == planned.columns || plan.has_request("feature_sizes");
+  const bool has_columns = asked.columns == planned.columns || plan.has_request("feature_sizes") ||
+                           (plan.has_request("row_zeros") && asked.columns == with_zeros_kept(planned.columns));
   const bool may_choose = plan.has_request("row_sizes") && are_within({&asked.clip_norm, 1}, kSmallest, kLargest);
   const bool has_length = (asked.normalize == planned.normalize || plan.has_request("feature_sizes")) &&
                           asked.clip_norm == planned.clip_norm;

@@ -171,6 +171,58 @@ TEST(FewRows, OfManyColumnsAreExplainedBesideMuchNoise) {
   EXPECT_LT(left[left.size() - 2], 0.8) << "it was 2.1";
 }
 
+// Columns from 0 to 1: words, of which a row has one in eight, keep 0 at 0, and uniform numbers are centered.
+TEST(ZeroEnds, StayAtZeroWhereMostEntriesAreZeros) {
+  constexpr std::size_t kRows = 4000;
+  constexpr std::size_t kWords = 8;
+  constexpr std::size_t kAll = 3 * kWords;
+  std::mt19937_64 engine(9);
+  std::normal_distribution<double> normal;
+  std::uniform_real_distribution<float> uniform;
+  std::vector<double> slopes(kAll);
+  for (double& slope : slopes) slope = normal(engine);
+  const auto numbers_of = [&](const std::vector<float>& x) {
+    std::vector<double> numbers;
+    for (std::size_t row = 0; row < 2 * kRows; ++row) {
+      numbers.push_back(0.5 * normal(engine));
+      for (std::size_t a = 0; a < kAll; ++a) numbers.back() += slopes[a] * double{x[row * kAll + a]};
+    }
+    return numbers;
+  };
+  std::vector<float> words(2 * kRows * kAll, 0.0F);
+  for (std::size_t first = 0; first < words.size(); first += kWords) words[first + engine() % kWords] = 1.0F;
+  std::vector<float> dense;
+  for (std::size_t e = 0; e < words.size(); ++e) dense.push_back(uniform(engine));
+  const std::vector<double> of_words = numbers_of(words);
+  FitOptions options = options_of();
+  options.data.classes = 0;
+  options.data.train.has_targets = true;
+  options.data.target_range = {-6.0, 6.0};
+  const auto fitted = [&](const std::vector<float>& x, const std::vector<double>& numbers, double low) {
+    options.rows.feature_range = {low, 1.0};
+    return run_of(options, {.train_x = array_view(std::span(x).first(kRows * kAll), kAll),
+                            .train_y = array_view(std::span(numbers).first(kRows))});
+  };
+  const auto left = [&](const Classifier& model, const std::vector<float>& x) {
+    const std::vector<double> predicted = model.predict_scores(std::span(x).subspan(kRows * kAll));
+    double sum = 0.0;
+    for (std::size_t row = 0; row < kRows; ++row) sum += std::pow(predicted[row] - of_words[kRows + row], 2);
+    return sum / static_cast<double>(kRows);
+  };
+  const FittedRun kept = fitted(words, of_words, 0.0);
+  EXPECT_NEAR(kept.fit->plan().request("row_zeros").share, 0.01, 1e-12);
+  const FeatureColumns& columns = kept.classifier.parts().preprocessing.columns;
+  EXPECT_THAT(columns.center, testing::Each(0.0));
+  EXPECT_THAT(columns.scale, testing::Each(1.0));
+  EXPECT_THAT(fitted(dense, numbers_of(dense), 0.0).classifier.parts().preprocessing.columns.center,
+              testing::Each(0.5));
+  std::vector<float> mapped = words;
+  for (float& entry : mapped) entry = 2.0F * entry - 1.0F;
+  const FittedRun centered = fitted(mapped, of_words, -1.0);
+  EXPECT_FALSE(centered.fit->plan().has_request("row_zeros"));
+  EXPECT_LT(left(kept.classifier, words) - 0.25, 0.7 * (left(centered.classifier, mapped) - 0.25)) << "noise is .25";
+}
+
 // What noise hides is said, and not guessed: the model is then a constant.
 TEST(FewColumns, ATargetOfWhichNothingIsSeenHasAConstantForItsModel) {
   const Table table = table_of(false);

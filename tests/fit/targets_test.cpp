@@ -204,11 +204,11 @@ TEST_F(TargetsTest, ColumnsAreScaledByTheirRangesBeforeARowIsMeasured) {
   std::vector<double> ranges;
   for (std::size_t a = 0; a < kDim; ++a) {
     const double half = std::exp2(static_cast<double>(a));
-    ranges.insert(ranges.end(), {4.0 - half, 4.0 + half});
+    ranges.insert(ranges.end(), {5.0 - half, 5.0 + half});
     for (std::size_t row = 0; row < raw.y.size(); ++row) {
-      raw.x[row * kDim + a] = static_cast<float>(4.0 + half * std::round(64.0 * double{raw.x[row * kDim + a]}) / 64.0);
+      raw.x[row * kDim + a] = static_cast<float>(5.0 + half * std::round(64.0 * double{raw.x[row * kDim + a]}) / 64.0);
       scaled.x[row * kDim + a] =
-          static_cast<float>(std::clamp((double{raw.x[row * kDim + a]} - 4.0) / half, -1.0, 1.0));
+          static_cast<float>(std::clamp((double{raw.x[row * kDim + a]} - 5.0) / half, -1.0, 1.0));
     }
   }
   const RowsInMemory of_raw{.train_x = raw.features(), .train_y = array_view(one_)};
@@ -226,8 +226,8 @@ TEST_F(TargetsTest, ColumnsAreScaledByTheirRangesBeforeARowIsMeasured) {
   options.privacy.budget.mu = 100.0;
   const Classifier found = fitted(options, of_raw);
   for (std::size_t a = 0; a < kDim; ++a) {
-    EXPECT_NEAR(found.parts().preprocessing.columns.center[a], 4.0, std::max(2.5, std::exp2(a))) << a;
-    EXPECT_LT(found.parts().preprocessing.columns.scale[a], 8.0 + 2.0 * std::exp2(a)) << a;
+    EXPECT_NEAR(found.parts().preprocessing.columns.center[a], 5.0, std::max(2.5, std::exp2(a))) << a;
+    EXPECT_LT(found.parts().preprocessing.columns.scale[a], 10.0 + 2.0 * std::exp2(a)) << a;
   }
 }
 

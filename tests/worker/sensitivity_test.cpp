@@ -105,7 +105,7 @@ std::vector<EvaluationTerms> asked_of(const StatisticEntry& registered, std::siz
 
 bool is_of_raw_rows(const StatisticEntry& registered) {
   return (registered.name.starts_with("feature_") && registered.name != "feature_sums") ||
-         registered.name == "row_sizes";
+         registered.name.starts_with("row_");
 }
 
 bool takes_targets(const StatisticEntry& registered, const Terms& terms) {
@@ -121,8 +121,9 @@ bool is_taken_of(const StatisticEntry& registered, const Terms& terms) {
   return !((registered.taken_at == TakenAt::kModels || is_of_columns) && terms.is_sampled);  // is of all rows
 }
 
-// Of numbers, with these in rows that a Gram matrix is of.
+// Of numbers, with these in rows that a Gram matrix is of. Zeros are counted in columns that may be 0.
 RowTransform transform_for(const StatisticEntry& registered, const Terms& terms, Preprocessing rows) {
+  if (registered.name == "row_zeros") rows.columns = {std::vector(kDim, 0.5), std::vector(kDim, 0.5)};
   if (!takes_targets(registered, terms)) return RowTransform(std::move(rows));
   rows.targets = kTargets;
   if (registered.name == "gram") rows.targets.share = 0.3;

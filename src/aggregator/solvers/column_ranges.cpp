@@ -165,6 +165,21 @@ double usual_length(const ReleasedBlock& sizes) {
   return last > first + kAlikeLengths ? upper_edge_of_length(last) : 0.0;
 }
 
+bool are_mostly_zeros(const ReleasedBlock& zeros) {
+  DPREDUCE_ASSERT(zeros.values().size() == 2);
+  const auto more = static_cast<double>(zeros.values()[0] - zeros.values()[1]);
+  return more > 2.0 * std::sqrt(2.0) * zeros.sigma();
+}
+
+FeatureColumns with_zeros_kept(FeatureColumns columns) {
+  for (std::size_t a = 0; a < columns.scale.size(); ++a) {
+    if (!has_zero_end(columns.center[a], columns.scale[a])) continue;
+    columns.center[a] = 0.0;
+    columns.scale[a] *= 2.0;
+  }
+  return columns;
+}
+
 std::vector<double> usable_scales(std::span<const double> medians, std::vector<double> scales) {
   DPREDUCE_ASSERT(medians.size() == scales.size());
   const double largest = scales.empty() ? 0.0 : *std::ranges::max_element(scales);

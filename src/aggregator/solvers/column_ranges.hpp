@@ -18,6 +18,7 @@
 #include <span>
 #include <vector>
 
+#include "common/lattice/row_transform.hpp"
 #include "common/ledger/released_block.hpp"
 
 namespace dpreduce {
@@ -43,6 +44,13 @@ std::vector<double> column_scales(const ReleasedBlock& spreads, std::span<const 
 /// that bin is fewer than six bins (a factor of 1.7) above the one before which at most 2 % are: rows of about one
 /// length are better scaled to it, since noise is relative to the longest row.
 double usual_length(const ReleasedBlock& sizes);
+
+/// Returns whether most rows are of zeros in columns with 0 for an end, by "row_zeros", beyond twice the noise.
+bool are_mostly_zeros(const ReleasedBlock& zeros);
+
+/// Columns of which those with 0 for an end are from 0 to 1, or from -1 to 0: zeros then take up no part of a row. What
+/// lies beyond 0 is clipped at the other side's end.
+FeatureColumns with_zeros_kept(FeatureColumns columns);
 
 /// Scales of all columns, h of hidden ones included: all above 0. Precondition (asserted): one m and one h each.
 std::vector<double> usable_scales(std::span<const double> medians, std::vector<double> scales);

@@ -39,6 +39,11 @@ std::size_t length_bin(double length);
 /// Upper end of that bin of lengths.
 double upper_edge_of_length(std::size_t bin);
 
+/// Returns whether a column from c - h to c + h has 0 for an end.
+constexpr bool has_zero_end(double center, double scale) {
+  return center == scale || center == -scale;
+}
+
 inline constexpr std::size_t kResidualBins = 17;
 
 /// Bin of a residual of that length.

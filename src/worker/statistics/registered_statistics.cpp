@@ -31,6 +31,7 @@
   STATISTIC(feature_places)            \
   STATISTIC(feature_spreads)           \
   STATISTIC(row_sizes)                 \
+  STATISTIC(row_zeros)                 \
   STATISTIC(evaluation)                \
   STATISTIC(positives)                 \
   STATISTIC(center_rest)

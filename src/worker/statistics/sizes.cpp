@@ -72,7 +72,8 @@ ReleaseRequest in_rounds(std::uint64_t rounds, ReleaseRequest request) {
 
 // Releases "target_sizes", "target_places", "target_spreads" and the same of features: of the numbers of each column,
 // at the centers and scales that the rows have by then. Release "row_sizes": spreads of the length |p| of a row whose
-// columns are scaled, before it is scaled or clipped to C.
+// columns are scaled, before it is scaled or clipped to C. Release "row_zeros": of the rows those of whose columns with
+// 0 for an end three in four or more are 0, and the others.
 namespace column_sizes_entry {
 
 ReleaseRequest target_sizes(const ReleaseTerms& terms, double share) {
@@ -101,6 +102,10 @@ ReleaseRequest feature_spreads(const ReleaseTerms& terms, double share) {
 
 ReleaseRequest row_sizes(const ReleaseTerms& terms, double share) {
   return bins_request("row_sizes", terms, 1, kLengthBins, share);
+}
+
+ReleaseRequest row_zeros(const ReleaseTerms& terms, double share) {
+  return bins_request("row_zeros", terms, 1, 2, share);
 }
 
 // The bin of a number about the center of its column, in units of its scale.
@@ -190,6 +195,25 @@ Statistic rows_counted(const ReleaseRequest& request, const StatisticInputs& inp
                  });
 }
 
+std::size_t few_zeros(double share, double, double) {
+  return share < 0.75 ? 1 : 0;
+}
+
+Statistic zeros_counted(const ReleaseRequest& request, const StatisticInputs& inputs) {
+  const FeatureColumns& columns = inputs.transform.preprocessing().columns;
+  return counted(request, inputs, 1, few_zeros, {}, {},
+                 [&](const RowChunk&, std::size_t, std::span<const float> features, std::span<double> numbers) {
+                   std::size_t ends = 0;
+                   std::size_t zeros = 0;
+                   for (std::size_t a = 0; a < columns.scale.size(); ++a) {
+                     if (!has_zero_end(columns.center[a], columns.scale[a])) continue;
+                     ++ends;
+                     zeros += columns.scaled(a, double{features[a]}) * columns.center[a] == -columns.scale[a] ? 1 : 0;
+                   }
+                   numbers.front() = static_cast<double>(zeros) / static_cast<double>(std::max<std::size_t>(ends, 1));
+                 });
+}
+
 }  // namespace column_sizes_entry
 
 // Release "residual_sizes": at a public point, sizes_b = the rows whose residual has a length |r| in bin b, before it
@@ -264,6 +288,9 @@ extern constinit const StatisticEntry feature_spreads{
     UnitForm::kWeighed};
 extern constinit const StatisticEntry row_sizes{
     "row_sizes",  TakenAt::kRows,    column_sizes_entry::row_sizes, column_sizes_entry::rows_counted,
+    cost_of_sums, UnitForm::kWeighed};
+extern constinit const StatisticEntry row_zeros{
+    "row_zeros",  TakenAt::kRows,    column_sizes_entry::row_zeros, column_sizes_entry::zeros_counted,
     cost_of_sums, UnitForm::kWeighed};
 extern constinit const StatisticEntry residual_sizes{"residual_sizes",
                                                      TakenAt::kWeights,
