@@ -73,19 +73,12 @@ class AdamMethod : public RoundsMethod {
 }  // namespace
 
 const MethodEntry& adam_method() {
-  static const MethodEntry entry{.name = "adam",
-                                 .help = "full-batch Adam on noised gradients",
-                                 .takes = {{"--rounds", "150"},
-                                           {"--batch"},
-                                           {"--learning-rate"},
-                                           {"--loss"},
-                                           {"--iterate"},
-                                           {"--warm-start"},
-                                           {"--warm-start-share"},
-                                           {"--choose"},
-                                           {"--choose-share"}},
-                                 .make = make_of<AdamMethod>,
-                                 .scores_are_adjustable = true};
+  static const MethodEntry entry{
+      .name = "adam",
+      .help = "full-batch Adam on noised gradients",
+      .takes = with_options_of_rounds({{"--rounds", "150"}, {"--batch"}, {"--learning-rate"}}),
+      .make = make_of<AdamMethod>,
+      .scores_are_adjustable = true};
   return entry;
 }
 

@@ -254,23 +254,16 @@ std::unique_ptr<TrainingMethod> make_fc(const FitOptions& options) {
 }  // namespace
 
 const MethodEntry& fc_method() {
-  static const MethodEntry entry{.name = "fc",
-                                 .help = "rounds of descent on rows whitened by a Gram matrix released once",
-                                 .takes = {{"--gram-share", "0.1"},
-                                           {"--isotropy-share"},
-                                           {"--rounds", "20"},
-                                           {"--loss"},
-                                           {"--iterate"},
-                                           {"--warm-start"},
-                                           {"--warm-start-share"},
-                                           {"--choose"},
-                                           {"--choose-share"},
-                                           {"--targets"}},
-                                 .make = make_fc,
-                                 .whitens_rows = true,
-                                 .whitens_by_public_rows = true,
-                                 .scores_are_adjustable = true,
-                                 .scores_are_refinable = true};
+  static const MethodEntry entry{
+      .name = "fc",
+      .help = "rounds of descent on rows whitened by a Gram matrix released once",
+      .takes =
+          with_options_of_rounds({{"--gram-share", "0.1"}, {"--isotropy-share"}, {"--rounds", "20"}, {"--targets"}}),
+      .make = make_fc,
+      .whitens_rows = true,
+      .whitens_by_public_rows = true,
+      .scores_are_adjustable = true,
+      .scores_are_refinable = true};
   return entry;
 }
 

@@ -10,16 +10,7 @@ const MethodEntry& gd_method() {
   static const MethodEntry entry{
       .name = "gd",
       .help = "full-batch gradient descent on noised gradients",
-      .takes = {{"--rounds", "300"},
-                {"--batch"},
-                {"--learning-rate"},
-                {"--radius"},
-                {"--loss"},
-                {"--iterate"},
-                {"--warm-start"},
-                {"--warm-start-share"},
-                {"--choose"},
-                {"--choose-share"}},
+      .takes = with_options_of_rounds({{"--rounds", "300"}, {"--batch"}, {"--learning-rate"}, {"--radius"}}),
       .make = [](const FitOptions& options) { return make_gradient_descent(options, Bound::kFixed); }};
   return entry;
 }

@@ -103,13 +103,7 @@ class NewtonMethod : public RoundsMethod {
 const MethodEntry& newton_method() {
   static const MethodEntry entry{.name = "newton",
                                  .help = "noised gradients and Hessians of the classes",
-                                 .takes = {{"--rounds", "6"},
-                                           {"--loss"},
-                                           {"--iterate"},
-                                           {"--warm-start"},
-                                           {"--warm-start-share"},
-                                           {"--choose"},
-                                           {"--choose-share"}},
+                                 .takes = with_options_of_rounds({{"--rounds", "6"}}),
                                  .refuses = {{"--loss square",
                                               "with this loss the Hessian is the same for all classes and rounds; use "
                                               "a method that releases one Gram matrix"}},

@@ -29,6 +29,14 @@ std::string listed(const std::vector<std::string_view>& names) {
 
 }  // namespace
 
+std::vector<TakenOption> with_options_of_rounds(std::vector<TakenOption> own) {
+  for (const char* option :
+       {"--loss", "--iterate", "--warm-start", "--warm-start-share", "--choose", "--choose-share"}) {
+    own.push_back({option});
+  }
+  return own;
+}
+
 std::span<const MethodEntry* const> all_methods() {
 #define METHOD(file) &file##_method(),
   static const std::array entries{

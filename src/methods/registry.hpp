@@ -24,6 +24,9 @@ struct TakenOption {
   std::string_view usual = {};  ///< the method's default, for help; empty: that of the option
 };
 
+/// `own`, and the options that methods of rounds of descent take.
+std::vector<TakenOption> with_options_of_rounds(std::vector<TakenOption> own);
+
 /// Option that every other method takes, or that all of a kind do, and this one does not.
 struct RefusedOption {
   std::string_view option;
