@@ -12,14 +12,6 @@ namespace {
 
 constexpr std::size_t kMostRowMemory = std::size_t{64} << 20;
 
-std::vector<double> values_of(const Release& release) {
-  std::vector<double> values;
-  for (const ReleasedBlock& block : release.blocks()) {
-    values.insert(values.end(), block.values().begin(), block.values().end());
-  }
-  return values;
-}
-
 std::vector<double> zeros_of(const PlannedRelease& planned) {
   std::size_t elements = 0;
   for (const PlannedBlock& block : planned.blocks) elements += block.elements;
@@ -27,6 +19,14 @@ std::vector<double> zeros_of(const PlannedRelease& planned) {
 }
 
 }  // namespace
+
+std::vector<double> values_of(const Release& release) {
+  std::vector<double> values;
+  for (const ReleasedBlock& block : release.blocks()) {
+    values.insert(values.end(), block.values().begin(), block.values().end());
+  }
+  return values;
+}
 
 std::vector<double> Published::numbers(const NoisePlan& plan) const {
   std::vector<double> summary;
@@ -111,12 +111,6 @@ double unit_of(const PlannedBlock& block) {
   return std::ldexp(1.0, -static_cast<int>(block.fraction_bits));
 }
 
-bool prepare_alike(const Preprocessing& a, const Preprocessing& b) {
-  return a.input_dim == b.input_dim && a.pool == b.pool && a.normalize == b.normalize && a.clip_norm == b.clip_norm &&
-         a.center == b.center && a.center_factor == b.center_factor && a.intercept == b.intercept &&
-         a.columns == b.columns && a.targets == b.targets && a.projection == b.projection && a.selected == b.selected;
-}
-
 }  // namespace
 
 std::vector<double> precisions(const PlannedBlock& block) {
@@ -173,7 +167,7 @@ Statistic ExactStatistics::at(const WatchedRelease& release) {
   if (!std::holds_alternative<GradientPoint>(release.point)) {
     return method_.statistic(release.name, rows_, release.preprocessing, release.point);
   }
-  if (!prepared_ || !prepare_alike(*prepared_, release.preprocessing)) {
+  if (prepared_ != release.preprocessing) {
     kept_ = method_.kept_rows(rows_, release.preprocessing);
     prepared_ = release.preprocessing;
   }

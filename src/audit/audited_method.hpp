@@ -37,6 +37,9 @@ struct Published {
   std::vector<double> numbers(const NoisePlan& plan) const;
 };
 
+/// The numbers of all blocks, one block after the other.
+std::vector<double> values_of(const Release& release);
+
 /// A method with its options and its plan. Immutable, and so shared by threads.
 class AuditedMethod {
  public:

@@ -168,18 +168,17 @@ void LabeledRows::add(std::span<const float> row, std::int32_t label) {
 WorldRows LabeledRows::write(const std::filesystem::path& folder, const std::string& name) const {
   const auto path_of = [&](const char* what) { return (folder / fmt::format("{}_{}.npy", what, name)).string(); };
   WorldRows files{.x = {path_of("x")}, .y = {path_of("y")}};
-  NpyWriter features(files.x.front(), DType::kFloat32, {rows(), dim});
-  features.append(std::span(x));
-  features.commit();
-  NpyWriter labels(files.y.front(), DType::kInt64, {rows()});
-  labels.append(std::span(y));
-  labels.commit();
+  const auto write = [](const std::string& path, DType dtype, const Shape& shape, const auto& elements) {
+    NpyWriter writer(path, dtype, shape);
+    writer.append(std::span(elements));
+    writer.commit();
+  };
+  write(files.x.front(), DType::kFloat32, {rows(), dim}, x);
+  write(files.y.front(), DType::kInt64, {rows()}, y);
   if (person.empty()) return files;
   DPREDUCE_ASSERT(person.size() == rows());
   files.person = {path_of("person")};
-  NpyWriter persons(files.person.front(), DType::kInt64, {rows()});
-  persons.append(std::span(person));
-  persons.commit();
+  write(files.person.front(), DType::kInt64, {rows()}, person);
   return files;
 }
 

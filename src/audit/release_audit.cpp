@@ -67,10 +67,7 @@ class RepeatedRelease {
 // Released values, and last their log ratio.
 std::vector<double> observe(const PlannedRelease& planned, const Release& release, const Statistic& without,
                             const Statistic& with) {
-  std::vector<double> observed;
-  for (const ReleasedBlock& block : release.blocks()) {
-    observed.insert(observed.end(), block.values().begin(), block.values().end());
-  }
+  std::vector<double> observed = values_of(release);
   observed.push_back(log_ratio(planned, release, without, with));
   return observed;
 }

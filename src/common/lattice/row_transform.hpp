@@ -103,6 +103,8 @@ struct Preprocessing {
   FeatureColumns columns{};             ///< how raw columns are scaled
   TargetColumns targets{};              ///< numbers to predict; none where rows have classes
 
+  bool operator==(const Preprocessing&) const = default;
+
   /// d = ceil(d_in / pool).
   std::size_t pooled_dim() const { return (input_dim + pool - 1) / pool; }
   /// k, or d without a projection.
