@@ -5,6 +5,7 @@
 
 #include "common/base/error.hpp"
 #include "common/base/privacy_terms.hpp"
+#include "common/kernels/thread_team.hpp"
 #include "common/kernels/vector_width.hpp"
 #include "worker/lattice_stream.hpp"
 #include "worker/statistic_entry.hpp"
@@ -147,15 +148,11 @@ Int16View WeightedRows::of(const LatticeRows& chunk, std::span<const RowWeight> 
   if (all_whole(weights)) return view_of(chunk);
   const std::span<std::int16_t> weighed = room_for(chunk);
   const std::size_t workers = std::max<std::size_t>(1, std::min<std::size_t>(threads, rows));
-  const auto weigh = [&](std::size_t worker) {
+  ThreadTeam(static_cast<unsigned>(workers)).for_each(workers, [&](std::size_t worker) {
     for (std::size_t row = rows * worker / workers; row < rows * (worker + 1) / workers; ++row) {
       weigh_row(chunk.row(row), weights[row], power_, weighed.subspan(row * dim, dim));
     }
-  };
-  std::vector<std::jthread> pool;
-  for (std::size_t worker = 1; worker < workers; ++worker) pool.emplace_back(weigh, worker);
-  weigh(0);
-  pool.clear();
+  });
   return {weighed.data(), rows, dim, dim};
 }
 

@@ -10,6 +10,7 @@
 
 #include "common/base/error.hpp"
 #include "common/kernels/kernel_choice.hpp"
+#include "common/kernels/thread_team.hpp"
 #include "common/kernels/vector_width.hpp"
 
 namespace dpreduce {
@@ -300,10 +301,7 @@ void LatticeRows::assign_stored(const RowTransform& transform, const Stored& sto
       stored.fetch(first, 2);
     }
   };
-  std::vector<std::jthread> pool;
-  for (std::size_t worker = 1; worker < workers; ++worker) pool.emplace_back(convert, worker);
-  convert(0);
-  pool.clear();
+  ThreadTeam(static_cast<unsigned>(workers)).for_each(workers, convert);
   first_bad_row_ = *std::min_element(first_bad.begin(), first_bad.end());
 }
 

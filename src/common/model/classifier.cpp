@@ -6,13 +6,13 @@
 #include <limits>
 #include <numeric>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "common/base/error.hpp"
 #include "common/base/public_names.hpp"
+#include "common/kernels/thread_team.hpp"
 #include "common/model/class_scores.hpp"
 
 namespace dpreduce {
@@ -181,7 +181,7 @@ void Classifier::for_each_block(std::span<const float> rows, unsigned threads, s
 
   std::atomic<std::size_t> next_block = 0;
   std::atomic<std::size_t> first_bad = n;
-  const auto work = [&] {
+  ThreadTeam(threads).for_each(std::max(1U, threads), [&](std::size_t) {
     std::vector<double> transformed(kRowsScoredAtOnce * dim);
     std::vector<double> scores(kRowsScoredAtOnce * parts_.classes);
     std::vector<char> is_finite(kRowsScoredAtOnce);
@@ -198,12 +198,7 @@ void Classifier::for_each_block(std::span<const float> rows, unsigned threads, s
         visit(begin + row, block.subspan(row * parts_.classes, parts_.classes));
       }
     }
-  };
-  {
-    std::vector<std::jthread> helpers;
-    for (unsigned helper = 1; helper < threads; ++helper) helpers.emplace_back(work);
-    work();
-  }
+  });
   if (first_bad < n) {
     throw BadInput(fmt::format("row {} has a NaN or an infinity; such a row has no label", first_row + first_bad));
   }
