@@ -171,7 +171,7 @@ def indices_of(labels, classes, name, unlisted=None):
         beyond = np.iinfo(np.int64).max
         for unsigned in (labels, classes):
             if unsigned.dtype.kind == "u" and unsigned.size and unsigned.max() > beyond:
-                raise BadInput(f"{name}: labels or classes are above {beyond}, beside others with a sign; give both one type")
+                raise BadInput(f"{name}: labels or classes mix signed integers with values above {beyond}; give both one integer type")
         labels, classes = labels.astype(np.int64), classes.astype(np.int64)
     if "f" in {labels.dtype.kind, classes.dtype.kind} and labels.dtype.kind != classes.dtype.kind:
         if any(side.dtype.kind in "iu" and side.size and max(-int(side.min()), int(side.max())) > 2**53 for side in (labels, classes)):

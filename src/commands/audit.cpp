@@ -343,7 +343,7 @@ void add_audit_rules(OptionTable& table, FitOptions& fit) {
   table.needs("--train-x", "--one-run", "only an audit by one run reads rows");
   table.needs("--silos-per-person", "--rows-per-person");
   for (const char* own : {"--one-run", "--batch"}) {
-    table.excludes("--silos-per-person", own, "it goes with whole runs on all rows; leave one out");
+    table.excludes("--silos-per-person", own, "it needs complete runs on all rows; leave one out");
   }
 }
 

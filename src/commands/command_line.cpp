@@ -229,7 +229,7 @@ AskedJob asked_job(const CommandEntry& root, const std::vector<std::string>& arg
   const bool may_have_parties = std::ranges::any_of(arguments, is_for_parties);
   std::string reason;  // of a mistake in --config
   try {
-    reason = " (every rank reads the --config that it is started with: it may ask for --secure-aggregation)";
+    reason = " (every rank reads the --config with which it was started: it may set --secure-aggregation)";
     const std::vector<std::string> all = said_words(root, arguments);
     reason.clear();
     if (!all.empty() && is_for_parties(all.front()) && has_party_option(all)) {

@@ -47,8 +47,7 @@ constexpr std::array kRefusedOverNetwork{
 void require_fit_for_network(const OptionTable& options, const std::string& command) {
   for (const Refused& refused : kRefusedOverNetwork) {
     if (!options.find(refused.option)->is_given()) continue;
-    throw UsageError(
-        fmt::format("{}: is refused by dpreduce {}: {}; take it out", refused.option, command, refused.why));
+    throw UsageError(fmt::format("{}: is refused by dpreduce {}: {}; remove it", refused.option, command, refused.why));
   }
   for (const Option& option : options.options()) {
     const auto word = std::ranges::find_if(option.given, [](const std::string& given) { return has_rank(given); });
@@ -208,7 +207,7 @@ void declare_network(OptionTable& table, PartyRole role, NetworkOptions& network
 // Prints what a silo would send and promise; nobody is called.
 void preview(const NetworkParty& party) {
   if (party.role == PartyRole::kCoordinator) {
-    throw UsageError("--dry-run: is of a silo, which shows what it would send; a coordinator sends no rows");
+    throw UsageError("--dry-run: is for a silo, and shows what it would send; a coordinator sends no rows");
   }
   const Identity identity = Identity::load(party.fit.silos.identity, "--identity");
   const bool trains = party.fit.evaluation.files.empty();

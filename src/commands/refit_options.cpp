@@ -50,7 +50,7 @@ void declare_refit(OptionTable& table, AskedRefit& asked) {
             "ls: ridge, in feature units squared; auto: from the noise, as in fit; path: a table of ridges, of which "
             "the one with the least estimated loss is used")
       .typed("L|auto|path");
-  table.number("--alpha", options.alpha, "ls with class_grams: weight of all rows beside a class's own");
+  table.number("--alpha", options.alpha, "ls with class_grams: weight of all rows relative to a class's own");
   table.choice("--metric", options.metric, "mean: nearest direction, or nearest center (with class_sizes)");
   const auto list = [&](const char* name, std::optional<std::string>& asked_for, std::string help) {
     table.add({.names = name,

@@ -45,7 +45,7 @@ std::string release_text(const PlannedRelease& release, const std::optional<Nois
                         block.elements, release.rounds > 1 ? fmt::format(" in each of {} rounds", release.rounds) : "",
                         upper_figure(block.sensitivity), noise);
   }
-  return text + fmt::format("           {}: mu {} in all\n", release.name, upper_figure(release.mu));
+  return text + fmt::format("           {}: mu {} in total\n", release.name, upper_figure(release.mu));
 }
 
 std::string sent_text(const FitOptions& options, const FitPlan& plan, const SiloTerms& silos) {

@@ -151,7 +151,7 @@ double share_of_choice(const FitOptions& options) {
 void share_with_evaluation(std::vector<ReleaseRequest>& requests, ReleaseTerms terms, const FitOptions& options) {
   const double share = *options.evaluation.share / (1.0 - share_of_choice(options));
   if (!(share < 1.0)) {
-    throw UsageError(fmt::format("--evaluate-share {}: nothing is left for training beside --choose; lower it",
+    throw UsageError(fmt::format("--evaluate-share {}: leaves no budget for training beside --choose; lower it",
                                  *options.evaluation.share));
   }
   for (ReleaseRequest& request : requests) request.share *= 1.0 - share;

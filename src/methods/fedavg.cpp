@@ -64,7 +64,7 @@ class FederatedAveragingMethod : public RoundsMethod {
       : RoundsMethod(round_settings(options, kFedavgRounds)),
         local_steps_(options.method.local_steps.value_or(kLocalSteps)) {
     if (settings_.rounds > kMostSteps / local_steps_) {
-      throw UsageError(fmt::format("--rounds {} x --local-steps {}: a silo takes at most {} steps in all",
+      throw UsageError(fmt::format("--rounds {} x --local-steps {}: a silo takes at most {} steps in total",
                                    settings_.rounds, local_steps_, kMostSteps));
     }
   }

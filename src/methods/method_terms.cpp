@@ -42,7 +42,7 @@ void declare_prototypes(OptionTable& table, MethodOptions& options) {
 
 void declare_grams(OptionTable& table, MethodOptions& options) {
   table.flag("--shared-gram", options.shared_gram, "one Gram matrix for all classes");
-  table.number_or_auto("--alpha", options.alpha, "weight of all rows beside a class's own rows");
+  table.number_or_auto("--alpha", options.alpha, "weight of all rows relative to a class's own rows");
   table.number_or_auto("--lambda", options.lambda, "ridge in units of feature^2; auto: from the noise").positive();
   table
       .number("--gram-share", options.gram_share,

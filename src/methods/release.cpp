@@ -118,7 +118,7 @@ class ReleaseMethod : public TrainingMethod {
 std::unique_ptr<TrainingMethod> make_release(const FitOptions& options) {
   if (!options.data.has_targets()) return std::make_unique<ReleaseMethod>(options);
   if (options.statistics != std::vector{StatisticKind::kGram}) {
-    throw UsageError("--targets: their statistics are gram alone, which holds rows and targets; name no other");
+    throw UsageError("--targets: the only statistic is gram, which holds rows and targets; name no other");
   }
   return std::make_unique<TargetReleaseMethod>();
 }

@@ -205,7 +205,7 @@ std::string why(const LinearIntervals& intervals, std::size_t dim) {
   if (intervals.kind == IntervalKind::kNone) {
     return fmt::format("kappa {:.3g} is above {}: {}", intervals.kappa, most, kNothingOfWeights);
   }
-  return fmt::format("kappa {:.3g} is at most {}: the noise is small beside the spectrum", intervals.kappa, most);
+  return fmt::format("kappa {:.3g} is at most {}: the noise is small relative to the spectrum", intervals.kappa, most);
 }
 
 // Estimates and ends of the intervals of class or target `c`, for the rows from `first` to `end`.

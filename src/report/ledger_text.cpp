@@ -79,7 +79,7 @@ std::string silos_text(const LedgerSilos& silos) {
   }
   if (silos.noise == NoiseSource::kCentral) {
     return fmt::format(
-        "account of silo {}: central noise; holds for readers of what is published, not against the coordinator{}",
+        "account of silo {}: central noise; holds against readers of published results, not against the coordinator{}",
         silos.silo, who);
   }
   return fmt::format(

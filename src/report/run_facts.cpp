@@ -89,7 +89,9 @@ void add_test(Facts& facts, const JsonFields& report) {
   if (const std::string uncalled = uncalled_classes_text(report); !uncalled.empty()) facts.push_back({"", uncalled});
   if (const std::optional<ToldFigures> told = told_figures(report)) {
     for (const Fact& fact : facts_of(*told)) facts.push_back({"test", fact.name + " " + fact.value.text});
-    facts.push_back({"", fmt::format("intervals hold noise and sampling with probability {:g} each", told->level)});
+    facts.push_back(
+        {"", fmt::format("each interval covers the true value with probability {:g}, under noise and sampling",
+                         told->level)});
   } else if (report.has("test")) {
     facts.push_back({"", report.object("test").text("note")});
   }

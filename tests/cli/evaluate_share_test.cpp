@@ -64,7 +64,7 @@ TEST_F(EvaluateShareTest, TheShareIsOfAllOfTheBudget) {
   }
   EXPECT_NEAR(of_evaluation, 1.0, 1e-6);
   expect_refused(fit("--choose --choose-share 0.8 --mu 2 --ledger other.jsonl --overwrite", "t", "ls"), 2,
-                 "nothing is left for training");
+                 "leaves no budget for training");
 }
 
 TEST_F(EvaluateShareTest, GivesTheSameOnRanks) {
@@ -131,7 +131,7 @@ TEST_F(EvaluateShareTest, RefusesWhatHasNoBudgetToShare) {
         std::pair{"--mu 1 --max-labels 2", "with --max-labels"},
         std::pair{"--mu 1 --test-person ty.npy", "goes with --train-person"},
         std::pair{"--mu 1 --train-person y.npy", "--test-person"},
-        std::pair{"--epsilon 1 --delta 1e-5 --method public --public-x few_x.npy", "takes the whole budget"},
+        std::pair{"--epsilon 1 --delta 1e-5 --method public --public-x few_x.npy", "spends the whole budget"},
         std::pair{"--epsilon 1 --delta 1e-5 --method gd --batch 0.5", "with --batch"}}) {
     expect_refused(fit(options), 2, said);
   }

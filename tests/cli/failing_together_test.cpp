@@ -126,7 +126,8 @@ class FailingTogetherTest : public testing::Test {
     ASSERT_THAT(messages.size(), testing::AllOf(testing::Ge(1u), testing::Le(has_charged ? 2u : 1u))) << run.err;
     EXPECT_THAT(messages.front(), StartsWith("dpreduce: rank " + std::to_string(rank) + " was lost"));
     if (messages.size() == 2) {
-      EXPECT_THAT(messages.back(), testing::AllOf(HasSubstr("has charged"), HasSubstr("--resume takes what")));
+      EXPECT_THAT(messages.back(),
+                  testing::AllOf(HasSubstr("has charged"), HasSubstr("--resume, which charges only the rest")));
     }
     expect_nothing_left();
   }
@@ -190,7 +191,7 @@ TEST_F(FailingTogetherTest, SignalsEndARunThatIsAlone) {
     EXPECT_THAT(said.front(), HasSubstr("interrupted"));
     if (charges_on_file() > 0) {
       EXPECT_THAT(said.back(), testing::AllOf(AnyOf(HasSubstr("has charged"), HasSubstr("may have charged")),
-                                              HasSubstr("--resume takes what")));
+                                              HasSubstr("--resume, which charges only the rest")));
     }
     EXPECT_EQ(run.out, "");
     expect_nothing_left();

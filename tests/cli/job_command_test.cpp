@@ -51,7 +51,7 @@ TEST_F(JobCommandTest, OnlyRank0NeedsTheConfigurationFile) {
 
 // The file may say that it is a silo: rank 0 must get no sum of its rows.
 TEST_F(JobCommandTest, ARankThatCannotReadItsOwnConfigurationFileEndsTheJob) {
-  const std::string message = "cannot be read (every rank reads the --config that it is started with";
+  const std::string message = "cannot be read (every rank reads the --config with which it was started";
   expect_refused("fit --config run.toml --ledger ledger", "fit --config silo.toml", "--config silo.toml: " + message);
   expect_refused("fit --config run.toml --ledger ledger", "--config silo.toml fit", "--config silo.toml: " + message);
   expect_refused("fit --config run.toml --secure-aggregation", "fit --config run.toml",

@@ -29,7 +29,7 @@ class SingleProcessTest : public ProgramTest {
   }
   void expect_refused(const ProgramRun& run, const std::string& variable) const {
     SCOPED_TRACE(variable);
-    expect_refusal(run, 2, {"dpreduce: " + variable, "alone in its job", "DPREDUCE_SINGLE_PROCESS=1"});
+    expect_refusal(run, 2, {"dpreduce: " + variable, "alone in its MPI job", "DPREDUCE_SINGLE_PROCESS=1"});
     EXPECT_FALSE(has("ledger") || has("model"));
   }
 };

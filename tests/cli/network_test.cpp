@@ -107,7 +107,7 @@ TEST_F(NetworkTest, AnEvaluationThatCannotBeIsRefusedBeforeAnybodyIsCalled) {
   succeed(
       "fit --classes 3 --mu 1 --method mean --out trained --ledger plain.jsonl --train-x n1x.npy --train-y n1y.npy");
   for (const auto& [options, code, said] :
-       {std::tuple{"--evaluate exact --mu 1", 2, "say --public-model where it is public"},
+       {std::tuple{"--evaluate exact --mu 1", 2, "give --public-model if the model is public"},
         std::tuple{"--evaluate none --mu 1", 3, "none"}, std::tuple{"--evaluate trained", 2, "no privacy budget"},
         std::tuple{"--evaluate trained --mu 1 --evaluate-metrics f1", 2,
                    "--evaluate-metrics f1 goes with --max-labels"},
@@ -157,7 +157,7 @@ TEST_F(NetworkTest, ARunGoesOnOverLinesThatAreCut) {
       run_parties("--method fc --rounds 3 --noise distributed --epsilon 4 --delta 1e-5", through_proxy, Form::kProgram);
   EXPECT_EQ(ended.codes(), std::vector<int>(kSilos + 1, 0)) << ended.parties[0].err << bytes("n1.log");
   EXPECT_GT(proxies[1]->connections(), 2U);
-  EXPECT_THAT(bytes("n0.log"), HasSubstr("the line to silo 1 (n1) is broken"));
+  EXPECT_THAT(bytes("n0.log"), HasSubstr("the connection to silo 1 (n1) is broken"));
   const json report = document("report.json");
   EXPECT_EQ(report["silos"]["summed"], kSilos);
   EXPECT_TRUE(report["silos"]["lost"].empty());

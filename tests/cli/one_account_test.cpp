@@ -464,7 +464,7 @@ TEST_F(CopiesTest, OfTwoThatGoOnAtOnceOneHasTheRun) {
   for (const ProgramRun* run : {&one, &two}) {
     ended += run->exit_code == 0 ? 1 : 0;
     if (run->exit_code == 0) continue;
-    EXPECT_THAT(run->err, AnyOf(HasSubstr("its run is alive"), HasSubstr("its run has ended in the meantime")));
+    EXPECT_THAT(run->err, AnyOf(HasSubstr("its run is still running"), HasSubstr("its run has ended in the meantime")));
   }
   ASSERT_GE(ended, 1U) << one.err << two.err;
   EXPECT_EQ(charges(), 4U * ended);

@@ -102,7 +102,7 @@ TEST_F(PersonUnitTest, ExpectedErrorsGrowWithTheBound) {
     }
   }
   EXPECT_THAT(fit("--dry-run --method gd --train-person p.npy"),
-              HasSubstr("of what one row, counted in full, changes at most"));
+              HasSubstr("of the largest change by one row, counted in full,"));
   EXPECT_THAT(fit("--dry-run --method gd --adjacency replace-one"),
               HasSubstr("of the largest change by one row replaced by another"));
 }

@@ -365,7 +365,7 @@ TEST_F(PrivacyCommandsTest, ExplainTellsRoundsOnce) {
   const std::string text = succeed("explain report.json").out;
   EXPECT_THAT(text, HasSubstr("gradient (gradient/1 to gradient/7): 15 numbers, 7 times, each with"));
   EXPECT_THAT(text, HasSubstr("gram (gram): 10 numbers, each with"));
-  EXPECT_THAT(text, HasSubstr("entries beside the diagonal"));
+  EXPECT_THAT(text, HasSubstr("off-diagonal entries"));
 }
 
 // Names in a file may come from anybody; what reaches the terminal is plain text.

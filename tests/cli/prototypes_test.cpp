@@ -81,7 +81,7 @@ TEST_F(PrototypesTest, ADeltaIsAcceptedAndStaysZero) {
   const json privacy = document("report.json")["privacy"];
   EXPECT_EQ(privacy["delta"], 0.0);
   EXPECT_EQ(privacy["bounded_range"]["delta"], 1e-3);
-  EXPECT_THAT(privacy["note"].get<std::string>(), HasSubstr("delta stays 0"));
+  EXPECT_THAT(privacy["note"].get<std::string>(), HasSubstr("so delta is 0"));
   EXPECT_THAT(text("predict --model model.safetensors --x test_x.npy"), HasSubstr("\n"));
 }
 

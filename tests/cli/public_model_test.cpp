@@ -53,10 +53,10 @@ TEST_F(PublicModelTest, OfAModelThatPromisesNothingAnEvaluationPromisesNothingAn
       EXPECT_EQ(report["private"], false);
       EXPECT_EQ(report["figures"], "forfeited");
       EXPECT_EQ(report["privacy"]["forfeited_by"], json({"model"}));
-      EXPECT_THAT(report["note"].get<std::string>(), HasSubstr("say --public-model where it is public"));
+      EXPECT_THAT(report["note"].get<std::string>(), HasSubstr("give --public-model if the model is public"));
       EXPECT_EQ(report["models"], json::array());
       EXPECT_FALSE(report.contains("class_names"));
-      EXPECT_THAT(bytes("e.html"), AllOf(Not(HasSubstr("one record")), HasSubstr("not private all the same")));
+      EXPECT_THAT(bytes("e.html"), AllOf(Not(HasSubstr("one record")), HasSubstr("but are not private")));
       EXPECT_THAT(succeed("privacy explain e.json").out,
                   AllOf(HasSubstr("none: the evaluated model has no guarantee"), HasSubstr("--public-model")));
       EXPECT_THAT(succeed("ledger show " + ledger).out,
@@ -112,12 +112,12 @@ TEST_F(PublicModelTest, WhatAModelPromisesToRecordsAloneIsNoPromiseToPersons) {
   EXPECT_EQ(report["privacy"]["forfeited_by"], json({"model"}));
   EXPECT_EQ(report["models"], json::array());
   EXPECT_FALSE(report.contains("class_names"));
-  EXPECT_THAT(report["note"].get<std::string>(), HasSubstr("nothing to the persons that this is about"));
+  EXPECT_THAT(report["note"].get<std::string>(), HasSubstr("or none for persons where they are the unit"));
   EXPECT_EQ(ledger_line("a.jsonl", 2)["private"], false);
   EXPECT_EQ(report["models_privacy"][0]["unit"], "record");
   expect_refused(
       evaluation(0, "--model records --mu 1 --budget-epsilon 9 --budget-delta 1e-6 --ledger b.jsonl " + by_person), 2,
-      "nothing to the persons");
+      "or none for persons");
   EXPECT_EQ(evaluated("records", by_person + "--public-model --ledger c.jsonl")["private"], true);
   for (const std::string& unit : {by_person, std::string()}) {
     for (const char* adjacency : {"add-remove", "replace-one"}) {

@@ -211,7 +211,7 @@ TEST_F(ReportTest, ADryRunTellsThePlanOfTheRunAndMakesNothing) {
   EXPECT_EQ(plan["private"], report()["private"]);
   EXPECT_EQ(plan["method"], report()["method"]);
   EXPECT_EQ(real.json(), report());  // standard output is one JSON document, the report
-  EXPECT_THAT(fit("--mu 1 --dry-run").out, HasSubstr("nothing is spent"));
+  EXPECT_THAT(fit("--mu 1 --dry-run").out, HasSubstr("nothing was spent"));
 }
 
 TEST_F(ReportTest, TheLedgerIsChargedBeforeTheModelExists) {

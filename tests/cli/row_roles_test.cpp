@@ -141,7 +141,7 @@ TEST_F(RowRolesTest, TestRowsThatAreTrainingRowsAreToldEverywhere) {
     EXPECT_THAT(trained.err, HasSubstr(fmt::format("warning: --test-x {} ", test)));
     EXPECT_EQ(std::ranges::count(trained.err, '\n'), 1) << trained.err;
     EXPECT_EQ(report()["test"]["rows_are_training_rows"], true);
-    EXPECT_THAT(run("privacy explain report.json").out, HasSubstr("which here are training rows"));
+    EXPECT_THAT(run("privacy explain report.json").out, HasSubstr("here the test rows are training rows"));
     succeed("report report.json --out page.html");
     EXPECT_THAT(bytes("page.html"), HasSubstr("exact figures about training rows"));
     succeed("export --overwrite --card card.md --model model --report report.json");

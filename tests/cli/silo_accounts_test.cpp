@@ -70,7 +70,7 @@ TEST_F(SiloAccountsTest, EverySiloChargesOnALedgerOfItsOwn) {
   }
   const ProgramRun shown = run("ledger show ledger-silo2.jsonl");
   EXPECT_THAT(shown.out,
-              HasSubstr("account of silo 2: central noise; holds for readers of what is published, not against"));
+              HasSubstr("account of silo 2: central noise; holds against readers of published results, not against"));
   EXPECT_THAT(log(2), HasSubstr("account: charges "));
   EXPECT_THAT(log(2), HasSubstr("central noise, not against the coordinator"));
   EXPECT_THAT(
@@ -162,7 +162,7 @@ TEST_F(SiloAccountsTest, ACoordinatorThatEndsAfterItHasSeenASumHasSpentIt) {
   for (const std::size_t silo : {1, 2, 3}) {
     EXPECT_EQ(of_silo(silo).charges().size(), 1U);
     EXPECT_TRUE(of_silo(silo).open_runs().empty());
-    EXPECT_THAT(log(silo), HasSubstr("ends early; what it did not charge is given back"));
+    EXPECT_THAT(log(silo), HasSubstr("ends early; the rest of its reservation is released"));
   }
   run_silos(3, "--method mean --epsilon 1 --delta 1e-6", 0);
   EXPECT_EQ(of_silo(1).charges().size(), 2U);

@@ -168,7 +168,7 @@ TEST_F(SilosTest, ACoordinatorThatTellsContradictoryStoriesGetsNothing) {
     EXPECT_EQ(half_written(), "");
     for (int silo = 1; silo <= 5; ++silo) {
       EXPECT_THAT(log(std::to_string(silo)), AllOf(HasSubstr("end: exit code 5: the silos do not agree on who"),
-                                                   HasSubstr("the coordinator tells silos different lists")));
+                                                   HasSubstr("the coordinator sends silos different lists")));
       std::filesystem::remove(folder_ / fmt::format("{}.log", silo));
     }
   }
@@ -273,7 +273,7 @@ TEST_F(SilosTest, ACoordinatorThatHangsEndsTheRun) {
     EXPECT_THAT(run.err, HasSubstr(fmt::format("silo {}: the coordinator is silent", silo)));
     EXPECT_THAT(log(std::to_string(silo)), HasSubstr("end: exit code 5: silo"));
   }
-  EXPECT_THAT(run.err, HasSubstr("every silo has given it up"));
+  EXPECT_THAT(run.err, HasSubstr("all silos have stopped waiting for it"));
   EXPECT_EQ(half_written(), "");
   expect_gone(program);
 }

@@ -100,7 +100,7 @@ TEST_F(TargetsOfCommands, APrivateEvaluationIsNearTheExactOne) {
   EXPECT_NEAR(told["rmse"]["value"].get<double>(), exact["rmse"].get<double>(), 0.1);
   EXPECT_LT(told["r2"]["low"], told["r2"]["value"]);
   EXPECT_EQ(figures(line + "--ledger other", 3)["metrics"], told);
-  expect_refused(line + "--ledger third --metrics accuracy", 2, "these are r2 and rmse");
+  expect_refused(line + "--ledger third --metrics accuracy", 2, "give r2 and rmse");
 }
 
 TEST_F(TargetsOfCommands, SilosGiveTheModelOfAllRowsWithBothKindsOfNoise) {
@@ -156,7 +156,8 @@ TEST_F(TargetsOfCommands, NumbersOfOneReleaseAreRefittedOnTheCommandLine) {
   ASSERT_EQ(intervals["weights"][0]["estimates"].size(), kDim + 1);
   EXPECT_NEAR(intervals["weights"][0]["estimates"][0].get<double>(), 10.0, 2.0);
   EXPECT_EQ(intervals["predictions"][0]["estimates"].size(), targets_.size());
-  expect_refused("release --statistics class_sums --train-x x.npy --targets y.npy --mu 1", 2, "gram alone");
+  expect_refused("release --statistics class_sums --train-x x.npy --targets y.npy --mu 1", 2,
+                 "the only statistic is gram");
 }
 
 TEST_F(TargetsOfCommands, WhatDoesNotGoWithNumbersIsRefused) {

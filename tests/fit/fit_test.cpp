@@ -193,7 +193,7 @@ TEST_F(FitTest, WhatALedgerIsForGoesWithoutAccountsElsewhere) {
 TEST_F(FitTest, WhatTheCommandAloneCanDoIsRefused) {
   FitOptions dry = options_of("mean");
   dry.output.dry_run = true;
-  EXPECT_THAT(refusal<UsageError>(dry, rows_.all()), HasSubstr("--dry-run: make a ResolvedFit"));
+  EXPECT_THAT(refusal<UsageError>(dry, rows_.all()), HasSubstr("--dry-run: construct a ResolvedFit"));
   FitOptions silos = options_of("mean");
   silos.silos.secure_aggregation = true;
   EXPECT_THAT(refusal<UsageError>(silos, rows_.all()), HasSubstr("--secure-aggregation"));

@@ -420,7 +420,7 @@ TEST(UsefulnessTest, OneFeatureTellsClassesApartByItsSize) {
     asked.options.rows.clip_norm = 6.0;
     if (method->takes_option("--metric")) asked.options.method.metric = Metric::kEuclidean;
     if (has_only_signs) {
-      expect_refusal<UsageError>([&] { accuracy(asked, set); }, {"rows of 1 feature(s): its scores have no constant"});
+      expect_refusal<UsageError>([&] { accuracy(asked, set); }, {"rows of 1 feature(s): its scores have no intercept"});
       continue;
     }
     EXPECT_GT(accuracy(asked, set), 0.9) << method->name;

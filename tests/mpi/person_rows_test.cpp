@@ -213,7 +213,7 @@ TEST(PersonRows, ThatMoveWithTooManyLabelsAreNamedByTheirFile) {
     if (bad_rows == BadRows::kZero) {
       gather();
     } else if (is_bad) {
-      expect_bad_input(gather, {"y.npy: row 1: 3 labels, more than --max-labels 2", "mend the labels"});
+      expect_bad_input(gather, {"y.npy: row 1: 3 labels, more than --max-labels 2", "correct the labels"});
     } else {
       EXPECT_THROW(gather(), PeerFailed);
     }

@@ -78,7 +78,7 @@ TEST(DeviatingParties, WhatNoSiloSendsBreaksItsOwnLineAlone) {
     stream.handshake(boost::asio::ssl::stream_base::client);
     boost::asio::write(stream, boost::asio::buffer(greeting_message(LinkKind::kGreeting, {{}, 0, 1})));
     boost::asio::write(stream, boost::asio::buffer(bytes));
-    EXPECT_TRUE(parties.comes_to_log(0, "the line to silo 1 (n1) is broken: " + said)) << said << parties.log(0);
+    EXPECT_TRUE(parties.comes_to_log(0, "the connection to silo 1 (n1) is broken: " + said)) << said << parties.log(0);
   }
   parties.coordinator().wait_for_silos(std::chrono::milliseconds(0), 1, [](const auto&) {});
   expect_talk(parties.coordinator(), 2, *honest, 2);

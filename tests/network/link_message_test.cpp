@@ -48,21 +48,23 @@ TEST(LinkReader, MessagesAreCutWhereverBytesBreak) {
 
 // A length is refused as soon as it is said, however little of the message has come.
 TEST(LinkReader, LengthsAreLookedAtBeforeThereIsMemory) {
-  EXPECT_THAT(fault(LinkKind::kGreeting, header(1, 53)), HasSubstr("says it has 53 bytes"));
-  EXPECT_THAT(fault(LinkKind::kGreeting, header(1, 51)), HasSubstr("says it has 51 bytes"));
+  EXPECT_THAT(fault(LinkKind::kGreeting, header(1, 53)), HasSubstr("with a stated length of 53 bytes"));
+  EXPECT_THAT(fault(LinkKind::kGreeting, header(1, 51)), HasSubstr("with a stated length of 51 bytes"));
   const auto largest = static_cast<std::uint32_t>(8 + kLargestFrame);
   EXPECT_EQ(fault(LinkKind::kGreeting, kGreeting + header(4, largest)), "");
-  EXPECT_THAT(fault(LinkKind::kGreeting, kGreeting + header(4, largest + 1)), HasSubstr("says it has"));
-  EXPECT_THAT(fault(LinkKind::kGreeting, kGreeting + header(4, 0xffffffff)), HasSubstr("says it has 4294967295"));
-  EXPECT_THAT(fault(LinkKind::kGreeting, kGreeting + header(5, 8 + kLongestReason + 1)), HasSubstr("says it has"));
-  EXPECT_THAT(fault(LinkKind::kGreeting, kGreeting + header(6, 7)), HasSubstr("says it has 7"));
+  EXPECT_THAT(fault(LinkKind::kGreeting, kGreeting + header(4, largest + 1)), HasSubstr("with a stated length of"));
+  EXPECT_THAT(fault(LinkKind::kGreeting, kGreeting + header(4, 0xffffffff)),
+              HasSubstr("with a stated length of 4294967295"));
+  EXPECT_THAT(fault(LinkKind::kGreeting, kGreeting + header(5, 8 + kLongestReason + 1)),
+              HasSubstr("with a stated length of"));
+  EXPECT_THAT(fault(LinkKind::kGreeting, kGreeting + header(6, 7)), HasSubstr("with a stated length of 7"));
 }
 
 TEST(LinkReader, AGreetingComesFirstAndOnce) {
-  EXPECT_THAT(fault(LinkKind::kGreeting, received_message(1)), HasSubstr("not due"));
-  EXPECT_THAT(fault(LinkKind::kGreeting, kGreeting + kGreeting), HasSubstr("not due"));
-  EXPECT_THAT(fault(LinkKind::kGreeting, refusal_message("no")), HasSubstr("not due"));
-  EXPECT_THAT(fault(LinkKind::kWelcome, kGreeting), HasSubstr("not due"));
+  EXPECT_THAT(fault(LinkKind::kGreeting, received_message(1)), HasSubstr("an unexpected message"));
+  EXPECT_THAT(fault(LinkKind::kGreeting, kGreeting + kGreeting), HasSubstr("an unexpected message"));
+  EXPECT_THAT(fault(LinkKind::kGreeting, refusal_message("no")), HasSubstr("an unexpected message"));
+  EXPECT_THAT(fault(LinkKind::kWelcome, kGreeting), HasSubstr("an unexpected message"));
   EXPECT_EQ(fault(LinkKind::kWelcome, refusal_message("no")), "");
   EXPECT_THAT(fault(LinkKind::kGreeting, header(9, 1)), HasSubstr("unknown kind 9"));
   Bytes other = kGreeting;

@@ -77,7 +77,7 @@ TEST(NetworkWire, ACoordinatorThatDiesOrLeavesEndsTheRunAtEachSiloWithTheReason)
     if (says_so) parties.coordinator().leave("it has ended with exit code 3");
     parties.end_coordinator();
     const std::string why = refusal<AggregationAborted>([&] { next_of(*silo, std::chrono::seconds(10)); });
-    EXPECT_THAT(why, HasSubstr(says_so ? "it has ended with exit code 3" : "its line broke"));
+    EXPECT_THAT(why, HasSubstr(says_so ? "it has ended with exit code 3" : "its connection broke"));
   }
 }
 
@@ -110,7 +110,7 @@ TEST(NetworkWire, AnotherProcessOfAnIdentityIsRefusedAndTheFirstIsNotTouched) {
   ASSERT_TRUE(parties.comes_to_log(0, "is broken"));
   const auto third = parties.silo(1);
   EXPECT_THAT(refusal<AggregationAborted>([&] { third->wait_for_run([](const std::string&) {}); }),
-              HasSubstr("one that was started again is not in it"));
+              HasSubstr("a restarted one cannot join"));
   proxy.set_refusing(false);
   expect_talk(parties.coordinator(), 1, *first, 2);
 }

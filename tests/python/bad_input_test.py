@@ -53,7 +53,7 @@ ROWS = {
     "sparse tensor": (lambda x: Tensor(layout="torch.sparse_coo"), r"sparse tensor; make it dense with .to_dense\(\)"),
     "bfloat16": (lambda x: Tensor(dtype="torch.bfloat16"), r"convert them with .float\(\)"),
     "GPU array": (lambda x: GpuArray(), r"on a GPU; bring it to memory"),
-    "masked": (lambda x: np.ma.masked_less(x, 0), r"masked array; fill what is masked with .filled\(\)"),
+    "masked": (lambda x: np.ma.masked_less(x, 0), r"masked array; fill masked elements with .filled\(\)"),
     "other length": (lambda x: x[1:], "1999 rows but labels .* have 2000"),
 }
 LABELS = {
@@ -211,7 +211,7 @@ def test_a_ledger_that_was_edited_is_refused(rows, charged):
 
 
 def test_a_limit_needs_a_ledger(rows):
-    with pytest.raises(dpreduce.UsageError, match="kept on a ledger"):
+    with pytest.raises(dpreduce.UsageError, match="checked on a ledger"):
         dpreduce.fit(*rows, classes=CLASSES, epsilon=1, delta=1e-6, budget_epsilon=2, budget_delta=1e-6)
 
 

@@ -33,7 +33,7 @@ def test_exports_are_the_programs(fitted, program, tmp_path):
         dpreduce.export_onnx(fitted, "ours.onnx")
     with pytest.raises(dpreduce.UsageError, match="float32 or float64"):
         dpreduce.export_onnx(fitted, "no.onnx", width="half")
-    with pytest.raises(dpreduce.UsageError, match="int: is no fitted model"):
+    with pytest.raises(dpreduce.UsageError, match="int: is not a fitted dpreduce model"):
         dpreduce.export_onnx(3, "no.onnx")
 
     program("export", "model.safetensors", "--card", "model.md", "--report", "report.json")

@@ -136,7 +136,7 @@ def test_what_is_no_collection_or_cut_otherwise_is_refused(rows):
     X = da.from_array(x, chunks=(500, -1))
     with pytest.raises(dpreduce.BadInput, match="4 partitions of rows and y has 2"):
         dpreduce.dask.fit(X, da.from_array(y, chunks=1000), method="mean", **TERMS)
-    with pytest.raises(dpreduce.BadInput, match="no Dask array"):
+    with pytest.raises(dpreduce.BadInput, match="not a Dask array"):
         dpreduce.dask.fit(X, y, method="mean", **TERMS)
     with pytest.raises(dpreduce.BadInput, match="dimensions"):
         dpreduce.dask.fit(da.from_array(x.ravel(), chunks=500), da.from_array(y, chunks=500), method="mean", **TERMS)
@@ -144,5 +144,5 @@ def test_what_is_no_collection_or_cut_otherwise_is_refused(rows):
 
 def test_a_list_is_no_collection(rows):
     x, y = rows
-    with pytest.raises(dpreduce.BadInput, match="no Dask array"):
+    with pytest.raises(dpreduce.BadInput, match="not a Dask array"):
         dpreduce.dask.fit(x.tolist(), y, method="mean", **TERMS)

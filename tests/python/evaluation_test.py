@@ -106,7 +106,7 @@ def test_a_model_for_records_promises_nothing_to_persons(rows, test_rows, tmp_pa
     trained = dpreduce.fit(*rows, classes=CLASSES, method="mean", epsilon=1, delta=1e-5)
     persons = [f"p{row // 3}" for row in range(len(test_rows[1]))]
     terms = {"epsilon": 1, "delta": 1e-5, "person": persons}
-    with pytest.warns(dpreduce.PrivacyWarning, match="nothing to the persons"):
+    with pytest.warns(dpreduce.PrivacyWarning, match="none for persons"):
         made = trained.evaluate(*test_rows, **terms)
     assert not made.report["private"] and made.report["models"] == []
     assert trained.evaluate(*test_rows, public_model=True, **terms).report["private"]
@@ -188,9 +188,9 @@ def test_a_score_is_of_dpreduces_own_models(run, test_rows):
     from sklearn.dummy import DummyClassifier
     from sklearn.pipeline import make_pipeline
     for other in (DummyClassifier(), make_pipeline(dpreduce.DPMeanClassifier(classes=CLASSES))):
-        with pytest.raises(dpreduce.UsageError, match="none of dpreduce's"):
+        with pytest.raises(dpreduce.UsageError, match="not a dpreduce model"):
             dpreduce.DPScore(mu=1)(other, *test_rows)
-    with pytest.raises(dpreduce.UsageError, match="give one, or DPScore a model"):
+    with pytest.raises(dpreduce.UsageError, match="give an estimator, or give DPScore a model"):
         dpreduce.DPScore(run, mu=1)(run, *test_rows)
     with pytest.raises(dpreduce.UsageError, match="'f1' is not one of accuracy"):
         dpreduce.DPScore(mu=1, metric="f1")

@@ -132,7 +132,7 @@ def test_what_has_arrows_c_interface_alone_is_read_by_pyarrow(rows, monkeypatch)
     import types
     frame = pd.DataFrame(rows[0], columns=NAMES)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(dpreduce.BadInput, match="X: .*for which pyarrow is not installed"):
+    with pytest.raises(dpreduce.BadInput, match="X: .*needs pyarrow, which is not installed"):
         as_rows(ArrowAlone(frame), "X")
     monkeypatch.setitem(sys.modules, "pyarrow", types.SimpleNamespace(table=lambda own: Foreign(own.frame)))
     array, names = as_rows(ArrowAlone(frame), "X")
@@ -142,7 +142,7 @@ def test_what_has_arrows_c_interface_alone_is_read_by_pyarrow(rows, monkeypatch)
 @pytest.mark.parametrize("column, words", [
     (lambda n: ["Berlin"] * n, "column 'city', row 0 is 'Berlin', which is not a number; leave the column out"),
     (lambda n: pd.Categorical(["a", "b"] * (n // 2)), "column 'city', row 0 is 'a', which is not a number"),
-    (lambda n: pd.date_range("2020", periods=n), r"column 'city' is datetime64\[ns\], which are no numbers"),
+    (lambda n: pd.date_range("2020", periods=n), r"column 'city' is datetime64\[ns\], which is not numeric"),
     (lambda n: [{}] * n, "column 'city', row 0 is {}, which is not a number .float.. argument must be"),
     (lambda n: pd.array([1] * 5 + [None] * (n - 5), dtype="Int64"), "row 5: not a finite number"),
     (lambda n: pd.array([True] * 5 + [None] * (n - 5), dtype="boolean"), "row 5: not a finite number"),
@@ -232,7 +232,7 @@ def test_a_model_keeps_the_names_of_its_columns(rows, tmp_path):
         with pytest.raises(dpreduce.BadInput, match="X: column 0 is \"f15\", but in the model it is \"f0\""):
             scores(frame[NAMES[::-1]])
     assert dpreduce.fit(x, y, **TERMS).classifier.feature_names == []
-    with pytest.raises(dpreduce.BadInput, match="column 'f0' has a name, and 3 is none"):
+    with pytest.raises(dpreduce.BadInput, match="column 'f0' has a name, but 3 is not a string"):
         dpreduce.fit(frame.rename(columns={"f4": 3}), y, **TERMS)
     with pytest.raises(dpreduce.BadInput, match="public_x: column 0 is \"f15\", but in X it is \"f0\""):
         dpreduce.fit(frame, y, **TERMS, center="public", public_x=frame[NAMES[::-1]][:9] + 1)

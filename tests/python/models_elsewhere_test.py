@@ -334,7 +334,7 @@ def test_the_card_says_what_model_and_report_say(folder, name):
         assert ("mu" in promise) == (report["privacy"]["mu"] is not None)
         assert "mu" not in promise or promise["mu"] == at_most(report["privacy"]["mu"])
     else:
-        assert "**Nothing is promised**" in text
+        assert "**No guarantee**" in text
     if explained["releases"]:
         rows = table_under(text, "## Noised releases")
         repeated = sorted([float(cell) for cell in row[3:6]] for row in rows for _ in range(int(row[2])))

@@ -191,7 +191,7 @@ def test_counts_are_of_each_partition_once_and_of_one_plan(own, persons):
         plan.partial(x, y, "p0", person=persons)
     with pytest.raises(dpreduce.UsageError, match="have not been counted"):
         plan.start()
-    with pytest.raises(dpreduce.UsageError, match="whose each row"):
+    with pytest.raises(dpreduce.UsageError, match="the person of each row"):
         plan.counted(counts).partial(x, y, "p0")
     of_rows = dpreduce.Plan(DIM, method="mean", **TERMS)
     for wrong in (lambda: of_rows.count(persons, "p0"), lambda: of_rows.partial(x, y, "p0", person=persons)):

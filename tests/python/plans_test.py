@@ -284,9 +284,9 @@ def test_rows_that_change_between_sums_of_classes_get_no_noise(rows):
 
 def test_what_is_no_partial_sum_is_refused(rows):
     plan = dpreduce.Plan(DIM, method="mean", **TERMS)
-    with pytest.raises(dpreduce.UsageError, match="no partial sum"):
+    with pytest.raises(dpreduce.UsageError, match="not a partial sum"):
         plan.release(None)
-    with pytest.raises(dpreduce.UsageError, match="no partial sum"):
+    with pytest.raises(dpreduce.UsageError, match="not a partial sum"):
         plan.start().step(3)
     with pytest.raises(dpreduce.UsageError, match="not a list of names"):
         plan.start(expected_partitions="abc")

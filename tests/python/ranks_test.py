@@ -167,7 +167,7 @@ def test_an_estimator_with_a_communicator_is_copied_and_pickled():
 
 
 def test_what_is_no_communicator_is_refused():
-    with pytest.raises(dpreduce.UsageError, match="no communicator of mpi4py"):
+    with pytest.raises(dpreduce.UsageError, match="not an mpi4py communicator"):
         dpreduce.fit(*labeled_rows(100), classes=CLASSES, epsilon=1, delta=1e-6, comm="world")
 
 

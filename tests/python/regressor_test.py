@@ -110,7 +110,7 @@ def test_targets_that_are_none_are_refused(y, words):
 
 
 def test_options_of_classes_are_none_of_a_regressor():
-    with pytest.raises(UsageError, match="'alpha' is no parameter of it"):
+    with pytest.raises(UsageError, match="'alpha' is not a parameter of it"):
         DPRegressor(**BUDGET, alpha=0.3)
     assert "objective" not in DPRegressor().get_params() and "pca" in DPRegressor().get_params()
 

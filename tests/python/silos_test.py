@@ -153,7 +153,7 @@ def test_answers_that_do_not_add_up_leave_the_session_as_it_was(parties, federat
         coordinator.request([joins[0], joins[2]])
     given = answers(silos, coordinator.request(joins))
     for wrong, words in (([given[0], given[1]], "do not add up"), ([given[0], given[1], given[1]], "do not add up"),
-                         ([given[0], given[1], given[2][:-1]], "no vector of uint64"), ([one.astype(float) for one in given], "no vector")):
+                         ([given[0], given[1], given[2][:-1]], "not a uint64 vector"), ([one.astype(float) for one in given], "not a uint64 vector")):
         with pytest.raises(dpreduce.AggregationAborted, match=words):
             coordinator.step(wrong)
     assert not pathlib.Path(hub["ledger"]).exists()
@@ -250,7 +250,7 @@ def test_a_silo_says_what_it_lacks_of_persons(parties, federation, caplog):
 
     coordinator = coordinator_of(hub)
     request = coordinator.request([silo_of(own).join(coordinator.invitation) for own in silos])
-    for person, words in ((None, "whose each row"), (np.arange(3), "3 identifiers"), (np.linspace(0, 1, len(y)), "identifiers")):
+    for person, words in ((None, "the person of each row"), (np.arange(3), "3 identifiers"), (np.linspace(0, 1, len(y)), "identifiers")):
         caplog.clear()
         with caplog.at_level(logging.ERROR), fails_quietly():
             silo_of(silos[0]).answer(request, x, y, person=person)

@@ -387,7 +387,7 @@ TEST_F(RefitTest, IntervalsSayHowTheyWereMadeAndHoldTheirEstimates) {
     EXPECT_GT(own["high"][a], parts.weights[FittedRows::kDim + a]);
     EXPECT_LT(own["population"]["low"][a], own["low"][a]);
   }
-  EXPECT_THAT(json["population_assumes"].get<std::string>(), HasSubstr("assumes one variance"));
+  EXPECT_THAT(json["population_assumes"].get<std::string>(), HasSubstr("assumes that labels have the same variance"));
   EXPECT_TRUE(intervals_json(statistics, {.select = 3}, 1.0, 0.95, {}).contains("note"));
   EXPECT_THAT(refusal<UsageError>([&] { intervals_json(statistics, {}, 1.0, 2.0, {}); }), HasSubstr("--level 2"));
 }
@@ -415,7 +415,7 @@ TEST_F(RefitTest, OfPersonsNothingIsSaidOfThePopulation) {
 TEST_F(RefitTest, WhereNoiseIsLargeNothingIsSaidOfSingleWeights) {
   const nlohmann::json json = intervals_json(released({kGram, kClassSums}, 0.05), {}, 0.5, 0.95, {});
   EXPECT_EQ(json["kind"], "none");
-  EXPECT_THAT(json["why"].get<std::string>(), HasSubstr("say nothing about single weights"));
+  EXPECT_THAT(json["why"].get<std::string>(), HasSubstr("give no interval for single weights"));
   EXPECT_TRUE(json["weights"].empty());
   EXPECT_GT(json["prediction_noise"].get<double>(), 0.0);
 }

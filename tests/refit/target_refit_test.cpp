@@ -144,14 +144,14 @@ TEST_F(TargetRefitTest, WhatIsAboutClassesIsRefused) {
   for (const RefitOptions& about_classes :
        {RefitOptions{.method = RefitMethod::kMean}, RefitOptions{.chooses_ridge = true}, RefitOptions{.alpha = 1.0},
         RefitOptions{.select = 1}, RefitOptions{.components = 2}}) {
-    expect_refusal<UsageError>([&] { refit(statistics, about_classes); }, {"rows with numbers", "--lambda"});
+    expect_refusal<UsageError>([&] { refit(statistics, about_classes); }, {"numeric targets", "--lambda"});
   }
   expect_refusal<UsageError>([&] { refit(statistics, {.classes = {2}}); }, {"--classes-kept 2", "2 targets"});
   FitOptions release = options(std::string(release_method().name), 1.0);
   release.statistics = {StatisticKind::kGram, StatisticKind::kClassSums};
   Communicator alone = Communicator::alone();
   expect_refusal<UsageError>([&] { fit(release, Numbers(1).all(), alone, Accounts::kElsewhere); },
-                             {"--targets", "gram alone"});
+                             {"--targets", "the only statistic is gram"});
 }
 
 }  // namespace dpreduce::target_refit_test

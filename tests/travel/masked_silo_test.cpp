@@ -197,7 +197,7 @@ TEST_F(MaskedSiloTest, AStepIsAnsweredOnceOrTheSameAgain) {
   TravelingTask other = task;
   std::get<TaskGradientPoint>(other.task.point).weights.values.front() = 1;  // another point, chosen to differ
   const std::string another = request_of(other);
-  EXPECT_THAT(refusal<AggregationAborted>([&] { answer(1, another); }), HasSubstr("was answered already"));
+  EXPECT_THAT(refusal<AggregationAborted>([&] { answer(1, another); }), HasSubstr("was already answered"));
   task.step = 1;
   EXPECT_NE(answer(1, request_of(task)), answer(1, request)) << "masks of another step";
   task.step = driver_->tasks();
@@ -211,7 +211,7 @@ TEST_F(MaskedSiloTest, OtherRowsGetNoSecondAnswerNorDoesAProcessThatIsStartedAga
   const std::string request = request_of(first_task());
   const std::vector<std::uint64_t> answered = answer(1, request);
   const auto with_other_rows = [&] { return silo(1).answer(request, rows_of(2), 1, [](double) {}); };
-  EXPECT_THAT(refusal<AggregationAborted>([&] { with_other_rows(); }), HasSubstr("was answered already"));
+  EXPECT_THAT(refusal<AggregationAborted>([&] { with_other_rows(); }), HasSubstr("was already answered"));
   EXPECT_EQ(answer(1, request), answered);
   silos_.clear();  // the process ends, and is started again
   EXPECT_THAT(refusal<AggregationAborted>([&] { with_other_rows(); }), HasSubstr("has not joined the session"));

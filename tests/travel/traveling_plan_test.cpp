@@ -148,7 +148,7 @@ TEST_F(TravelingPlanTest, ASumThatWasChangedOnTheWayIsRefusedAndNothingIsCharged
   bytes[bytes.size() - 9] = static_cast<char>(bytes[bytes.size() - 9] ^ 1);
   EXPECT_THAT(refusal<BadInput>([&] { PartialSum::from_bytes(bytes); }),
               HasSubstr("not a partial sum, or are damaged"));
-  EXPECT_THAT(refusal<BadInput>([&] { PartialSum::from_bytes("x"); }), HasSubstr("no partial sum"));
+  EXPECT_THAT(refusal<BadInput>([&] { PartialSum::from_bytes("x"); }), HasSubstr("not a partial sum"));
 }
 
 // Whoever adds sums up can add to any word: that of partitions with rows is under the fingerprint as the others.
@@ -218,7 +218,7 @@ TEST_F(TravelingPlanTest, AListThatNamesAPartitionTwiceIsRefused) {
   };
   EXPECT_NO_THROW(PartialSum::from_bytes(forged({&of_a, &of_b})));
   for (const auto& twice : {forged({&of_a, &of_b, &of_a}), forged({&of_a, &of_a}), forged({&of_b, &of_a})}) {
-    EXPECT_THAT(refusal<BadInput>([&] { PartialSum::from_bytes(twice); }), HasSubstr("no partial sum"));
+    EXPECT_THAT(refusal<BadInput>([&] { PartialSum::from_bytes(twice); }), HasSubstr("not a partial sum"));
   }
 }
 

@@ -36,7 +36,7 @@ SiloAccount::~SiloAccount() {
   job_.set_before_masking(nullptr);
   if (has_finished_) return;
   try {
-    log_balance("ends early; what it did not charge is given back");
+    log_balance("ends early; the rest of its reservation is released");
   } catch (const std::exception&) {  // the ledger shows it all the same
   }
 }

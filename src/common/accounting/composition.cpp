@@ -31,7 +31,7 @@ struct Scaled {
     if (is_one_exchange) return SubsampledGaussian{m.noise_multiplier, m.sampling_rate, true};
     throw UsageError(describe(m) +
                      ": a sample holds a random number of the records that differ, which no accountant here covers for "
-                     "more than one; ask for a group of one");
+                     "more than one; use a group of one");
   }
   Mechanism operator()(const ExponentialMechanism& m) const { return ExponentialMechanism{larger(m.epsilon)}; }
   Mechanism operator()(const PureMechanism& m) const { return PureMechanism{larger(m.epsilon)}; }

@@ -61,7 +61,7 @@ ArrayFile::ArrayFile(std::string name, DType dtype, ByteOrder byte_order, Shape 
       shape_(std::move(shape)),
       element_bytes_(element_bytes) {
   if (shape_.empty()) {
-    throw BadInput(fmt::format("{}: holds a single number; an array with one row a record is needed", name_));
+    throw BadInput(fmt::format("{}: holds a single number; give an array with one row per record", name_));
   }
   byte_size(shape_, dtype_, element_bytes_, name_);
   // The product of the extents after the first may still overflow where one of all is 0: then there is nothing to read.

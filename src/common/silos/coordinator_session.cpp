@@ -164,7 +164,7 @@ void CoordinatorSession::spend_patience(std::uint32_t silo, WireClock::duration 
   whole += waited;
   if (!entry_.patience || whole < *entry_.patience) return;
   throw AggregationAborted(
-      fmt::format("{}: {} others have waited for it for {:.1f} s in all, --silo-patience is {:g} s. The run ends for "
+      fmt::format("{}: {} others have waited for it for {:.1f} s in total, --silo-patience is {:g} s. The run ends for "
                   "all; raise it if this silo cannot compute faster",
                   name_of(silo), entry_.terms.threshold, seconds_of(whole), seconds_of(*entry_.patience)));
 }

@@ -249,7 +249,7 @@ TEST_F(ConsentFile, NamesWhatIsWrongByFileLineAndKey) {
       {"noise = \"mine\"\n", "line 2: noise mine: must be one of"},
       {"methods = []\n", "line 2: 'methods' is an empty list"},
       {"methods = [\"means\"]\n", "line 2: methods: 'means' is not a method; did you mean"},
-      {"methods = [\"auto\"]\n", "line 2: methods: 'auto' is no method"},
+      {"methods = [\"auto\"]\n", "line 2: methods: 'auto' is not a method"},
       {"losses = [\"log\"]\n", "line 2: losses log: must be one of"},
       {"least-version = \"new\"\n", "line 2: least-version 'new': must be a version"},
       {"most_mu = 1\nmost-mu = 2\n", "line 3: 'most-mu' appears twice"},

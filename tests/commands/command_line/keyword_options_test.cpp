@@ -56,7 +56,7 @@ TEST(KeywordOptions, ChooseTheAccountantOfSamples) {
 
 TEST(KeywordOptions, AreRefusedAsOnTheCommandLine) {
   EXPECT_EQ(refusal({keyword("epsilo", {"1"})}), "fit(): 'epsilo' is not an option of fit; did you mean epsilon?");
-  EXPECT_THAT(refusal({keyword("lr", {"1"})}), HasSubstr("not an option of fit; --learning-rate says it"));
+  EXPECT_THAT(refusal({keyword("lr", {"1"})}), HasSubstr("not an option of fit; use --learning-rate"));
   EXPECT_THAT(refusal({keyword("C", {"1"})}), HasSubstr("; use --lambda, the ridge"));
   EXPECT_THAT(refusal({keyword("epsilon", {"one"})}), HasSubstr("--epsilon one: must be a number"));
   EXPECT_THAT(refusal({keyword("epsilon", {"1", "2"})}), HasSubstr("'epsilon' takes one value, not a list"));

@@ -102,7 +102,7 @@ std::vector<RefusedArguments> refused_arguments() {
        .says = "--scheme classes goes with --classes-per-silo"},
       {.name = "PartitionThatLeavesAClassHomeless",
        .arguments = kPartition + "--silos 2 --scheme classes --classes-per-silo 1",
-       .says = "2 silos hold 2 of 3 classes at most"},
+       .says = "2 silos hold at most 2 of 3 classes"},
       {.name = "PartitionWithoutShift",
        .arguments = kPartition + "--silos 2 --scheme feature-shift",
        .says = "give the size of the shift with --rotation"},

@@ -35,7 +35,7 @@ TEST(ClassNames, AListOfNamesHasOneForEachClass) {
   EXPECT_EQ(refusal_of({"a", "b", "c"}, 3), "");
   EXPECT_THAT(refusal_of({"a", "b"}, 3), HasSubstr("there are 2 for 3 classes"));
   EXPECT_THAT(refusal_of({"a", "b", "a"}, 3), HasSubstr("\"a\" names both class 0 and class 2"));
-  EXPECT_THAT(refusal_of({"a", "b\t"}, 2), HasSubstr("that of class 1, holds a tab"));
+  EXPECT_THAT(refusal_of({"a", "b\t"}, 2), HasSubstr("the name of class 1, holds a tab"));
 }
 
 TEST(ClassNames, AClassWithoutANameGoesByItsNumber) {
@@ -52,7 +52,7 @@ TEST(FeatureNames, AreAsManyAsFeaturesOrNone) {
   EXPECT_EQ(refusal_of({}), "");
   EXPECT_EQ(refusal_of({"age", "age"}), "");
   EXPECT_THAT(refusal_of({"age"}), HasSubstr("there are 1 for 2 features"));
-  EXPECT_THAT(refusal_of({"age", "caf\xe9"}), HasSubstr("that of feature 1 is no UTF-8"));
+  EXPECT_THAT(refusal_of({"age", "caf\xe9"}), HasSubstr("the name of feature 1 is not UTF-8"));
 }
 
 TEST(FeatureNames, TheFirstColumnThatDiffersIsNamed) {

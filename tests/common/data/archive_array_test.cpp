@@ -60,7 +60,7 @@ TEST(ArchiveArray, WhatIsNoArrayIsRefusedWithACure) {
       {"cut_front.npz", "was cut short; write or copy it again"},
       {"empty.npz", "has no array"},
       {"bzip.npz", "packed by another method than deflate"},
-      {"packed_damaged.npz:features", "does not unpack to what it was"}};
+      {"packed_damaged.npz:features", "fails its checksum"}};
   for (const auto& refused : kRefused) {
     expect_refusal<BadInput>([&] { open_array(archive(refused.first)); }, {refused.second});
   }
@@ -147,7 +147,7 @@ TEST(ArchiveArray, TwoArraysOfAFileAreTwoAndOneIsOne) {
       [&] {
         ShardedArray({archive("one.npz"), archive("one.npz:arr_0")}, ArrayRole::kFeatures);
       },
-      {"are one file"});
+      {"are the same file"});
 }
 
 }  // namespace dpreduce::archive_array_test

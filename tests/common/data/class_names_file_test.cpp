@@ -25,7 +25,7 @@ TEST(ClassNamesFile, ABadNameIsToldWithItsLine) {
   refused("a\nb\tc\n", {"names.txt, line 2", "control character"});
   refused("a\nb \n", {"names.txt, line 2", "space"});
   refused("a\nb\nc\nb\n", {"names.txt, line 4", "\"b\" is already in line 2"});
-  refused("a\n\xff\n", {"names.txt, line 2", "no UTF-8"});
+  refused("a\n\xff\n", {"names.txt, line 2", "not UTF-8"});
   refused("", {"names.txt: lists 0 classes"});
   refused("only\n", {"names.txt: lists 1 classes", "at least 2"});
 }

@@ -365,7 +365,7 @@ TEST_F(Hdf5WrittenTest, ARawFileThatIsMissingOrShortIsRefused) {
   std::filesystem::resize_file(raw, 60);
   expect_missing("external.h5", {"raw", "too short"});
   std::filesystem::remove(raw);
-  expect_missing("external.h5", {"raw", "not there"});
+  expect_missing("external.h5", {"raw", "is missing"});
 }
 
 // Allocated space that was not written holds the fill value in the file.

@@ -180,7 +180,7 @@ TEST(DataSetBudget, GaussiansAreComparedInMu) {
   expect_refusal<BudgetRefused>(
       [&] { require_room(charged(entries), fifth, limit, "ledger.jsonl"); },
       {"ledger.jsonl: recorded runs have spent epsilon 0.835", "; with this run's 0.", " the total would be 0.9",
-       "above the data set's budget of epsilon 0.834 at delta 1e-06; ask for less"});
+       "above the data set's budget of epsilon 0.834 at delta 1e-06; use a smaller budget"});
   Reservation free = fifth;
   free.terms.is_private = false;
   require_room(charged(entries), free, limit, "ledger.jsonl");
@@ -196,7 +196,7 @@ TEST(DataSetBudget, SelectionsAreComparedInEpsilon) {
   expect_refusal<BudgetRefused>(
       [&] { require_room(state, reservation_for(choice("run-3/c", 0.21)), limit, "ledger.jsonl"); },
       {"ledger.jsonl: recorded runs have spent epsilon 0.8; with this run's 0.21",
-       "above the data set's budget of epsilon 1 at delta 1e-12; ask for less"});
+       "above the data set's budget of epsilon 1 at delta 1e-12; use a smaller budget"});
   require_room(state, reservation_for(choice("run-3/c", 0.2)), limit, "ledger.jsonl");
 }
 

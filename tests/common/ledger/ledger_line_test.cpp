@@ -168,7 +168,7 @@ TEST(LedgerLine, OfARunAmongSilosTellsWhoMadeTheNoise) {
               HasSubstr(R"("private":true,"silos":{"noise":"distributed","left":5,"threshold":4,"colluding":1},)"));
   expect_corrupt(replaced(line, R"("left":5)", R"("left":3)"), "silos: 3 left, threshold 4, 1 colluding");
   expect_corrupt(replaced(line, R"("colluding":1)", R"("colluding":4)"), "4 colluding cannot be");
-  expect_corrupt(replaced(line, R"("distributed")", R"("nobody")"), "not a choice");
+  expect_corrupt(replaced(line, R"("distributed")", R"("nobody")"), "a choice that this version does not know");
   expect_corrupt(replaced(line, R"("left":5,)", ""), "a field is missing");
 }
 

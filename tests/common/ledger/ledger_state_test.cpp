@@ -200,9 +200,9 @@ TEST(LedgerState, ACutAnotherAndARewrittenLedgerAreToldByAHead) {
   expect_missing(LedgerState{}, head, "is not signed");
   LedgerHead rewritten = head;
   rewritten.last_line_sha256.assign(64, 'e');
-  expect_missing(LedgerState::of(ledger.text(), ""), rewritten, "line 7 is not the one");
+  expect_missing(LedgerState::of(ledger.text(), ""), rewritten, "line 7 has changed");
   rewritten.lines = 0;
-  expect_missing(LedgerState::of(ledger.text(), ""), rewritten, "line 0 is not the one");
+  expect_missing(LedgerState::of(ledger.text(), ""), rewritten, "line 0 has changed");
 }
 
 }  // namespace dpreduce::ledger_state_test

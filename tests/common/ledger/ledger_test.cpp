@@ -140,7 +140,7 @@ TEST_F(LedgerFile, ARunThatHasEndedChargesNothingMore) {
   EXPECT_FALSE(ledger.end("run-1", RunOutcome::kFinished));
   const std::string before = content();
   expect_refusal<BudgetRefused>([&] { ledger.append(sample_entry("run-1/means/2")); },
-                                {path_.string(), "run run-1 has reserved nothing", "run-1/means/2"});
+                                {path_.string(), "run run-1 has no reservation", "run-1/means/2"});
   EXPECT_EQ(content(), before);
   EXPECT_EQ(Ledger::read(path_).outcome("run-1"), RunOutcome::kStopped);
   expect_refusal<ResumeMismatch>([&] { ledger.reserve(sample_reservation("run-1")); },
@@ -153,7 +153,8 @@ TEST_F(LedgerFile, ARunThatWasReleasedMayGoOnInNoWay) {
   EXPECT_TRUE(Ledger(path_).end("run-1", RunOutcome::kReleased));
   const std::vector<std::string> messages{path_.string(), "run run-1 was given up (dpreduce ledger release)"};
   expect_refusal<BudgetRefused>([&] { ledger.append(sample_entry("run-1/means/1")); }, messages);
-  expect_refusal<ResumeMismatch>([&] { ledger.reserve(sample_reservation("run-1")); }, {"run run-1 is on file"});
+  expect_refusal<ResumeMismatch>([&] { ledger.reserve(sample_reservation("run-1")); },
+                                 {"run run-1 is already recorded"});
   Reservation anew = sample_reservation("run-2");
   anew.instead_of = "run-1";
   expect_refusal<BudgetRefused>([&] { ledger.reserve(anew); }, messages);
@@ -213,9 +214,9 @@ TEST_F(LedgerFile, AReleaseThatIsOnFileIsRefused) {
   charge(ledger, "run-2");
   const std::string before = content();
   expect_refusal<ResumeMismatch>([&] { ledger.append(sample_entry("run-1/means/1")); },
-                                 {path_.string(), "release run-1/means/1 is on file"});
+                                 {path_.string(), "release run-1/means/1 is already recorded"});
   ledger.end("run-1", RunOutcome::kStopped);
-  expect_refusal<ResumeMismatch>([&] { Ledger(path_).append(sample_entry("run-1/means/1")); }, {"is on file"});
+  expect_refusal<ResumeMismatch>([&] { Ledger(path_).append(sample_entry("run-1/means/1")); }, {"is already recorded"});
   EXPECT_TRUE(content().starts_with(before));
 }
 
@@ -231,7 +232,7 @@ TEST_F(LedgerFile, AnotherReleaseUnderTheSameIdIsRefused) {
 
 TEST_F(LedgerFile, WhatIsNotReservedIsRefused) {
   Ledger ledger(path_);
-  expect_refusal<BudgetRefused>([&] { ledger.append(sample_entry("run-1/means/1")); }, {"has reserved nothing"});
+  expect_refusal<BudgetRefused>([&] { ledger.append(sample_entry("run-1/means/1")); }, {"has no reservation"});
   EXPECT_THAT(folder_.names(), IsEmpty()) << "neither ledger nor key is made for a refusal";
   ledger.reserve(sample_reservation("run-1"));
   const std::string before = content();
@@ -363,7 +364,7 @@ TEST_F(LedgerFile, WithAnotherSigningKeyItIsNotExtended) {
   fs::remove(signing_key_path(path_));
   find_or_make_signing_key(path_);
   expect_refusal<LedgerCorrupt>([&] { charge(path_, "run-2"); },
-                                {path_.string() + ": is signed with the key ", "has been exchanged"});
+                                {path_.string() + ": is signed with the key ", "was replaced"});
   EXPECT_EQ(content(), before);
 }
 

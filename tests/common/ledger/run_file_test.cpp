@@ -125,8 +125,8 @@ TEST_F(RunFileTest, OfALivingRunIsWaitedForAndThenRefused) {
   const std::string run = charged_run();
   std::optional<RunFile> living = taken();
   ASSERT_TRUE(living.has_value());
-  expect_refusal<BadInput>([&] { taken(); }, {path_of(run).string(), "its run is alive"});
-  expect_refusal<BadInput>([&] { RunFile::of_run(ledger_, run); }, {"its run is alive"});
+  expect_refusal<BadInput>([&] { taken(); }, {path_of(run).string(), "its run is still running"});
+  expect_refusal<BadInput>([&] { RunFile::of_run(ledger_, run); }, {"its run is still running"});
   EXPECT_TRUE(RunFile::dead_runs(ledger_, state()).empty());
 }
 

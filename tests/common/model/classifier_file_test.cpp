@@ -354,7 +354,7 @@ TEST(ClassifierFile, ADamagedOneIsRefusedWithItsReasonAndName) {
       {metadata("format", "pt"), "its format is \"pt\""},
       {metadata("format_version", "0"), "format version 0 is unknown"},
       {metadata("format_version", "one"), "not a number in range"},
-      {metadata("format_version", "99999999999999999999"), "no number"},
+      {metadata("format_version", "99999999999999999999"), "not a number"},
       {without("method"), "'method' is missing"},
       {metadata("method", "L S"), "method"},
       {without("classes"), "'classes' is missing"},

@@ -202,7 +202,7 @@ TEST(Classifier, TheFirstBadRowIsNamedWhateverTheThreads) {
 
 TEST(Classifier, RowsOfAnotherWidthAreRefused) {
   EXPECT_THAT(refusal<BadInput>([] { Classifier(small_parts()).predict_scores(std::vector<float>(3)); }),
-              HasSubstr("the model takes 2 a row"));
+              HasSubstr("the model needs 2 per row"));
   EXPECT_THROW(Classifier(small_parts()).predict_labels(std::vector<float>(5)), BadInput);
 }
 

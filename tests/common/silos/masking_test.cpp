@@ -235,7 +235,7 @@ TEST_F(MaskingTest, WhoRevealsAWrongShareIsKnownAndTheSumIsMadeByTheOthers) {
         Bytes lie = revealed;
         lie[(of - 1) * (8 + kSaltedShareBytes) + 8 + place] ^= std::byte{1};
         EXPECT_THAT(refusal(lie, [&](PayloadReader& reader) { coordinator_->take_reveal(2, reader); }),
-                    HasSubstr("another share of a secret of silo " + std::to_string(of) + " than"));
+                    HasSubstr("a different share of a secret of silo " + std::to_string(of) + " than"));
       }
     }
   }
@@ -267,7 +267,7 @@ TEST_F(MaskingTest, ASiloThatSharesOutAnotherSecretThanItAdvertisedIsNamed) {
   }
   std::vector<std::uint64_t> sum(attempt_.words, 0);
   expect_refusal<AggregationAborted>([&] { coordinator_->add_sum_to(sum); },
-                                     {"silo 3 has shared out another secret than it advertised"});
+                                     {"silo 3 has shared a different secret than it advertised"});
 }
 
 // Commitments are bound to the shares that they come with: nobody on the way can exchange them.
@@ -325,8 +325,8 @@ TEST_F(MaskingTest, PiecesComeInOrderAndEndWithTheStatistic) {
   EXPECT_EQ(piece(0, whole), "");
   EXPECT_TRUE(coordinator_->is_partial(1));
   EXPECT_THAT(piece(0, 40), HasSubstr("missing, or appears twice"));
-  EXPECT_THAT(piece(whole, 41), HasSubstr("another number of words"));
-  EXPECT_THAT(piece(whole, 0), HasSubstr("another number of words"));
+  EXPECT_THAT(piece(whole, 41), HasSubstr("a different number of words"));
+  EXPECT_THAT(piece(whole, 0), HasSubstr("a different number of words"));
   EXPECT_EQ(piece(whole, 40), "");
   EXPECT_TRUE(coordinator_->has_masked_all(1));
 }

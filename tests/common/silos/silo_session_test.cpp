@@ -255,7 +255,7 @@ TEST_F(SiloSessionTest, SilosThatWereToldDifferentValuesMaskNothing) {
   });
   send_both(FrameKind::kQuorum, [&](std::uint32_t) { return make_quorum(ListStage::kSharing, signatures); });
   EXPECT_THAT(refusal(1), HasSubstr("the signature of silo 2 does not match the list that this silo received"));
-  EXPECT_THAT(refusal(2), HasSubstr("tells silos different lists or values"));
+  EXPECT_THAT(refusal(2), HasSubstr("sends silos different lists or values"));
   for (const std::atomic<int>& steps : steps_before_masking_) EXPECT_EQ(steps, 0);
 }
 
