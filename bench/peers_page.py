@@ -4,8 +4,9 @@
     peers_page.py PAGE BUILD FOLDER     FOLDER has the peers' repositories
 
 Each cell is a process of its own (peers.py) on one thread. SEEDS (5) fits a cell, of which images have at most three; EPSILONS (0.3 1 3 10);
-SCALE makes smaller sets, and TABLES leaves some out: classes, numbers, accountants.
+SCALE makes smaller sets, and TABLES leaves some out: classes, numbers, accountants. Cells that are there are kept in build/peers (KEPT).
 """
+import hashlib
 import json
 import os
 import statistics
@@ -19,6 +20,7 @@ from peers import CLASSES, COMPOSED, DELTA, NUMBERS, OF_ACCOUNTANTS, OF_CLASSES,
 PROGRAM = os.path.abspath(os.environ.get("DPREDUCE", os.path.join(ROOT, "build/release/dpreduce")))
 SEEDS = int(os.environ.get("SEEDS", 5))
 EPSILONS = [float(word) for word in os.environ.get("EPSILONS", "0.3 1 3 10").split()]
+KEPT = os.path.abspath(os.environ.get("KEPT", os.path.join(ROOT, "build/peers")))
 TABLES = os.environ.get("TABLES", "classes numbers accountants").split()
 PART = """Written by `launch/peers`. Built from {build}. Every figure comes from that command.
 
@@ -64,12 +66,27 @@ holds: Opacus warns that its GDP accountant can underestimate, and it stands bel
 """
 
 
+def kept_at(folder, cell):
+    """Where the cell's figures are kept, so that an interrupted page goes on: by what they depend on."""
+    with open(os.path.join(ROOT, "bench/peers.py"), encoding="utf-8") as file:
+        depends = json.dumps([cell, commits(folder), os.environ.get("BUILD_ID", ""), os.environ.get("SCALE", "1"), file.read()], sort_keys=True)
+    return os.path.join(KEPT, hashlib.sha256(depends.encode()).hexdigest() + ".json")
+
+
 def cell_of(folder, **cell):
+    path = kept_at(folder, cell)
+    if os.path.exists(path):
+        with open(path, encoding="utf-8") as file:
+            return json.load(file)
     done = subprocess.run([sys.executable, os.path.join(ROOT, "bench/peers.py"), folder, json.dumps(cell)], capture_output=True, text=True,
                           env={**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"})
     if done.returncode != 0:
         sys.exit(f"{cell}: {done.stderr}")
     print(cell, done.stdout.strip(), file=sys.stderr)
+    os.makedirs(KEPT, exist_ok=True)
+    with open(path + ".new", "w", encoding="utf-8") as file:
+        file.write(done.stdout)
+    os.replace(path + ".new", path)
     return json.loads(done.stdout)
 
 
@@ -138,6 +155,7 @@ def commits(folder):
 
 
 def main(page, build, folder):
+    os.environ["BUILD_ID"] = build
     told = commits(folder)
     makers = {"classes": classes, "numbers": numbers, "accountants": accountants}
     tables = "".join(makers[name](folder) for name in TABLES)

@@ -90,7 +90,7 @@ def page(monkeypatch, tmp_path):
         suffix = "_00" if name == "train" else ""
         np.save(tmp_path / f"{name}_x{suffix}.npy", (rng.normal(size=(rows, 30)) + 3 * np.eye(10, 30)[y]).astype(np.float16))
         np.save(tmp_path / f"{name}_y{suffix}.npy", y)
-    for name, value in {"SEEDS": "1", "TABLES": "classes numbers accountants", "EPSILONS": "1", "SCALE": "0.05", "FEATURES": str(tmp_path)}.items():
+    for name, value in {"SEEDS": "1", "TABLES": "classes numbers accountants", "EPSILONS": "1", "SCALE": "0.05", "FEATURES": str(tmp_path), "KEPT": str(tmp_path / "kept")}.items():
         monkeypatch.setenv(name, value)
     monkeypatch.syspath_prepend(str(SOURCE / "bench"))
     module = importlib.reload(importlib.import_module("peers_page"))
@@ -141,6 +141,18 @@ def test_a_sum_of_losses_becomes_the_mean_that_noise_is_made_for(monkeypatch):
         peers.with_mean_loss(module)
         X, y = np.ones((4, 1)), np.ones(4) * 1 - np.sqrt(2)
         assert module.LinearModelLoss().loss_gradient(np.ones(1), X, y, np.ones(4), 0.5) == pytest.approx(expected)
+
+
+def test_an_interrupted_page_goes_on_with_the_cells_that_are_there(page, peers, monkeypatch):
+    cell = {"task": "accountants", "set": "20 sums, sigma 20", "method": "Opacus PRV", "seeds": 1}
+    first = page.cell_of(str(peers), **cell)
+    monkeypatch.setattr(page.subprocess, "run", lambda *words, run=subprocess.run, **terms: run(*words, **terms) if words[0][0] == "git" else 1 / 0)
+    assert page.cell_of(str(peers), **cell) == first
+    with pytest.raises(ZeroDivisionError):
+        page.cell_of(str(peers), **{**cell, "seeds": 2})
+    subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b.c", "commit", "-q", "--allow-empty", "-m", "more"], cwd=peers / "opacus", check=True)
+    with pytest.raises(ZeroDivisionError):  # another version of a peer
+        page.cell_of(str(peers), **cell)
 
 
 def test_a_cell_is_one_line_of_json(peers):
