@@ -171,6 +171,7 @@ TargetFigures target_figures(Communicator& ranks, const Classifier& classifier, 
       const std::vector<double> predicted = classifier.predict_scores(features, threads);
       for (std::size_t row = 0; row < chunk.rows; ++row) {
         const auto slots = slots_of(chunk.labels, chunk.labels_per_row, row);
+        if (!are_finite_targets(slots)) continue;
         for (std::size_t t = 0; t < count; ++t) targets[t] = target_in(slots, t);
         figures.add(targets, std::span(predicted).subspan(row * count, count));
       }

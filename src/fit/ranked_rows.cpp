@@ -66,13 +66,18 @@ std::size_t agreed_targets(std::size_t own, const RowFiles& options, Communicato
   return all.number;
 }
 
+// Notes what labels that are none, and targets that are no numbers, are taken as.
+void take_labels(WorkerRows& rows, UnlistedLabels unlisted, BadRows bad_rows) {
+  if (!rows.has_labels()) return;
+  rows.labels().set_unlisted_labels(unlisted);
+  rows.labels().set_takes_bad_targets(bad_rows == BadRows::kZero);
+}
+
 // Features, labels and groups of one worker. A silo's lists of classes and groups are another party's.
 WorkerRows open_with_groups(const RowFiles& options, std::size_t worker, std::size_t workers, bool is_of_silo) {
   WorkerRows rows =
       WorkerRows::open(options.x, options.y, worker, workers, named_classes(options.class_names), options.role_of_y());
-  if (rows.has_labels()) {
-    rows.labels().set_unlisted_labels(is_of_silo ? UnlistedLabels::kInAnyNumber : options.unlisted_labels);
-  }
+  take_labels(rows, is_of_silo ? UnlistedLabels::kInAnyNumber : options.unlisted_labels, options.bad_rows);
   read_groups(rows, options, worker);
   return rows;
 }
@@ -83,6 +88,7 @@ WorkerRows open_rows_for(std::size_t input_dim, const RowFiles& options, int wor
   WorkerRows rows =
       WorkerRows::open(options.x, options.y, static_cast<std::size_t>(worker), static_cast<std::size_t>(workers),
                        named_classes(options.class_names), options.role_of_y());
+  take_labels(rows, options.unlisted_labels, options.bad_rows);
   require_features_of(rows, input_dim, options.x.front());
   return rows;
 }
@@ -104,7 +110,7 @@ WorkerRows ranked_rows_in_memory(const ArrayView& x, const ArrayView& y, const R
   std::optional<WorkerRows> rows;
   ranks.together([&] {
     rows.emplace(WorkerRows::in_memory(x, y, x_name, options.y.front(), options.role_of_y()));
-    rows->labels().set_unlisted_labels(options.unlisted_labels);
+    take_labels(*rows, options.unlisted_labels, options.bad_rows);
   });
   const AgreedNumber dim = agreed_number(rows->dim(), &Roster::dim, ranks);
   ranks.together([&] { require_agreed(rows->dim(), dim, "features", x_name); });

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <limits>
 
 #include "common/data/label_slots.hpp"
 #include "common/data/sharded_array.hpp"
@@ -158,6 +159,33 @@ TEST_F(TargetsOfCommands, NumbersOfOneReleaseAreRefittedOnTheCommandLine) {
   EXPECT_EQ(intervals["predictions"][0]["estimates"].size(), targets_.size());
   expect_refused("release --statistics class_sums --train-x x.npy --targets y.npy --mu 1", 2,
                  "the only statistic is gram");
+}
+
+TEST_F(TargetsOfCommands, ARowWithoutANumberCountsNowhereOnRequest) {
+  TrainingRows more = rows_.part(0, rows_.rows());
+  const TrainingRows twice = rows_.part(0, 2);
+  more.features.insert(more.features.end(), twice.features.begin(), twice.features.end());
+  more.labels.insert(more.labels.end(), twice.labels.begin(), twice.labels.end());
+  write_rows(more, "more_x.npy", "unused.npy");
+  std::vector<double> numbers = targets_;
+  numbers.insert(numbers.end(), {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()});
+  write_npy(folder_ / "more_y.npy", numbers);
+  const std::string more_rows = "--train-x more_x.npy --targets more_y.npy --bad-rows zero ";
+  for (const char* method : {"--method ls ", "--method fc --feature-range private "}) {
+    const std::string fit = fmt::format("fit {} --mu 20 --seed 3 --quiet --overwrite ", method);
+    succeed(fit + "--train-x x.npy --targets y.npy --out model");
+    for (const int ranks : {0, 3}) {
+      succeed(fit + more_rows + "--out with", ranks);
+      EXPECT_EQ(bytes("with"), bytes("model")) << method << ranks;
+    }
+  }
+  const std::string of_more = "--test-x more_x.npy --test-targets more_y.npy --bad-rows zero";
+  for (const char* evaluate : {"evaluate --model model ", "evaluate --private --mu 9 --seed 1 --model model "}) {
+    EXPECT_EQ(figures(std::string(evaluate) + of_more)["metrics"],
+              figures(std::string(evaluate) + "--test-x x.npy --test-targets y.npy")["metrics"]);
+    EXPECT_EQ(figures(std::string(evaluate) + of_more)["r2"],
+              figures(std::string(evaluate) + "--test-x x.npy --test-targets y.npy")["r2"]);
+  }
 }
 
 TEST_F(TargetsOfCommands, WhatDoesNotGoWithNumbersIsRefused) {

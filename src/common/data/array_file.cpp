@@ -143,16 +143,17 @@ void ArrayFile::read_features(std::uint64_t first_row, std::uint64_t count, std:
   });
 }
 
-void ArrayFile::read_targets(std::uint64_t first_row, std::uint64_t count, std::span<double> out) {
+void ArrayFile::read_targets(std::uint64_t first_row, std::uint64_t count, std::span<double> out, bool takes_bad) {
   DPREDUCE_ASSERT(!is_string(dtype_) && out.size() == count * columns_);
   for_each_block(first_row, count, [&](std::uint64_t done, std::uint64_t block, std::span<const std::byte> stored) {
     const std::span<double> targets = out.subspan(done * columns_, block * columns_);
     convert_numbers(stored, dtype_, byte_order_, targets);
     const auto bad = std::ranges::find_if(targets, [](double target) { return !std::isfinite(target); });
-    if (bad == targets.end()) return;
+    if (takes_bad || bad == targets.end()) return;
     const std::uint64_t row = first_row + done + static_cast<std::uint64_t>(bad - targets.begin()) / columns_;
-    throw BadInput(fmt::format("{}: row {} has target {}; give a finite number, or leave the row out{}", name_, row,
-                               *bad, kForOwnerOnly));
+    throw BadInput(
+        fmt::format("{}: row {} has target {}; give a finite number, leave the row out, or use --bad-rows zero{}",
+                    name_, row, *bad, kForOwnerOnly));
   });
 }
 

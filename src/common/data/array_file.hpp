@@ -91,8 +91,8 @@ class ArrayFile {
                    const NamedClasses* names = nullptr, UnlistedLabels unlisted = UnlistedLabels::kRefused);
 
   /// Writes the targets of those rows, count x m doubles. Preconditions (asserted): the file holds targets; the rows
-  /// exist. Throws BadInput with file, row and value where one is NaN or infinite.
-  void read_targets(std::uint64_t first_row, std::uint64_t count, std::span<double> out);
+  /// exist. Throws BadInput with file, row and value where one is NaN or infinite, unless these are taken.
+  void read_targets(std::uint64_t first_row, std::uint64_t count, std::span<double> out, bool takes_bad);
 
   /// Writes rows as they are stored, in C order and little-endian. Preconditions (asserted): the rows exist; out has
   /// count * row_bytes() bytes. BadInput where the file cannot be read.

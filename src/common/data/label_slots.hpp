@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -68,6 +69,14 @@ inline double target_in(std::span<const std::int32_t> row_slots, std::size_t pla
   double target = 0.0;
   std::memcpy(&target, &row_slots[place * kSlotsPerTarget], sizeof(target));
   return target;
+}
+
+/// Returns whether all targets in these slots are numbers.
+inline bool are_finite_targets(std::span<const std::int32_t> row_slots) {
+  for (std::size_t place = 0; place < row_slots.size() / kSlotsPerTarget; ++place) {
+    if (!std::isfinite(target_in(row_slots, place))) return false;
+  }
+  return true;
 }
 
 }  // namespace dpreduce

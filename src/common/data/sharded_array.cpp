@@ -228,7 +228,8 @@ void ShardedArray::read_labels(std::uint64_t first_row, std::uint64_t count, std
     std::vector<double> targets(count * columns_);
     for_each_part(first_row, count,
                   [&](ArrayFile& file, std::uint64_t in_file, std::uint64_t part, std::uint64_t before) {
-                    file.read_targets(in_file, part, std::span(targets).subspan(before * columns_, part * columns_));
+                    file.read_targets(in_file, part, std::span(targets).subspan(before * columns_, part * columns_),
+                                      takes_bad_targets_);
                   });
     if (!targets.empty()) std::memcpy(out.data(), targets.data(), out.size_bytes());
     return;

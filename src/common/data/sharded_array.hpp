@@ -85,6 +85,9 @@ class ShardedArray {
   /// Sets the treatment of labels that are not listed, from here on.
   void set_unlisted_labels(UnlistedLabels unlisted) { unlisted_ = unlisted; }
   UnlistedLabels unlisted_labels() const { return unlisted_; }
+  /// Whether targets that are NaN or infinite are read as such, for rows that then count nowhere; else they are
+  /// refused.
+  void set_takes_bad_targets(bool takes) { takes_bad_targets_ = takes; }
   /// Reads labels; targets as read_targets does, kSlotsPerTarget slots each (label_slots.hpp), with `classes` ignored.
   void read_labels(std::uint64_t first_row, std::uint64_t count, std::uint64_t classes, std::span<std::int32_t> out);
   void read_stored(std::uint64_t first_row, std::uint64_t count, std::span<std::byte> out);
@@ -150,6 +153,7 @@ class ShardedArray {
   ArrayRole role_;
   std::shared_ptr<const NamedClasses> names_;  // of classes; null where labels are numbers
   UnlistedLabels unlisted_ = UnlistedLabels::kRefused;
+  bool takes_bad_targets_ = false;
   std::size_t columns_ = 0;
   std::vector<Shard> shards_;
   std::optional<std::vector<std::uint64_t>> kept_;  // places in the files; all where empty

@@ -272,7 +272,7 @@ void LatticeRows::assign_stored(const RowTransform& transform, const Stored& sto
   const bool has_targets = transform.preprocessing().targets.count > 0;
   const std::int32_t no_label = has_targets ? 0 : kNoLabel;
   const auto are_whole = [&](std::span<const std::int32_t> slots) {
-    return has_targets || surplus_classes(slots) == 0;
+    return has_targets ? are_finite_targets(slots) : surplus_classes(slots) == 0;
   };
   const auto convert = [&](std::size_t worker) {
     thread_local std::vector<double> transformed;  // kept from chunk to chunk, as its pages are

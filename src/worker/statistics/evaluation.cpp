@@ -370,6 +370,7 @@ class ScoredChunk {
     std::vector<double> targets(columns.count);
     for (std::size_t row = 0; row < chunk.rows; ++row) {
       const std::span<const std::int32_t> slots = slots_of(chunk.labels, chunk.labels_per_row, row);
+      if (!are_finite_targets(slots)) continue;
       // y - f about c, so that it is scaled as a target is.
       for (std::size_t t = 0; t < columns.count; ++t) {
         errors[t] = target_in(slots, t) - predicted[row * columns.count + t] + columns.center[t];

@@ -145,10 +145,11 @@ Statistic counted(const ReleaseRequest& request, const StatisticInputs& inputs, 
       inputs.rows, inputs.plan.classes, inputs.plan.bad_rows,
       [&](const RowChunk& chunk, std::span<const float> features) {
         for (std::size_t row = 0; row < chunk.rows; ++row) {
-          if (inputs.rows.targets() == 0 &&
-              !has_few_classes(chunk, row, inputs.plan.labels_per_row, inputs.plan.bad_rows, inputs.rows)) {
-            continue;
-          }
+          const bool counts =
+              inputs.rows.targets() > 0
+                  ? are_finite_targets(slots_of(chunk.labels, chunk.labels_per_row, row))
+                  : has_few_classes(chunk, row, inputs.plan.labels_per_row, inputs.plan.bad_rows, inputs.rows);
+          if (!counts) continue;
           numbers_of(chunk, row, features.subspan(row * width, width), numbers);
           const std::int64_t unit = is_weighed ? std::int64_t{inputs.rows.weight(chunk.first_row + row)} : 1;
           for (std::size_t column = 0; column < columns; ++column) {
