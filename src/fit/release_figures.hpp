@@ -59,7 +59,7 @@ class ReleaseFigures {
   const std::vector<BlockFigures>& blocks() const { return blocks_; }
   /// Throws as released_eigenvalues.
   const std::vector<SpectrumFigures>& spectra();
-  /// Of the first release of class sizes; none if there is no such release, or noise leaves no row.
+  /// Shares by the first release of class sizes; none if there is no such release, or noise leaves no row.
   const std::optional<ClassShares>& class_shares() const { return class_shares_; }
 
  private:

@@ -34,7 +34,7 @@ class HeldArray final : private HeldBytes, public MemoryArray {
         file_(std::move(file)),
         column_names_(std::move(column_names)) {}
 
-  /// That of the whole table, whichever columns are read.
+  /// Identity of the whole table, whichever columns are read.
   FileIdentity identity() const override { return file_identity(file_, 0); }
   std::vector<std::string> column_names() const override { return column_names_; }
   std::uint64_t held_bytes() const override { return held.unpacked.size(); }
