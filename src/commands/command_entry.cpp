@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "common/base/error.hpp"
+#include "common/base/standard_output.hpp"
 #include "common/base/text.hpp"
 #include "common/ranks/communicator.hpp"
 #include "methods/fit_table.hpp"
@@ -23,8 +24,14 @@ RunnableCommand by_coordinator(std::function<void()> work) {
   };
 }
 
+void PrintText::print() const {
+  // Examples are to be copied as they stand.
+  const std::size_t examples = std::min(text.find("\nExamples:"), text.size());
+  std::fputs((broken_lines(text.substr(0, examples), printed_columns()) + text.substr(examples)).c_str(), stdout);
+}
+
 void PrintText::operator()(Communicator& ranks) const {
-  if (ranks.is_coordinator()) std::fputs(text.c_str(), stdout);
+  if (ranks.is_coordinator()) print();
 }
 
 void take_party(SiloOptions& silos, const ParsedCommand& parsed, const std::vector<std::string>& class_names) {

@@ -38,6 +38,7 @@ RunnableCommand by_coordinator(void (*run)(const std::type_identity_t<Options>&)
 struct PrintText {
   std::string text;
   void operator()(Communicator& ranks) const;
+  void print() const;  ///< as wide as the terminal
 };
 
 /// Command line, as it was read.

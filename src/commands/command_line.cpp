@@ -183,9 +183,9 @@ void check_names(const CommandEntry& root, const std::vector<std::string>& argum
 // Command for the program's name alone: prints help on standard output, then gives the exit code of a wrong command
 // line, as for a script whose variable is empty.
 RunnableCommand help_and_refusal(CommandEntry& root, NamedLists& lists) {
-  const std::string help = std::get<PrintText>(read_arguments(root, {"--help"}, lists)).text;
+  const PrintText help = std::get<PrintText>(read_arguments(root, {"--help"}, lists));
   return by_coordinator([help] {
-    std::fputs(help.c_str(), stdout);
+    help.print();
     std::fflush(stdout);
     throw UsageError("name a command, one of those above");
   });

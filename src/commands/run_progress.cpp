@@ -5,22 +5,17 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
+
+#include "common/base/standard_output.hpp"
 
 namespace dpreduce {
 namespace {
 
 constexpr std::chrono::milliseconds kTerminalInterval{100};
 constexpr std::size_t kUsualColumns = 80;
-
-// Cuts a line to one line of the terminal: a line that is broken in two cannot be drawn over.
-std::string cut_to_terminal(std::string line, std::FILE* out) {
-  winsize size{};
-  const bool is_known = ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 1;
-  line.resize(std::min<std::size_t>(line.size(), (is_known ? size.ws_col : kUsualColumns) - 1));
-  return line;
-}
+constexpr std::size_t kShortestBar = 8;
+constexpr std::size_t kLongestBar = 30;
 
 }  // namespace
 
@@ -43,18 +38,32 @@ void ProgressLine::end() {
   std::fflush(out_);
 }
 
-void ProgressLine::show(std::string doing, double share, Clock::time_point began) {
+void ProgressLine::show(std::string doing, double share, Clock::time_point began, double rounds) {
   if (form_ == Form::kNone) return;
   const std::scoped_lock lock(mutex_);
   doing_ = std::move(doing);
   share_ = share;
   began_ = began;
+  rounds_ = rounds;
 }
 
 std::string ProgressLine::line() const {
   const double elapsed = std::chrono::duration<double>(Clock::now() - began_).count();
-  const std::string left = share_ > 0.0 ? fmt::format(", {} left", print_duration(seconds_left(share_, elapsed))) : "";
-  return fmt::format("{}: {:.0f} %{}", doing_, 100.0 * share_, left);
+  std::string told = fmt::format("{:.0f} %", 100.0 * share_);
+  if (share_ > 0.0 && elapsed > 0.0) {
+    const double rate = share_ / elapsed;
+    told +=
+        rounds_ < 2.0 ? fmt::format(", {:.2g} %/s", 100.0 * rate) : fmt::format(", {:.2g} rounds/s", rounds_ * rate);
+    told += fmt::format(", {} left", print_duration(seconds_left(share_, elapsed)));
+  }
+  if (form_ == Form::kLog) return fmt::format("{}: {}", doing_, told);
+  // A line that is broken in two cannot be drawn over.
+  const std::size_t columns = columns_of_terminal(fileno(out_)).value_or(kUsualColumns) - 1;
+  const std::size_t taken = doing_.size() + told.size() + 4;
+  if (taken + kShortestBar > columns) return fmt::format("{}: {}", doing_, told).substr(0, columns);
+  const std::size_t length = std::min(columns - taken, kLongestBar);
+  const std::string done(static_cast<std::size_t>(share_ * static_cast<double>(length)), '#');
+  return fmt::format("{} [{:-<{}}] {}", doing_, done, length, told);
 }
 
 void ProgressLine::write_until_stopped(std::chrono::milliseconds interval, const std::stop_token& stop) {
@@ -62,7 +71,7 @@ void ProgressLine::write_until_stopped(std::chrono::milliseconds interval, const
   while (!wakes_.wait_for(lock, stop, interval, [&stop] { return stop.stop_requested(); })) {
     if (doing_.empty()) continue;
     if (form_ == Form::kTerminal) {
-      fmt::print(out_, "\r\033[K{}", cut_to_terminal(line(), out_));
+      fmt::print(out_, "\r\033[K{}", line());
     } else {
       fmt::print(out_, "progress   {}\n", line());
     }
@@ -132,7 +141,7 @@ ProgressOf RunProgress::of_passes() {
 }
 
 void RunProgress::show() {
-  line_.show(pace_.doing(), pace_.share(), pace_.began());
+  line_.show(pace_.doing(), pace_.share(), pace_.began(), pace_.rounds());
 }
 
 }  // namespace dpreduce

@@ -1,10 +1,10 @@
 // Progress of a run that trains: one line on standard error, at the coordinator. It shows what the run does, how far it
-// is with that, and how long that still takes at the pace of what is done, once something is.
+// is with that, at which rate it goes on, and how long that still takes at this rate, once something is done.
 //
-//     gradient, round 3 of 20: 14 %, 40 s left
+//     gradient, round 3 of 20 [####--------------------------] 14 %, 0.43 rounds/s, 40 s left
 //
-// On a terminal the line is drawn over itself; in a batch log, or under mpirun, another one comes every 30 s. A thread
-// of its own writes it, so that it goes on while the run waits for others.
+// On a terminal the line has a bar, and is drawn over itself; in a batch log, or under mpirun, another one comes every
+// 30 s. A thread of its own writes it, so that it goes on while the run waits for others.
 #pragma once
 
 #include <chrono>
@@ -39,8 +39,9 @@ class ProgressLine {
 
   using Clock = std::chrono::steady_clock;
 
-  /// Shows that the run does this now, since `began`, and that `share` of it is done, in [0, 1].
-  void show(std::string doing, double share, Clock::time_point began);
+  /// Shows that the run does this now, since `began`, and that `share` of it is done, in [0, 1]. What has `rounds` has
+  /// its rate in these.
+  void show(std::string doing, double share, Clock::time_point began, double rounds = 1.0);
   /// Writes no more, and clears the line of a terminal.
   void end();
 
@@ -52,8 +53,9 @@ class ProgressLine {
   std::FILE* out_;
   std::mutex mutex_;
   std::condition_variable_any wakes_;
-  std::string doing_;  // guarded by the mutex, as are the next two
+  std::string doing_;  // guarded by the mutex, as are the next three
   double share_ = 0.0;
+  double rounds_ = 1.0;
   Clock::time_point began_{};
   std::jthread writer_;  // last: it uses all else
 };
@@ -73,6 +75,8 @@ class RunPace {
   std::string doing() const;
   /// Returns the share of the phase that is done, in [0, 1].
   double share() const { return share_; }
+  /// Returns the number of rounds of the phase.
+  double rounds() const { return rounds_; }
   /// Returns the time at which the phase began.
   ProgressLine::Clock::time_point began() const { return began_; }
 

@@ -78,7 +78,6 @@ std::string html_of_name(std::string_view text) {
 }
 
 std::string html_of(const Cell& cell) {
-  if (!cell.drawing.empty()) return cell.drawing;
   if (cell.written == Written::kText) return cell.text == kNothing ? cell.text : html_of_name(cell.text);
   if (cell.number.is_null()) return kNothing;
   DPREDUCE_ASSERT(cell.number.is_number());
@@ -87,6 +86,7 @@ std::string html_of(const Cell& cell) {
   const auto number = cell.number.get<double>();
   return fmt::format("<data value=\"{}\">{}</data>", json_text(cell.number),
                      html_of_words(cell.written == Written::kShare         ? fmt::format("{:.1f} %", 100.0 * number)
+                                   : cell.written == Written::kDifference  ? fmt::format("{:+.1f} %", 100.0 * number)
                                    : cell.written == Written::kShareAtMost ? upper_figure(100.0 * number, 2) + " %"
                                    : is_rounded || is_whole                ? text_of(cell)
                                                                            : fmt::format("{:.3g}", number)));
@@ -147,9 +147,10 @@ std::string html_of(const Table& table) {
     body += "</tr>\n";
   }
   const std::string html = fmt::format(
-      "<div class=\"scroll\" role=\"region\" aria-label=\"{0}\" tabindex=\"0\">\n<table>\n<caption>{0}</caption>\n"
+      "<div class=\"scroll\" role=\"region\" aria-label=\"{0}\" tabindex=\"0\">\n<table{3}>\n<caption>{0}</caption>\n"
       "<thead><tr>{1}</tr></thead>\n<tbody>\n{2}</tbody>\n</table>\n</div>\n",
-      escaped(table.caption), heads, body);
+      escaped(table.caption), heads, body,
+      table.intervals.empty() ? "" : fmt::format(" data-intervals=\"{}\"", table.intervals));
   return table.summary.empty() ? html : folded(table.summary, html);
 }
 

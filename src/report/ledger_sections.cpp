@@ -110,23 +110,17 @@ std::vector<Section> ledger_sections(const PageDocument& document) {
 namespace {
 
 // Null where the report has none. `is_public`: nor where it has an exact one.
-const nlohmann::json& accuracy_of(const ReportedRun& run, bool is_public) {
-  static const nlohmann::json none;
-  if (is_public && !(run.figures && run.figures->is_private)) return none;
-  if (run.figures) {
-    const JsonFields report(run.content, "");
-    return told_part_of(report)->object("metrics").object("accuracy").number("value");
+nlohmann::json accuracy_of(const ReportedRun& run, bool is_public) {
+  if (is_public && !(run.figures && run.figures->is_private)) return nullptr;
+  for (auto& [name, number] : numbers_alone(JsonFields(run.content, ""))) {
+    if (name == "accuracy") return number;
   }
-  const auto test = run.content.find("test");
-  if (test == run.content.end() || !test->is_object() || !test->contains("accuracy")) return none;
-  const nlohmann::json& accuracy = (*test)["accuracy"];
-  return accuracy.is_number() ? accuracy : none;
+  return nullptr;
 }
 
-Table side_by_side(std::span<const PageDocument* const> runs, bool tells_accuracy, bool is_public) {
+Table side_by_side(std::span<const PageDocument* const> runs, bool is_public) {
   Table table{.caption = "The reports of this page",
               .columns = {"report", "method", "epsilon", "accuracy", "delta", "mu", "neighbors"}};
-  constexpr std::size_t kAccuracy = 3;
   for (const PageDocument* document : runs) {
     const ReportedRun& run = *document->run;
     const std::optional<ReportedGuarantee> promise = run.guarantee;
@@ -134,9 +128,7 @@ Table side_by_side(std::span<const PageDocument* const> runs, bool tells_accurac
     table.add({document->name, run.method_text(), promise ? at_most(promise->epsilon) : "not private",
                percent(accuracy_of(run, is_public)), cost(promise ? std::optional(promise->delta) : std::nullopt),
                cost(promise ? promise->mu : std::nullopt), promise ? Cell(to_string(promise->adjacency)) : "–"});
-    if (!tells_accuracy) table.rows.back().erase(table.rows.back().begin() + kAccuracy);
   }
-  if (!tells_accuracy) table.columns.erase(table.columns.begin() + kAccuracy);
   return table;
 }
 
@@ -177,17 +169,12 @@ std::vector<Section> comparison_sections(std::span<const PageDocument> documents
   }
   if (runs.size() < 2) return {};
   const bool is_public = audience == Audience::kPublic;
-  const auto has_accuracy = [](bool of_public) {
-    return [of_public](const auto* one) { return !accuracy_of(*one->run, of_public).is_null(); };
-  };
-  const bool tells_accuracy = std::ranges::any_of(runs, has_accuracy(is_public));
-  const bool are_private =
-      std::ranges::count_if(runs, has_accuracy(true)) == std::ranges::count_if(runs, has_accuracy(false));
-  Section side{"Side by side", {side_by_side(runs, tells_accuracy, is_public)}};
-  if (tells_accuracy) side.blocks.emplace_back(accuracy_chart(runs, is_public));
-  if (tells_accuracy && !is_public && !are_private)
-    side.owner_only = "accuracies are exact figures about test rows, outside the guarantee";
-  return {std::move(side), {"The guarantee of all of them, and against whom it holds", {shared.begin(), shared.end()}}};
+  const bool tells_exact = std::ranges::any_of(
+      runs, [](const PageDocument* one) { return accuracy_of(*one->run, false) != accuracy_of(*one->run, true); });
+  return {{"Side by side",
+           {side_by_side(runs, is_public), accuracy_chart(runs, is_public)},
+           is_public || !tells_exact ? "" : "accuracies are exact figures about test rows, outside the guarantee"},
+          {"The guarantee of all of them, and against whom it holds", {shared.begin(), shared.end()}}};
 }
 
 }  // namespace dpreduce

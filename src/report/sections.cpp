@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <sstream>
 
 #include "common/base/error.hpp"
 #include "common/base/json_text.hpp"
@@ -28,16 +29,6 @@ Cell cell_of(const JsonFields& fields, const Column& column) {
 
 std::string heading_of(const Column& column) {
   return column.heading.empty() ? as_words(column.member) : column.heading;
-}
-
-// Drawings are for pages alone: a column of nothing else is left out.
-std::vector<std::size_t> columns_with_words(const Table& table) {
-  std::vector<std::size_t> columns;
-  for (std::size_t column = 0; column < table.columns.size(); ++column) {
-    if (!std::ranges::all_of(table.rows, [&](const auto& row) { return !row[column].drawing.empty(); }))
-      columns.push_back(column);
-  }
-  return columns;
 }
 
 std::string table_line(const std::vector<std::string>& cells) {
@@ -117,35 +108,75 @@ std::string text_of(const Cell& cell, int digits) {
   }
 }
 
-std::string text_of(const Facts& facts, int digits) {
+std::string text_of(const Facts& facts, int digits, std::size_t columns) {
   std::size_t width = kUsualName;
   for (const Fact& fact : facts) width = std::max(width, fact.name.size());
   std::string text;
   for (const Fact& fact : facts) {
     const std::string value = for_terminal(text_of(fact.value, digits));
-    text += fmt::format("{:<{}} {:<{}}{}{}\n", fact.name, width, value, fact.note.empty() ? 0 : kUsualValue,
-                        fact.note.empty() ? "" : " ", fact.note);
+    const std::string line = fmt::format("{:<{}} {:<{}}{}{}", fact.name, width, value,
+                                         fact.note.empty() ? 0 : kUsualValue, fact.note.empty() ? "" : " ", fact.note);
+    text += broken_line(line, columns, width + 1 < columns ? width + 1 : 0) + "\n";
   }
   return text;
 }
 
-std::string text_of(const Table& table, int digits) {
-  if (table.rows.empty()) return {};
-  const std::vector<std::size_t> columns = columns_with_words(table);
-  std::vector<std::string> lines(table.rows.size() + 1);
-  for (const std::size_t column : columns) {
-    std::vector<std::string> cells{table.columns[column]};
-    for (const auto& row : table.rows) cells.push_back(for_terminal(text_of(row[column], digits)));
-    std::size_t width = 0;
-    for (const std::string& cell : cells) width = std::max(width, cell.size());
-    const bool is_text = table.rows.front()[column].written == Written::kText;
-    for (std::size_t line = 0; line < lines.size(); ++line) {
-      lines[line] += (column == columns.front() ? "  " : "   ") +
-                     (is_text ? fmt::format("{:<{}}", cells[line], column == columns.back() ? 0 : width)
-                              : fmt::format("{:>{}}", cells[line], width));
+namespace {
+
+// A column of a table: its heading, then its cells.
+struct PrintedColumn {
+  std::vector<std::string> cells;
+  std::size_t width = 0;
+  std::size_t longest_word = 0;
+};
+
+// Columns are as wide as their cells where they have room, else as narrow as their longest words.
+std::vector<PrintedColumn> printed_columns_of(const Table& table, int digits, std::size_t columns) {
+  std::vector<PrintedColumn> printed(table.columns.size());
+  std::size_t taken = 0;
+  for (std::size_t column = 0; column < table.columns.size(); ++column) {
+    PrintedColumn& one = printed[column];
+    one.cells.push_back(table.columns[column]);
+    for (const auto& row : table.rows) one.cells.push_back(for_terminal(text_of(row[column], digits)));
+    for (const std::string& cell : one.cells) {
+      one.width = std::max(one.width, cell.size());
+      std::istringstream words(cell);
+      for (std::string word; words >> word;) one.longest_word = std::max(one.longest_word, word.size());
     }
+    taken += one.width + 3;
   }
-  return fmt::format("{}{}{}\n", table.caption, table.caption.empty() ? "" : "\n", fmt::join(lines, "\n"));
+  const auto room = [](const PrintedColumn& one) { return one.width - one.longest_word; };
+  for (; taken > columns; --taken) {
+    const auto widest = std::ranges::max_element(printed, {}, room);
+    if (room(*widest) == 0) break;
+    --widest->width;
+  }
+  return printed;
+}
+
+}  // namespace
+
+std::string text_of(const Table& table, int digits, std::size_t columns) {
+  if (table.rows.empty()) return {};
+  const std::vector<PrintedColumn> printed = printed_columns_of(table, digits, columns);
+  std::string text = broken_lines(table.caption, columns) + (table.caption.empty() ? "" : "\n");
+  for (std::size_t row = 0; row <= table.rows.size(); ++row) {
+    std::vector<std::string> lines;
+    std::size_t begin = 0;  // of the column
+    for (const PrintedColumn& column : printed) {
+      const bool is_text = table.rows.front()[&column - printed.data()].written == Written::kText;
+      std::istringstream broken(broken_line(column.cells[row], column.width, 0));
+      std::string part;
+      for (std::size_t line = 0; std::getline(broken, part); ++line) {
+        if (line == lines.size()) lines.emplace_back();
+        lines[line].resize(begin, ' ');
+        lines[line] += (begin == 0 ? "  " : "   ") + (is_text ? part : fmt::format("{:>{}}", part, column.width));
+      }
+      begin += column.width + (begin == 0 ? 2 : 3);
+    }
+    text += fmt::format("{}\n", fmt::join(lines, "\n"));
+  }
+  return text;
 }
 
 void print_told(OutputFormat format, const nlohmann::json& json, const std::function<std::string()>& text) {
@@ -175,13 +206,10 @@ std::string markdown_of(const Facts& facts) {
 }
 
 std::string markdown_of(const Table& table) {
-  std::vector<std::string> heads;
-  const std::vector<std::size_t> columns = columns_with_words(table);
-  for (const std::size_t column : columns) heads.push_back(table.columns[column]);
-  std::string text = table_line(heads) + table_line(std::vector<std::string>(heads.size(), "---"));
+  std::string text = table_line(table.columns) + table_line(std::vector<std::string>(table.columns.size(), "---"));
   for (const auto& row : table.rows) {
     std::vector<std::string> cells;
-    for (const std::size_t column : columns) cells.push_back(as_text(text_of(row[column])));
+    for (const Cell& cell : row) cells.push_back(as_text(text_of(cell)));
     text += table_line(cells);
   }
   return text;

@@ -23,6 +23,7 @@ enum class Written {
   kFigure,       ///< 6 digits, 3 on pages
   kScore,        ///< 3 decimals, 3 digits on pages
   kShare,        ///< 3 decimals, per cent on pages
+  kDifference,   ///< of shares: the same, with its sign on pages
   kAtMost,       ///< 3 digits, rounded up
   kAtLeast,      ///< 3 digits, rounded down
   kShareAtMost,  ///< 3 digits, rounded up; per cent on pages
@@ -39,7 +40,6 @@ struct Cell {
   std::string text{};
   nlohmann::json number{};  ///< null where there is none
   Written written = Written::kText;
-  std::string drawing{};  ///< HTML, for pages alone
 };
 
 inline Cell figure(nlohmann::json number) {
@@ -66,7 +66,8 @@ struct Table {
   std::string caption;
   std::vector<std::string> columns;
   std::vector<std::vector<Cell>> rows{};
-  std::string summary{};  ///< what a page shows until the table is opened; empty: the table
+  std::string summary{};    ///< what a page shows until the table is opened; empty: the table
+  std::string intervals{};  ///< "of one kind" or "of several kinds" where columns 2 to 4 are value, low and high end
 
   /// Adds a row, whose first cell is its heading. Precondition (asserted): as many cells as there are columns.
   void add(std::vector<Cell> cells);
@@ -122,15 +123,15 @@ Facts facts_of(const std::vector<Words>& sections);
 Table table_of(std::string caption, const std::vector<JsonFields>& objects, const std::vector<Column>& columns,
                std::string summary = "");
 
-// For terminals: costs and noise in so many digits.
+// For terminals: costs and noise in so many digits, lines of at most so many characters.
 
 std::string text_of(const Cell& cell, int digits = 3);
 /// A line for each fact.
-std::string text_of(const Facts& facts, int digits = 3);
+std::string text_of(const Facts& facts, int digits = 3, std::size_t columns = printed_columns());
 /// "epsilon 1, delta 1e-06".
 std::string line_of(const Facts& facts, int digits = 3);
-/// Aligned columns under the caption; nothing without rows.
-std::string text_of(const Table& table, int digits = 3);
+/// Aligned columns under the caption; nothing without rows. The widest columns are broken until all have room.
+std::string text_of(const Table& table, int digits = 3, std::size_t columns = printed_columns());
 
 /// Prints a result as JSON, or as what `text` makes of it.
 void print_told(OutputFormat format, const nlohmann::json& json, const std::function<std::string()>& text);

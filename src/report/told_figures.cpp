@@ -31,7 +31,7 @@ struct FigureKind {
 
 constexpr FigureKind kAlone[] = {{"accuracy", "accuracy"},
                                  {"accuracy_b", "accuracy of second"},
-                                 {"difference", "second less first", Written::kShare, -1.0},
+                                 {"difference", "second less first", Written::kDifference, -1.0},
                                  {"largest_gap", "largest gap of groups"},
                                  {"balanced_accuracy", "balanced accuracy"},
                                  {"minority_accuracy", "minority accuracy"},
@@ -76,11 +76,8 @@ ToldFigure figure_of(const JsonFields& figure, const FigureKind& kind, std::stri
                   .low = figure.with("low").number_within("low", kind.least, most),
                   .high = figure.with("high").number_within("high", kind.least, most),
                   .noise = figure.with("noise").number_within("noise", 0.0, kLargest),
-                  .least = kind.least,
-                  .most = most,
                   .written = kind.written};
   if (figure.has("value")) told.value = figure.number_within("value", kind.least, most);
-  if (kind.most == kLargest) told.most = told.high > 0.0 ? told.high : 1.0;
   return told;
 }
 
@@ -94,71 +91,6 @@ ToldList list_of(const JsonFields& report, const JsonFields& metrics, const Kind
         figure, each.kind, fmt::format("{} of {}{}", each.kind.name, of == "target" ? "target " : "", which)));
   }
   return list;
-}
-
-// Axis that an interval is drawn on.
-struct Scale {
-  double least = 0.0;
-  double most = 1.0;
-
-  double place(double value) const { return 100.0 * (value - least) / (most - least); }
-};
-
-// The least of 1, 2 and 5 times powers of ten that is no less than `value`; 0 of 0.
-double end_of_scale(double value) {
-  if (!(value > 0.0)) return 0.0;
-  const double power = std::pow(10.0, std::floor(std::log10(value)));
-  for (const double factor : {1.0, 2.0, 5.0}) {
-    if (factor * power >= value) return factor * power;
-  }
-  return 10.0 * power;
-}
-
-// Shares have scales in steps of 5 %, differences have 0 in the middle, and all others have 0 on theirs.
-Scale scale_of(const ToldFigure& told) {
-  const double end = end_of_scale(std::max(std::abs(told.low), std::abs(told.high)));
-  Scale scale{told.low < 0.0 ? -end_of_scale(-told.low) : 0.0, end_of_scale(told.high)};
-  if (told.written == Written::kShare) {
-    scale = told.least < 0.0 ? Scale{-end, end}
-                             : Scale{std::floor(told.low * 20.0) / 20.0, std::ceil(told.high * 20.0) / 20.0};
-  }
-  return scale.least < scale.most ? scale : Scale{};
-}
-
-// The scale of figures of one kind that are shares, so that they can be compared; each other figure has its own.
-std::optional<Scale> common_scale(const ToldList& list) {
-  if (list.kind.empty()) return std::nullopt;
-  Scale common{1.0, 0.0};
-  for (const ToldFigure& told : list.figures) {
-    if (told.written != Written::kShare) return std::nullopt;
-    const Scale own = scale_of(told);
-    common = {std::min(common.least, own.least), std::max(common.most, own.most)};
-  }
-  return common;
-}
-
-std::string end_text(double end, Written written) {
-  return written == Written::kShare ? fmt::format("{:g} %", 100.0 * end) : fmt::format("{:g}", end);
-}
-
-// The interval as a bar, its value as a mark on it, and 0 as a line; beside it the ends of its scale.
-Cell interval_drawn(const ToldFigure& told, const Scale& scale) {
-  std::string marks;
-  if (scale.least < 0.0 && scale.most > 0.0) {
-    marks += fmt::format("<path class=\"zero\" d=\"M{:.2f} 0V12\"/>", scale.place(0.0));
-  }
-  if (told.value) {
-    marks += fmt::format("<rect class=\"mark\" x=\"{:.2f}\" y=\"2\" width=\"1\" height=\"8\"/>",
-                         std::clamp(scale.place(*told.value) - 0.5, 0.0, 99.0));
-  }
-  Cell cell("");
-  cell.drawing = fmt::format(
-      "<div class=\"drawn\"><span>{}</span><svg class=\"interval\" viewBox=\"0 0 100 12\" "
-      "preserveAspectRatio=\"none\" aria-hidden=\"true\"><rect class=\"all\" width=\"100\" y=\"5.5\" height=\"1\"/>"
-      "<rect class=\"held\" x=\"{:.2f}\" y=\"4\" width=\"{:.2f}\" height=\"4\"/>{}</svg><span>{}</span></div>",
-      end_text(scale.least, told.written), scale.place(told.low),
-      std::max(scale.place(told.high) - scale.place(told.low), 0.5), marks, end_text(scale.most, told.written));
-  return cell;
 }
 
 }  // namespace
@@ -214,18 +146,18 @@ Facts facts_of(const ToldFigures& told) {
 }
 
 Table table_of(const ToldList& list) {
-  const std::optional<Scale> common = common_scale(list);
-  Table table{.caption = (list.kind.empty() ? "Figures" : list.kind) + ", each with its interval",
-              .columns = {list.kind.empty() ? "figure" : "of", "value", "from", "to", "drawn", "noise"},
-              .summary = list.figures.size() > kMostToldByOne ? "All figures of " + list.kind : ""};
+  const bool is_of_one_kind = !list.kind.empty();
+  Table table{.caption = (is_of_one_kind ? list.kind : "Figures") + ", each with its interval",
+              .columns = {is_of_one_kind ? "of" : "figure", "value", "from", "to", "noise"},
+              .summary = list.figures.size() > kMostToldByOne ? "All figures of " + list.kind : "",
+              .intervals = is_of_one_kind ? "of one kind" : "of several kinds"};
   for (const ToldFigure& told : list.figures) {
-    const bool is_share = told.written == Written::kShare;
-    const Cell noise(told.noise, is_share ? Written::kShareAtMost : Written::kAtMost);
+    const bool is_share = told.written == Written::kShare || told.written == Written::kDifference;
     const Cell value = told.value ? Cell(*told.value, told.written) : Cell("too little data");
     // Of a list that is of one kind its caption says the kind: "recall of cat" is "cat" there.
-    table.add({list.kind.empty() ? told.name : told.name.substr(told.name.find(" of ") + 4), value,
+    table.add({is_of_one_kind ? told.name.substr(told.name.find(" of ") + 4) : told.name, value,
                Cell(told.low, told.written), Cell(told.high, told.written),
-               interval_drawn(told, common.value_or(scale_of(told))), noise});
+               Cell(told.noise, is_share ? Written::kShareAtMost : Written::kAtMost)});
   }
   return table;
 }
@@ -237,11 +169,10 @@ Table table_of(const ToldFigures& told) {
       all.add({fmt::format("{} of {}, in the report", list.kind, list.figures.size()), "", "", "", ""});
       continue;
     }
-    std::vector<std::vector<Cell>> rows = table_of(list).rows;
-    for (std::size_t place = 0; place < rows.size(); ++place) {
-      rows[place].front() = list.figures[place].name;
-      rows[place].erase(rows[place].begin() + 4);  // the drawing
-      all.add(std::move(rows[place]));
+    Table table = table_of(list);
+    for (std::size_t place = 0; place < table.rows.size(); ++place) {
+      table.rows[place].front() = list.figures[place].name;
+      all.add(std::move(table.rows[place]));
     }
   }
   return all;

@@ -19,8 +19,6 @@ struct ToldFigure {
   double low;
   double high;
   double noise;                       ///< standard deviation by noise alone
-  double least = 0.0;                 ///< what the figure may be
-  double most = 1.0;                  ///< of a figure in units of targets, which may be of any size, its high end
   Written written = Written::kShare;  ///< else a loss or a difference, or in units of targets
 };
 
@@ -60,7 +58,7 @@ Facts facts_of(const ToldFigures& told);
 /// The same as tables on cards: a table of all, and of long lists their length.
 Table table_of(const ToldFigures& told);
 
-/// A table of one list, with the intervals drawn. Pages keep long ones folded.
+/// A table of one list, whose intervals pages draw. Pages keep long ones folded.
 Table table_of(const ToldList& list);
 
 /// The figures that stand alone, exact ones of `test`, a report's.

@@ -213,6 +213,26 @@ class PageInBrowser(unittest.TestCase):
                   .querySelectorAll('.plot > svg > .diagonal').length""", caption), 1)
         self.assertEqual(self.run_script("return document.querySelectorAll('.plot > svg .band').length"), 1)
 
+    def test_each_figure_has_its_scale_and_those_of_one_kind_share_theirs(self):
+        self.open("two")
+        drawn = self.run_script("""return [...document.querySelectorAll('table[data-intervals]')].map(table => [...table.tBodies[0].rows].map(row =>
+          [row.cells[0].textContent, [...row.cells].slice(1, 4).map(cell => Number(cell.querySelector('data').value)),
+           [...row.querySelectorAll('.drawn span')].map(end => end.textContent), row.querySelectorAll('.drawn .zero').length,
+           ['x', 'width'].map(name => Number(row.querySelector('.drawn .held').getAttribute(name)))]))""")
+        figures, recalls = drawn
+        self.assertEqual([row[0] for row in figures[:3]], ["accuracy of old", "accuracy of new", "new less old"])
+        number = lambda end: float(end.replace("−", "-").replace("\u00a0%", "")) / (100 if "%" in end else 1)
+        for name, (value, low, high), ends, zeros, (x, width) in figures + recalls:
+            first, last = map(number, ends)
+            self.assertLessEqual(first, low, name)
+            self.assertGreaterEqual(last, high, name)
+            self.assertEqual(zeros, 1 if first < 0 else 0, name)
+            self.assertAlmostEqual(x, 100 * (low - first) / (last - first), delta=0.01)
+            self.assertAlmostEqual(width, max(0.5, 100 * (high - low) / (last - first)), delta=0.01)
+        self.assertEqual(number(figures[2][2][0]), -number(figures[2][2][1]), "a difference has 0 in the middle")
+        self.assertEqual(figures[2][3], 1)
+        self.assertEqual(len({tuple(row[2]) for row in recalls}), 1)
+
     def test_bars_of_the_budget_are_shares_of_all_of_it(self):
         self.open("fit")
         across, _ = self.ticks("The budget by release")

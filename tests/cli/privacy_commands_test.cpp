@@ -1,6 +1,8 @@
 // dpreduce privacy: calibrate, convert, compose, split, explain against the tables, as JSON and as text, and in time.
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
+#include <memory>
 #include <sstream>
 
 #include "common/accounting/gaussian_dp.hpp"
@@ -234,6 +236,30 @@ TEST_F(PrivacyCommandsTest, ExplainTellsThePromiseOfAReport) {
                            "up to 100000 records"}) {
     EXPECT_THAT(text, HasSubstr(said));
   }
+}
+
+// A pipe gets whole lines.
+TEST_F(PrivacyCommandsTest, ExplainIsAsWideAsTheTerminal) {
+  report_of("--mu 0.5");
+  const std::string line = fmt::format("cd {} && script -qec 'stty cols 60; {} privacy explain report.json' /dev/null",
+                                       folder_.path(), program_path());
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> pipe(::popen(line.c_str(), "r"), ::pclose);
+  ASSERT_TRUE(pipe);
+  std::string shown(1 << 16, ' ');
+  shown.resize(std::fread(shown.data(), 1, shown.size(), pipe.get()));
+  std::string words;
+  std::istringstream lines(shown);
+  for (std::string one; std::getline(lines, one);) {
+    if (one.ends_with('\r')) one.pop_back();
+    EXPECT_LE(one.size(), 60U) << one;
+    words += one.substr(std::min<std::size_t>(one.size(), 12)) + " ";
+  }
+  EXPECT_THAT(words, HasSubstr("whoever reads the model, the report and the ledger"));
+  EXPECT_THAT(words, HasSubstr("an exit code or a missing model says that a row was refused"));
+  EXPECT_THAT(
+      succeed("explain report.json").out,
+      HasSubstr(
+          "            running times, file sizes, and the memory, swap and disks of the machines that computed it\n"));
 }
 
 // Two runs of mu 0.5 are one of mu sqrt(1/2) for who is in both.

@@ -48,7 +48,8 @@ TEST_F(ProgressLineTest, ATerminalsLineIsDrawnOverItselfAndClearedAtTheEnd) {
   text(20);
   line.end();
   const std::string text = this->text(0);
-  EXPECT_THAT(text, testing::StartsWith("\r\033[Kgram: 50 %, "));
+  EXPECT_THAT(text, testing::StartsWith("\r\033[Kgram [###############---------------] 50 %, "));
+  EXPECT_THAT(text, HasSubstr(" %/s, 0 s left"));
   EXPECT_THAT(text, testing::EndsWith("\r\033[K"));
   EXPECT_THAT(text, Not(HasSubstr("\n")));
 }
@@ -59,6 +60,17 @@ TEST_F(ProgressLineTest, ATerminalsLineIsNotBrokenInTwo) {
   text(20);
   line.end();
   EXPECT_LE(text(0).find('\r', 1), 4U + 79U) << "a file has no width: 80 columns are taken";
+}
+
+TEST_F(ProgressLineTest, ABarIsAsLongAsThereIsRoomAndRoundsHaveTheirRate) {
+  ProgressLine line(ProgressLine::Form::kTerminal, out_);
+  line.show("gradient, round 3 of 20", 0.125, std::chrono::steady_clock::now() - std::chrono::seconds(25), 20.0);
+  const std::string first = text(60);
+  line.show(std::string(50, 'x'), 0.5, std::chrono::steady_clock::now() - std::chrono::hours(1));
+  while (text(0).find("xx") == std::string::npos) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  line.end();
+  EXPECT_THAT(first, HasSubstr("gradient, round 3 of 20 [##--------------------] 12 %, 0.1 rounds/s, 3 min left"));
+  EXPECT_THAT(text(0), HasSubstr(std::string(50, 'x') + ": 50 %, 0.014 %/s, 1 h 0 min"));
 }
 
 TEST_F(ProgressLineTest, NothingIsWrittenBeforeThereIsSomethingToSayNorByAQuietRun) {

@@ -1,6 +1,11 @@
 // Standard output of a command: its format, and the guarantee that all of it reaches its reader, or the command fails.
 #pragma once
 
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+
 #include "common/base/described_types.hpp"
 
 namespace dpreduce {
@@ -29,5 +34,20 @@ void keep_errors_of_standard_output();
 /// Flushes and closes standard output. Returns `code`, or where that is 0 and text was not written: kBadInput, with one
 /// message on standard error; without a message kClosedPipe, where its reader has gone.
 int closed_standard_output(int code);
+
+// Text for terminals, which break lines anywhere.
+
+/// Returns the number of characters in a line of the terminal behind a descriptor; nullopt where there is none.
+std::optional<std::size_t> columns_of_terminal(int descriptor);
+
+/// The same of standard output; no bound where it is a file or a pipe, so that programs read whole lines.
+std::size_t printed_columns();
+
+/// Returns a line broken at spaces into lines of at most `columns` characters, all but the first after `indent` spaces.
+/// A longer word has a line of its own. Precondition: indent < columns.
+std::string broken_line(std::string_view line, std::size_t columns, std::size_t indent);
+
+/// Returns a text whose lines are broken so; what is in a column, after two spaces, stays in it.
+std::string broken_lines(std::string_view text, std::size_t columns);
 
 }  // namespace dpreduce

@@ -2,8 +2,10 @@
 
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 
 #include <fcntl.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -87,6 +89,35 @@ TEST(StandardOutput, ThatTheProcessWasStartedWithoutIsNoOtherFile) {
   EXPECT_EQ(end_of([] { ::close(STDOUT_FILENO); }, print_little), 3);
   EXPECT_EQ(end_of([] { ::close(STDOUT_FILENO); }, open_one), 0);
   ::unlink(path.c_str());
+}
+
+TEST(BrokenLine, EndsAtSpacesAndGoesOnAfterItsIndent) {
+  EXPECT_EQ(broken_line("delta      at most one in ten n", 24, 11), "delta      at most one\n           in ten n");
+  EXPECT_EQ(broken_line("short", 5, 0), "short");
+  EXPECT_EQ(broken_line("a verylongword b", 6, 2), "a verylongword\n  b");
+  EXPECT_EQ(broken_line("verylongword", 6, 2), "verylongword");
+  EXPECT_EQ(broken_line("      words", 6, 6), "      words") << "no line of spaces alone";
+}
+
+TEST(BrokenLines, StayInTheirColumnWhereItBeginsInTheFirstHalf) {
+  EXPECT_EQ(broken_lines("  --x FILE  rows of features\n\n  --y  labels\n", 26),
+            "  --x FILE  rows of\n            features\n\n  --y  labels\n");
+  EXPECT_EQ(broken_lines("  --a-long-option FILE  rows of features\n", 24),
+            "  --a-long-option FILE\n  rows of features\n");
+  EXPECT_EQ(broken_lines("any words of a sentence", 12), "any words of\na sentence");
+}
+
+TEST(PrintedColumns, OfAPipeHaveNoBound) {
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  EXPECT_EQ(columns_of_terminal(ends[1]), std::nullopt);
+  const int terminal = ::posix_openpt(O_RDWR | O_NOCTTY);
+  ASSERT_GE(terminal, 0);
+  winsize size{};
+  size.ws_col = 57;
+  ASSERT_EQ(::ioctl(terminal, TIOCSWINSZ, &size), 0);
+  EXPECT_EQ(columns_of_terminal(terminal), 57U);
+  for (const int one : {ends[0], ends[1], terminal}) ::close(one);
 }
 
 }  // namespace dpreduce::standard_output_test

@@ -1,6 +1,7 @@
 // Draws the charts of the page. Each figure holds the table of its values, which the page shows where there are no scripts,
 // a place to draw them in, and as JSON how: axes, and which column is what (values.js). Values stand in the table alone.
 import { drawColumns, drawRows } from "./bars.js";
+import { drawIntervals } from "./intervals.js";
 import { drawLines } from "./lines.js";
 import { drawMatrix } from "./matrix.js";
 import { valuesOf } from "./values.js";
@@ -28,4 +29,5 @@ for (const figure of document.querySelectorAll("figure[data-chart]")) {
     draw(plot, spec);
   }).observe(plot);
 }
+document.querySelectorAll("table[data-intervals]").forEach(drawIntervals);
 document.documentElement.dataset.drawn = "yes";

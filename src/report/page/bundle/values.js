@@ -6,7 +6,7 @@
 //     over the number in the first column, or, with `from`, over the number of the row, beginning with [0, from]; the row
 //     that has no number there holds the radius of the zone
 const textOf = (cell) => cell.textContent;
-const numberOf = (cell) => {
+export const numberOf = (cell) => {
   const text = cell.querySelector("data")?.value ?? cell.textContent;
   return text.trim() === "" || Number.isNaN(Number(text)) ? null : Number(text);
 };
