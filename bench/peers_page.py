@@ -31,12 +31,12 @@ The peers, at these commits:
 
 {commits}
 
-They run here on Debian's NumPy and scikit-learn. diffprivlib 0.6.6 asks for NumPy 2 and scikit-learn 1.4, whose logistic loss
-is a mean over rows: the comparison scales the loss of an older one to that, or the noise would be too little for it.
-dp_accounting gets Python's `logging` for absl's, and Opacus is started without PyTorch.
+They run here on Debian's NumPy and scikit-learn. Release 0.6.6 of diffprivlib asks for NumPy 2 and scikit-learn 1.4, whose
+logistic loss is a mean over rows. The comparison scales the loss of an older one to that, or the noise would be too little for
+it. For dp_accounting Python's `logging` takes the place of absl's. Opacus is started without PyTorch.
 
-What is promised is not alike. dpreduce, BinAgg and the accountants are told at delta {delta:g}. **diffprivlib promises epsilon
-alone, delta 0**: a stronger statement at the same epsilon, for which it must add more noise.
+Promises are not alike. All figures but diffprivlib's are at delta {delta:g}. **Of diffprivlib the promise is epsilon alone,
+delta 0**: a stronger one at the same epsilon, for which it must add more noise.
 {tables}"""
 OF_A_CLASS = """
 ### Classes
@@ -52,7 +52,7 @@ OF_A_NUMBER = """
 
 R^2 on 10,000 test rows, and the mean absolute error of coefficients, medians of {seeds} fits; CPU seconds and MiB at the
 largest epsilon. Features lie evenly between -1 and 1, numbers are X b + .5 e; all get the same public ranges. BinAgg gets the mu of
-the budget.
+the budget. A dash: `auto` has scaled rows to one length, and there are no coefficients.
 
 What was read in the sources: BinAgg's default rescales noised counts to the exact number of rows, which is public then.
 Two reports of diffprivlib's linear regression are open [^diffprivlib-reports]: it centers rows by two slices of the budget where it
