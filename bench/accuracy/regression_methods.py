@@ -247,9 +247,8 @@ def binned(rows, low, high, mu, rng):
     return leaves
 
 
-def bin_agg(rows, epsilon, delta, rng):
-    """Least squares on sums of bins, weighted by their sizes, less what noise adds to squares.    [lin2025], Algorithm 2"""
-    targets, back, mu = scaled_targets(rows, mu_of(epsilon, delta), rng)
+def sums_of_bins(rows, targets, mu, rng):
+    """(weights, sums of columns and sizes, sums of targets, variances of the noise of sums) of bins.    [lin2025], Algorithm 1"""
     low, high = ends(rows)
     of_bins, of_counts, of_columns, of_targets = BIN_PARTS * mu
     leaves = binned(rows, low, high, of_bins, rng)
@@ -259,13 +258,20 @@ def bin_agg(rows, epsilon, delta, rng):
     sums = np.array([rows.columns[places].sum(axis=0) for places, _, _ in leaves]) + bounds * rng.standard_normal((bins, dim))
     of_y = np.array([targets[places].sum() for places, _, _ in leaves]) + rng.standard_normal(bins) / of_targets
     kept = counts >= 2
-    if not kept.any():
-        yield {}, lambda other: back(np.zeros(len(other.y)))
-        return
-    weights = 1 / counts[kept]
-    sums = np.c_[sums[kept], counts[kept]]  # the intercept's column is the size
-    noise = np.r_[(weights[:, None] * bounds[kept] ** 2).mean(axis=0), 0.0]
-    theta = np.linalg.lstsq(sums.T @ (weights[:, None] * sums) - np.diag(noise), sums.T @ (weights * of_y[kept]), rcond=None)[0]
+    return 1 / counts[kept], np.c_[sums, counts][kept], of_y[kept], np.c_[bounds**2, np.zeros(bins)][kept]
+
+
+def weighted_by_bins(weights, sums, of_y, noise):
+    """Least squares on them, less what noise adds to squares, as the authors' code divides it.    [lin2025], Algorithm 2"""
+    matrix = sums.T @ (weights[:, None] * sums) - np.diag((weights[:, None] * noise).mean(axis=0))
+    return np.linalg.lstsq(matrix, sums.T @ (weights * of_y), rcond=None)[0]
+
+
+def bin_agg(rows, epsilon, delta, rng):
+    """[lin2025] with a constant, whose sums are the sizes of bins."""
+    targets, back, mu = scaled_targets(rows, mu_of(epsilon, delta), rng)
+    bins = sums_of_bins(rows, targets, mu, rng)
+    theta = weighted_by_bins(*bins) if len(bins[0]) else np.zeros(rows.columns.shape[1] + 1)
     yield {}, lambda other: back(other.columns @ theta[:-1] + theta[-1])
 
 
