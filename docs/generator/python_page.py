@@ -19,9 +19,9 @@ MADE_BY_CALLS = {"FittedRun", "Evaluation", "PartialSum", "PersonCounts", "Sessi
 HEAD = """<!-- written by docs/generator/python_page.py -->
 # The Python package
 
-What `import dpreduce` brings, from its docstrings. [Use dpreduce from Python](../how-to/use-from-python.md) shows how it
-goes together. Options of a fit are keywords of `DPClassifier`, `fit` and `Plan`: [all of them](options.md), with `-`
-as `_`.
+This page lists every function and class of the package, from the docstrings. [Use dpreduce from
+Python](../how-to/use-from-python.md) shows how they work together. Options of a fit are keywords of `DPClassifier`, `fit`
+and `Plan`: [all of them](options.md), with `-` as `_`.
 """
 
 
