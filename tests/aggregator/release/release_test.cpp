@@ -320,7 +320,8 @@ TEST_F(ReleaserTest, OnlyARunThatHasChargedHereSaysThatSomethingIsGivenBack) {
     EXPECT_THAT(stopped.way_to_resume(),
                 HasSubstr("has charged 1 release of 2; the reservation of the others is released: "));
   }
-  EXPECT_THAT(releaser(resumed_file(ledger_)).way_to_resume(), HasSubstr("has charged 1 release of 2: the same"));
+  EXPECT_THAT(releaser(resumed_file(ledger_)).way_to_resume(),
+              HasSubstr("has charged 1 release of 2: resume it with the same"));
   remove_ledger(ledger_);
   const pid_t killed = ::fork();
   if (killed == 0) {

@@ -456,7 +456,7 @@ TEST_F(ConfigFile, WhatOneRankAloneIsToldIsRefused) {
   EXPECT_THAT(unheard_words(dpreduce_command(), {"fit", "--mu", "8", "--classes", "3"}, of_rank_0),
               HasSubstr("was started with '--mu 8', but rank 0 with '--mu 1'"));
   EXPECT_THAT(unheard_words(dpreduce_command(), {"fit", "--mu", "1"}, of_rank_0),
-              HasSubstr("nothing more where rank 0"));
+              HasSubstr("nothing more, but rank 0"));
   EXPECT_THAT(unheard_words(dpreduce_command(), {"fit", "--mu", "1", "--classes", "3", "--seed", "1"}, of_rank_0),
               HasSubstr("'--seed', but rank 0 with nothing more"));
   EXPECT_THAT(unheard_words(dpreduce_command(), {}, of_rank_0), HasSubstr("no command, but rank 0 with 'fit'"));

@@ -58,7 +58,7 @@ std::vector<RefusedArguments> refused_arguments() {
       {.name = "SetsWithoutOut", .arguments = "predict --model m --x x.npy --sets", .says = "--sets needs --out"},
       {.name = "SetsAndScores",
        .arguments = "predict --model m --x x.npy --out o --sets --scores",
-       .says = "exclude each other"},
+       .says = "cannot share one file"},
       {.name = "TopOfNone", .arguments = "predict --model m --x x.npy --top-k 0", .says = "--top-k 0: must be"},
       {.name = "ThresholdOfLabels",
        .arguments = "predict --model m --x x.npy --threshold 0.5",
