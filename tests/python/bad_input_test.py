@@ -44,7 +44,7 @@ ROWS = {
     "complex": (lambda x: x.astype(complex), "elements are complex128; convert them with .astype"),
     "long doubles": (lambda x: x.astype(np.longdouble), "float128; convert them"),
     "objects": (lambda x: np.where(x > 3, "Berlin", x.astype(object)), "column 0, row [0-9]+ is 'Berlin', which is not a number"),
-    "ragged": (lambda x: [[1.0], [1.0, 2.0]], "is no array|Python objects"),
+    "ragged": (lambda x: [[1.0], [1.0, 2.0]], "is not an array|Python objects"),
     "strings": (lambda x: x.astype(str), "convert them with .astype"),
     "NaN": (with_nan, r"row 100: not a finite number \(NaN or inf\)"),
     "sparse": (lambda x: Sparse(), r"sparse matrix; make it dense with .toarray\(\)"),

@@ -77,7 +77,7 @@ def test_refusals_are_before_the_charge(run, test_rows, tmp_path):
     ledger = tmp_path / "untouched.jsonl"
     for kind, words, change in [
             (dpreduce.UsageError, "no privacy budget", {"mu": None}),
-            (dpreduce.UsageError, "'f2' is none", {"metrics": "accuracy,f2"}),
+            (dpreduce.UsageError, "'f2' is not a metric", {"metrics": "accuracy,f2"}),
             (dpreduce.UsageError, "which this model does not have", {"metrics": "auc"}),
             (dpreduce.UsageError, "level", {"level": 1.5}),
             (dpreduce.UsageError, "'rounds' is not an option of evaluate", {"rounds": 3}),

@@ -261,7 +261,7 @@ def test_a_plan_has_names_of_columns(rows):
         plan.partial(frame[NAMES[::-1]], y, "c")
     with pytest.raises(dpreduce.BadInput, match="X: columns have no names, but in the plan they have names"):
         plan.partial(x, y, "c")
-    with pytest.raises(dpreduce.UsageError, match="no number of features"):
+    with pytest.raises(dpreduce.UsageError, match="not a number of features"):
         dpreduce.Plan(["f0", 1], **TERMS)
 
 
