@@ -362,7 +362,7 @@ TEST_F(ModelCommandsTest, APrivateEvaluationIsRefusedBeforeItIsCharged) {
         std::tuple{"--max-predicted 2", 2, "--max-predicted: only with --private"},
         std::tuple{"", 2, "--ledger: only with --private"}, std::tuple{"--private", 2, "no privacy budget"},
         std::tuple{"--private --mu 1 --train-y train_y.npy", 2, "sizes of training classes are exact"},
-        std::tuple{"--private --mu 1 --metrics accuracy,f2", 2, "'f2' is none"},
+        std::tuple{"--private --mu 1 --metrics accuracy,f2", 2, "'f2' is not a metric"},
         std::tuple{"--private --mu 1 --metrics auc", 2, "which this model does not have"},
         std::tuple{"--private --mu 1 --positive 1", 2, "--positive goes with"},
         std::tuple{"--private --mu 1 --max-predicted 2", 2, "--max-predicted goes with"},
@@ -386,7 +386,7 @@ TEST_F(ModelCommandsTest, ALedgerIsOneSetOfRecords) {
       "evaluate --private --model model.safetensors --test-x test_x.npy --test-y test_y.npy --epsilon 1 --delta 1e-5 ";
   const std::string limit = "--budget-epsilon 1.2 --budget-delta 1e-5 ";
   succeed(fit + limit + "--overwrite --ledger train.jsonl");
-  expect_refused(evaluate + limit + "--ledger train.jsonl", 4, "recorded runs have spent epsilon 1,");
+  expect_refused(evaluate + limit + "--ledger train.jsonl", 4, "recorded runs have spent epsilon 1;");
   expect_refused(evaluate + limit + "--ledger train.jsonl --data-set test", 2, "--data-set is not an option");
   expect_refused(evaluate + limit + "--ledger train.jsonl --train-x train_x.npy", 2, "--train-x is not an option");
   succeed(evaluate + limit + "--ledger test.jsonl");

@@ -232,7 +232,7 @@ TEST_F(PrivacyCommandsTest, ExplainTellsThePromiseOfAReport) {
 
   const std::string text = succeed("explain report.json").out;
   for (const char* said : {"epsilon 1 at delta 1e-06", "add-remove", "1 % false alarms", "class_sums (class_means): 12",
-                           "row_count (center): 1 number,", "the coordinator", "test rows", "10 records", "1 / (10 n)",
+                           "row_count (center): 1 number,", "the coordinator", "test metrics", "10 records", "1 / (10 n)",
                            "up to 100000 records"}) {
     EXPECT_THAT(text, HasSubstr(said));
   }
