@@ -154,7 +154,7 @@ Table table_of(const ToldList& list) {
   for (const ToldFigure& told : list.figures) {
     const bool is_share = told.written == Written::kShare || told.written == Written::kDifference;
     const Cell value = told.value ? Cell(*told.value, told.written) : Cell("too little data");
-    // Of a list that is of one kind its caption says the kind: "recall of cat" is "cat" there.
+    // The caption of a list of one kind names the kind, so "recall of cat" is "cat" there.
     table.add({is_of_one_kind ? told.name.substr(told.name.find(" of ") + 4) : told.name, value,
                Cell(told.low, told.written), Cell(told.high, told.written),
                Cell(told.noise, is_share ? Written::kShareAtMost : Written::kAtMost)});

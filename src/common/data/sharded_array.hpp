@@ -85,8 +85,7 @@ class ShardedArray {
   /// Sets the treatment of labels that are not listed, from here on.
   void set_unlisted_labels(UnlistedLabels unlisted) { unlisted_ = unlisted; }
   UnlistedLabels unlisted_labels() const { return unlisted_; }
-  /// Whether targets that are NaN or infinite are read as such, for rows that then count nowhere; else they are
-  /// refused.
+  /// Sets how targets that are NaN or infinite are treated: read as such, for rows that then count nowhere, or refused.
   void set_takes_bad_targets(bool takes) { takes_bad_targets_ = takes; }
   /// Reads labels; targets as read_targets does, kSlotsPerTarget slots each (label_slots.hpp), with `classes` ignored.
   void read_labels(std::uint64_t first_row, std::uint64_t count, std::uint64_t classes, std::span<std::int32_t> out);

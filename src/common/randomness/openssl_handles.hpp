@@ -1,4 +1,4 @@
-// What sources that call OpenSSL share.
+// Owners of OpenSSL objects, for all sources that call OpenSSL.
 #pragma once
 
 #include <string>
