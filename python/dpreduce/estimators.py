@@ -427,7 +427,7 @@ class _PrivateClassifier(_OfClassifiers, _PrivateEstimator):
         return self.classifier_.probabilities(rows)
 
     def predict_log_proba(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Logarithms of predict_proba(X), n x K: -inf where a probability is 0. There where that is."""
+        """Logarithms of predict_proba(X), n x K: -inf where a probability is 0. Present if predict_proba is."""
         probabilities = self.predict_proba(X)
         with np.errstate(divide="ignore"):
             return np.log(probabilities)

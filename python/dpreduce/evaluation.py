@@ -117,10 +117,10 @@ class _Evaluated:
         gives rows of its own and gets the same figures. Further `options` are those of `dpreduce evaluate --private`: rho, mu,
         top_k, seed, public_model, adjacency, accountant, rows_per_person, budget_epsilon, budget_delta, bad_rows, resume.
 
-        The promise is no better than the model's: of one that is not private (without noise, with a seed, with classes taken from the
-        rows), or with `person` of one that is for records, the evaluation is not private either, says so, and names neither the model nor its classes. `public_model=True` says
-        that the model is public, on your word, which report and ledger repeat. A label that the model does not know is an error of the
-        model: its row counts as wrong.
+        The guarantee is no better than the model's. A model without noise, with a seed, or with classes taken from the rows is not
+        private, and with `person` neither is a model for records. Then the evaluation is not private either, says so, and names
+        neither the model nor its classes. With `public_model=True` you declare the model public, and report and ledger repeat this.
+        A label that the model does not know is an error of the model: its row counts as wrong.
 
         Rows that the model was trained on must be on the ledger of that fit, so that both are added up. Other records have a
         ledger of their own.

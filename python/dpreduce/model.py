@@ -72,7 +72,7 @@ class Model(_Evaluated):
     link : str or None
         "softmax" or "sigmoid", where scores have probabilities.
     threshold : float or None
-        The score from which on a row is said to be of a class, where rows may be of several.
+        Threshold: a row gets each class with at least this score, if rows may have several classes.
     """
 
     def __init__(self, classifier: _core.Classifier) -> None:

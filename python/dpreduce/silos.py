@@ -118,10 +118,10 @@ class Silo:
     def answer(self, request: bytes, X: ArrayLike, y: ArrayLike, threads: int = 1, *,
                person: ArrayLike | None = None) -> NDArray[np.uint64]:
         """The masked statistic of all rows of this silo (n x d, and n labels, or n x m numbers). `person` says whose each row is, where the
-        plan has rows_per_person. A step is answered once, or with the same words again. Throws Error where the
-        request is not what the coordinator of the roster signs, a join is not its silo's, the step was answered otherwise, or this
-        Silo has not joined the session (another one did, or a process that has ended); where rows, labels or identifiers do not
-        fit; where the unit is a person and identifiers are missing, or the other way round."""
+        plan has rows_per_person. A step is answered once, or with the same words again. Throws Error
+        if the coordinator of the roster did not sign the request, a join is not from its silo, or the step has another answer. Also
+        if this Silo has not joined the session (another one did, or a process that has ended). Also if rows, labels or identifiers
+        do not fit, or if identifiers are missing where the unit is a person, or the other way round."""
         def masked():
             persons = None if person is None else as_persons(person, "person")
             return self._own.answer(request, self._plan._rows(X), self._plan._labels(y, unlisted=-1), persons, threads)
