@@ -45,7 +45,7 @@ TEST_F(RowRolesTest, ATrainingFileIsNoFileOfPublicRowsByWhateverName) {
     expect_refused(fmt::format("{} --method mean --center public --public-x {}", kTrain, name),
                    {"--public-x ", "--train-x x0.npy are the same"});
   }
-  expect_refused(fmt::format("{} --method fc --rounds 2 --pca 2 --public-x x0.npy", kTrain), {"are one"});
+  expect_refused(fmt::format("{} --method fc --rounds 2 --pca 2 --public-x x0.npy", kTrain), {"are the same"});
   expect_refused("--train-x d0.h5:/x --train-y d0.h5:/y --method mean --center public --public-x ./d0.h5:/x",
                  {"--public-x ./d0.h5:/x and --train-x d0.h5:/x are the same"});
   expect_refused(
