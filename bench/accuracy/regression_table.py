@@ -121,6 +121,8 @@ def summary(sections, epsilons):
     for method in METHODS:
         for e in epsilons:
             ahead = [s.ahead(method.name, e) for s in sections if method.name in s.corrected]
+            if not ahead:
+                continue
             rows.append([method.name, str(e), f"{sum(d > 0 for d in ahead)} of {len(ahead)}",
                          f"{sum(d >= -0.02 for d in ahead)} of {len(ahead)}", f"{min(ahead):+.3f}",
                          f"{sorted(ahead)[len(ahead) // 2]:+.3f}"])
