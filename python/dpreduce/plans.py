@@ -115,24 +115,24 @@ class Plan:
         columns = _names_of_features(features)
         count = len(columns) or _number_of("features", features, "give the number of features of a row, or their names")
         names = names_of(class_names) or []
-        self._stated: dict[str, typing.Any] = {"features": columns or count, "class_names": names,
+        self._declared: dict[str, typing.Any] = {"features": columns or count, "class_names": names,
                                                "options": dict(words_of(options))}
         if targets is not None:
-            self._stated["targets"] = _number_of("targets", targets, "give the number of targets of a row, or leave it out")
-        self._own = _library.core().TravelingPlan(list(self._stated["options"].items()),
-                                                  count, self._stated.get("targets", 0), names, columns)
+            self._declared["targets"] = _number_of("targets", targets, "give the number of targets of a row, or leave it out")
+        self._own = _library.core().TravelingPlan(list(self._declared["options"].items()),
+                                                  count, self._declared.get("targets", 0), names, columns)
 
     def _labels(self, y, unlisted=None):
         """Labels as indices of the plan's classes, or numbers. For a label that is not listed, as indices_of."""
-        return as_targets(y, "y") if "targets" in self._stated else labels_of(y, "y", self._stated["class_names"] or None, unlisted)
+        return as_targets(y, "y") if "targets" in self._declared else labels_of(y, "y", self._declared["class_names"] or None, unlisted)
 
     def _rows(self, X):
-        columns = _names_of_features(self._stated["features"])
+        columns = _names_of_features(self._declared["features"])
         return rows_like(columns, "in the plan", X, "X", need_names=True)
 
     def to_json(self) -> str:
         """What is public of the plan. Plan.from_json makes of it a plan with a secret of its own."""
-        return json.dumps({"format": _FORM, **self._stated}, indent=2, sort_keys=True) + "\n"
+        return json.dumps({"format": _FORM, **self._declared}, indent=2, sort_keys=True) + "\n"
 
     @classmethod
     def from_json(cls, text: str) -> Plan:
@@ -163,7 +163,7 @@ class Plan:
         if not isinstance(counts, PersonCounts):
             raise UsageError(f"counted: {type(counts).__name__} is not a count of persons; give the sum of the results of Plan.count")
         plan = object.__new__(Plan)
-        plan._stated, plan._own = self._stated, self._own.counted(counts._own)
+        plan._declared, plan._own = self._declared, self._own.counted(counts._own)
         return plan
 
     def partial(self, X: ArrayLike, y: ArrayLike, partition: typing.Any, task: _core.Task | None = None,
@@ -202,7 +202,7 @@ class Plan:
         return session.result()
 
     def __repr__(self) -> str:
-        features = self._stated["features"]
+        features = self._declared["features"]
         return f"<dpreduce.Plan: {features if isinstance(features, int) else len(features)} features, {self._own.classes} classes>"
 
 

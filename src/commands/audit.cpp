@@ -326,7 +326,7 @@ nlohmann::json audited(const AuditOptions& options, const std::function<void(con
 void run(const AuditOptions& options, Communicator& ranks) {
   ranks.together([&] {
     audited(options, [&](const nlohmann::json& json) {
-      print_told(options.fit.output.format, json, [&] { return verdict_text(json); });
+      print_result(options.fit.output.format, json, [&] { return verdict_text(json); });
       std::fflush(stdout);
     });
   });

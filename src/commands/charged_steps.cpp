@@ -59,7 +59,7 @@ PartyLog* log_of(const Communicator& ranks) {
   return ranks.silos() == nullptr ? nullptr : ranks.silos()->log();
 }
 
-void tell_of_rows(const WorkerRows& rows, const Communicator& ranks) {
+void log_rows(const WorkerRows& rows, const Communicator& ranks) {
   PartyLog* const log = log_of(ranks);
   if (log == nullptr) return;
   const bool is_empty = rows.range().count == 0;
@@ -78,7 +78,7 @@ void warn_on_error_stream(const std::string& line) {
   fmt::print(stderr, "{}\n", line);
 }
 
-void tell_of_earlier_runs(const FitAccount& account) {
+void report_earlier_runs(const FitAccount& account) {
   for (const std::string& note : account.notes) warn_on_error_stream("dpreduce: " + note);
 }
 

@@ -29,7 +29,7 @@ void require_on_roster(const FitOptions& options);
 PartyLog* log_of(const Communicator& ranks);
 
 /// Reports to the party's owner, and to nobody else, whether it has rows: this is a silo's own.
-void tell_of_rows(const WorkerRows& rows, const Communicator& ranks);
+void log_rows(const WorkerRows& rows, const Communicator& ranks);
 
 Timings::OnPhase phases_to_log(const Communicator& ranks);
 
@@ -37,7 +37,7 @@ Timings::OnPhase phases_to_log(const Communicator& ranks);
 void warn_on_error_stream(const std::string& line);
 
 /// Reports to the user what earlier runs have left. On the coordinator.
-void tell_of_earlier_runs(const FitAccount& account);
+void report_earlier_runs(const FitAccount& account);
 
 /// Opens the outputs of a run, by `open`, before anything is spent. A run that goes on replaces the outputs of the run
 /// before, if they are of that run. An account that cannot be used removes its new file. Throws BadInput where a file

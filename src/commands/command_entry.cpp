@@ -65,7 +65,7 @@ void declare_config(OptionTable& table) {
             .help = "TOML file with options of this command",
             .type = "FILE",
             .read = [](const std::vector<std::string>&) {}})
-      .of_command_alone(SaidBy::kCommandLine);
+      .of_command_alone(SetBy::kCommandLine);
 }
 
 void declare_sensitivity(OptionTable& table, double& sensitivity) {

@@ -207,7 +207,7 @@ RunnableCommand read_command(CommandEntry& root, const ConfiguredArguments& conf
 
 }  // namespace
 
-DPREDUCE_ARCHIVE(SaidWords, words, lists)
+DPREDUCE_ARCHIVE(GivenWords, words, lists)
 
 std::vector<std::string> with_help_as_option(std::vector<std::string> arguments) {
   if (arguments.empty()) return arguments;
@@ -218,7 +218,7 @@ std::vector<std::string> with_help_as_option(std::vector<std::string> arguments)
   return arguments;
 }
 
-AskedJob asked_job(const CommandEntry& root, const std::vector<std::string>& arguments) {
+RequestedJob requested_job(const CommandEntry& root, const std::vector<std::string>& arguments) {
   if (name_command_alone(root, arguments)) return {};
   if (arguments.empty()) return {.doubt = "no command is named"};
   // --config may precede the command, except for a party over a network, where it is refused.
@@ -230,7 +230,7 @@ AskedJob asked_job(const CommandEntry& root, const std::vector<std::string>& arg
   std::string reason;  // of a mistake in --config
   try {
     reason = " (every rank reads the --config with which it was started: it may set --secure-aggregation)";
-    const std::vector<std::string> all = said_words(root, arguments);
+    const std::vector<std::string> all = given_words(root, arguments);
     reason.clear();
     if (!all.empty() && is_for_parties(all.front()) && has_party_option(all)) {
       return {.is_of_silos = true, .is_preview = has_option(all, {"--dry-run"})};
@@ -248,7 +248,7 @@ AskedJob asked_job(const CommandEntry& root, const std::vector<std::string>& arg
   return {};
 }
 
-std::vector<std::string> said_words(const CommandEntry& root, const std::vector<std::string>& arguments) {
+std::vector<std::string> given_words(const CommandEntry& root, const std::vector<std::string>& arguments) {
   return with_config_files(root, arguments).arguments;
 }
 
@@ -260,7 +260,7 @@ std::string unheard_words(const CommandEntry& root, const std::vector<std::strin
     const auto rest = of_rank_0.begin() + static_cast<std::ptrdiff_t>(names);
     if (rest == of_rank_0.end() || !name_command_alone(root, {of_rank_0.begin(), rest + 1})) return {};
   }
-  const std::vector<std::string> all = said_words(root, own);
+  const std::vector<std::string> all = given_words(root, own);
   if (all == of_rank_0) return {};
   const auto [here, there] = std::mismatch(all.begin(), all.end(), of_rank_0.begin(), of_rank_0.end());
   return fmt::format(
@@ -270,7 +270,7 @@ std::string unheard_words(const CommandEntry& root, const std::vector<std::strin
 }
 
 RunnableCommand parse_command_line(CommandEntry root, std::vector<std::string> arguments,
-                                   std::optional<std::size_t> party, SaidWords* said) {
+                                   std::optional<std::size_t> party, GivenWords* said) {
   check_names(root, arguments);
   const ConfiguredArguments configured = with_config_files(root, std::move(arguments), party);
   const bool is_party = party || named_command(root, configured.arguments).command->role != PartyRole::kNone;
@@ -293,7 +293,7 @@ RunnableCommand parse_command_line(CommandEntry root, std::vector<std::string> a
   }
 }
 
-RunnableCommand command_of(CommandEntry root, SaidWords said) {
+RunnableCommand command_of(CommandEntry root, GivenWords said) {
   const ConfiguredArguments configured{.arguments = std::move(said.words), .common_file = {}, .own_file = {}};
   return read_command(root, configured, said.lists, true);
 }
@@ -304,7 +304,7 @@ RunnableCommand command_of_job(const CommandEntry& root, const std::vector<std::
   std::string message;
   ranks.together([&] {
     if (!ranks.is_coordinator()) return;
-    SaidWords said;
+    GivenWords said;
     command = parse_command_line(root, arguments, std::nullopt, &said);
     if (ranks.size() > 1) message = archived(said);
   });
@@ -312,7 +312,7 @@ RunnableCommand command_of_job(const CommandEntry& root, const std::vector<std::
   message = ranks.trusted().broadcast(std::move(message));
   ranks.together([&] {
     if (ranks.is_coordinator()) return;
-    auto said = unarchived<SaidWords>(message);
+    auto said = unarchived<GivenWords>(message);
     const std::string unheard = unheard_words(root, arguments, said.words);
     if (!unheard.empty()) throw UsageError(fmt::format("rank {} {}", ranks.rank(), unheard));
     command = command_of(root, std::move(said));

@@ -14,7 +14,7 @@ namespace dpreduce {
 
 /// Words that a rank was given, with those of its `--config` before the others, and the content of list files that
 /// options name. A reader of this needs none of those files.
-struct SaidWords {
+struct GivenWords {
   std::vector<std::string> words;
   NamedLists lists;
 };
@@ -31,13 +31,13 @@ std::vector<std::string> with_help_as_option(std::vector<std::string> arguments)
 /// gets the words and lists. Throws UsageError with one line where they do not parse, contradict each other or are out
 /// of range; BadInput where a party's own file, or the file of a list, is wrong.
 RunnableCommand parse_command_line(CommandEntry root, std::vector<std::string> arguments,
-                                   std::optional<std::size_t> party = std::nullopt, SaidWords* said = nullptr);
+                                   std::optional<std::size_t> party = std::nullopt, GivenWords* said = nullptr);
 
 /// Returns the command of words that another rank has parsed: no file is opened. Throws as parse_command_line.
-RunnableCommand command_of(CommandEntry root, SaidWords said);
+RunnableCommand command_of(CommandEntry root, GivenWords said);
 
 /// Kind of job that the words of one rank request, as far as known before a party's own options are read.
-struct AskedJob {
+struct RequestedJob {
   /// A fit with an option that only parties of a run among silos have (--secure-aggregation, --silo-config, --roster,
   /// --identity), among the words or in a `--config` that can be read here.
   bool is_of_silos = false;
@@ -49,14 +49,14 @@ struct AskedJob {
 
 /// Returns the kind of job. The ranks of a job compare their answers (Communicator::join). The words are read into the
 /// options of `root`.
-AskedJob asked_job(const CommandEntry& root, const std::vector<std::string>& arguments);
+RequestedJob requested_job(const CommandEntry& root, const std::vector<std::string>& arguments);
 
 /// Returns all words of a rank, those of its `--config` among them. Throws UsageError as with_config_files.
-std::vector<std::string> said_words(const CommandEntry& root, const std::vector<std::string>& arguments);
+std::vector<std::string> given_words(const CommandEntry& root, const std::vector<std::string>& arguments);
 
-/// Reason why a rank with the words `own` must not run the command of rank 0, whose said_words are `of_rank_0`: its own
-/// words differ, and would be ignored. Empty if the words are the same, or just the name of that command. Throws as
-/// said_words.
+/// Reason why a rank with the words `own` must not run the command of rank 0, whose given_words are `of_rank_0`: its
+/// own words differ, and would be ignored. Empty if the words are the same, or just the name of that command. Throws as
+/// given_words.
 std::string unheard_words(const CommandEntry& root, const std::vector<std::string>& own,
                           const std::vector<std::string>& of_rank_0);
 

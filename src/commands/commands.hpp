@@ -47,7 +47,7 @@ void tell(CommandEntry& command, std::function<Options(const ParsedCommand&)> as
   command.chosen = [asked, result, text](const ParsedCommand& parsed) {
     return by_coordinator([options = asked(parsed), result, text] {
       const nlohmann::json told = result(options);
-      print_told(options.format, told, [&] { return text(options, told); });
+      print_result(options.format, told, [&] { return text(options, told); });
     });
   };
   command.result = [asked, result](const ParsedCommand& parsed) { return readable_json_text(result(asked(parsed))); };

@@ -104,7 +104,7 @@ Arguments with_items(const CommandEntry& root, Arguments arguments, const std::v
 std::vector<std::string_view> names_of_party(const OptionTable& fit) {
   std::vector<std::string_view> names;
   for (const Option& option : fit.options()) {
-    if (option.said_by == SaidBy::kParty) names.push_back(option.long_name());
+    if (option.set_by == SetBy::kParty) names.push_back(option.long_name());
   }
   return names;
 }
@@ -114,9 +114,9 @@ std::vector<std::string_view> names_of_party(const OptionTable& fit) {
 void require_own_item(const CommandEntry& command, const TomlItem& item, const std::string& file, bool is_coordinator) {
   const std::string place = place_of(item, file);
   const OptionTable& options = command.options;
-  const SaidBy said_by = option_of(options, command.name, item, place).said_by;
-  if (said_by == SaidBy::kParty || (is_coordinator && said_by == SaidBy::kCoordinator)) return;
-  if (said_by == SaidBy::kCoordinator) {
+  const SetBy set_by = option_of(options, command.name, item, place).set_by;
+  if (set_by == SetBy::kParty || (is_coordinator && set_by == SetBy::kCoordinator)) return;
+  if (set_by == SetBy::kCoordinator) {
     throw BadInput(fmt::format("{}: '{}' is an option of the coordinator alone{}; remove it", place, item.key,
                                command.role == PartyRole::kNone ? ", rank 0" : ""));
   }
@@ -130,18 +130,18 @@ void require_own_item(const CommandEntry& command, const TomlItem& item, const s
 // several silos would count its rows several times.
 void require_owner(std::vector<TomlItem>& items, const std::string& pattern, const std::string& file,
                    std::size_t rank) {
-  const auto says_whose = std::find_if(items.begin(), items.end(),
-                                       [](const TomlItem& item) { return item.section.empty() && item.key == "silo"; });
-  if (says_whose == items.end()) {
+  const auto names_its_silo = std::find_if(
+      items.begin(), items.end(), [](const TomlItem& item) { return item.section.empty() && item.key == "silo"; });
+  if (names_its_silo == items.end()) {
     if (has_rank(pattern)) return;
     throw BadInput(fmt::format(
         "{}: does not name its silo; put {{rank}} into its file name, or add the line 'silo = {}'", file, rank));
   }
-  const std::string owner = says_whose->values.empty() ? "" : says_whose->values.front();
+  const std::string owner = names_its_silo->values.empty() ? "" : names_its_silo->values.front();
   if (owner != std::to_string(rank)) {
     throw BadInput(fmt::format("{}: belongs to silo {}, but this is rank {}", file, owner, rank));
   }
-  items.erase(says_whose);
+  items.erase(names_its_silo);
 }
 
 // Takes the items of [consent] out of those of a party's own file; none where it has no such table.

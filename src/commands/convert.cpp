@@ -25,14 +25,14 @@ namespace {
 
 // Exactly one of the declared budget and sigma.
 struct ConvertOptions {
-  StatedBudget budget;
+  GivenBudget budget;
   std::optional<double> sigma;
   double sensitivity = 1.0;
   OutputFormat format = OutputFormat::kText;
 };
 
 ConvertOptions validated(ConvertOptions options) {
-  const StatedBudget& budget = options.budget;
+  const GivenBudget& budget = options.budget;
   if (!options.sigma && !budget.epsilon && !budget.rho && !budget.mu && !budget.delta) {
     throw UsageError("nothing to convert: give --epsilon and --delta, or --rho, or --mu, or --sigma");
   }
@@ -47,7 +47,7 @@ constexpr char kWhyOfRho[] =
     "for Gaussian noise only";
 
 // Mu of the declared Gaussian release, rounded up: its cost must not be understated.
-double stated_mu(const ConvertOptions& options) {
+double given_mu(const ConvertOptions& options) {
   if (options.sigma) {
     const double mu = round_up(HighPrecision(options.sensitivity) / *options.sigma);
     if (!(mu >= kSmallestMu && mu <= kLargestMu)) {
@@ -80,9 +80,9 @@ void put_searched(nlohmann::json& result, double mu, double delta) {
 }
 
 nlohmann::json result_of(const ConvertOptions& options) {
-  const StatedBudget& budget = options.budget;
-  const double mu = stated_mu(options);
-  const double delta = budget.delta.value_or(kDeltaToTell);
+  const GivenBudget& budget = options.budget;
+  const double mu = given_mu(options);
+  const double delta = budget.delta.value_or(kReportedDelta);
   const double rho = budget.rho ? *budget.rho : zcdp_from_mu(mu);
   const double gdp = gdp_epsilon(mu, delta);
   const double zcdp = epsilon_from_zcdp_tight(rho, delta);
@@ -115,7 +115,7 @@ CommandEntry convert_command() {
       .name = "convert",
       .help = "convert one budget, or one sigma, by every accountant (epsilon_gdp holds for Gaussian noise only)"};
   OptionTable& table = command.options;
-  declare_stated_budget(table, options->budget);
+  declare_given_budget(table, options->budget);
   table.number("--sigma", options->sigma, "standard deviation of the Gaussian noise, instead of a budget")
       .positive()
       .in_group("Privacy");

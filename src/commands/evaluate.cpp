@@ -31,7 +31,7 @@
 #include "fit/resolved_fit.hpp"
 #include "fit/run_cost.hpp"
 #include "methods/fit_table.hpp"
-#include "report/told_figures.hpp"
+#include "report/reported_metrics.hpp"
 
 namespace dpreduce {
 namespace {
@@ -202,7 +202,7 @@ void run(const EvaluateOptions& options, Communicator& ranks) {
       file.write(json_text(report, 2) + "\n");
       file.commit();
     }
-    print_told(output.format, report, [&] { return figures_text(report); });
+    print_result(output.format, report, [&] { return figures_text(report); });
   });
 }
 
@@ -218,15 +218,15 @@ CommandEntry evaluate_command() {
   RowFiles& rows = run_options.data.train;
   table.files("--model", run_options.evaluation.files, "model written by fit; with --private, two models are compared")
       .required()
-      .of_command_alone(SaidBy::kAllOfFiles);
-  table.files("--test-x,--x", rows.x, "features").required().of_own_rows().of_command_alone(SaidBy::kParty);
+      .of_command_alone(SetBy::kAllOfFiles);
+  table.files("--test-x,--x", rows.x, "features").required().of_own_rows().of_command_alone(SetBy::kParty);
   table.files("--test-y,--y", rows.y, "labels, or give --test-targets")
       .required()
       .of_own_rows()
-      .of_command_alone(SaidBy::kParty);
+      .of_command_alone(SetBy::kParty);
   declare_targets(table, rows, "--test-targets", "numbers, where the model predicts these")
       .of_own_rows()
-      .of_command_alone(SaidBy::kParty);
+      .of_command_alone(SetBy::kParty);
   table
       .files("--train-y", options->train_y,
              "training labels, for the accuracy on the smallest 25 % of classes (private: for the owner)")
@@ -242,14 +242,14 @@ CommandEntry evaluate_command() {
   declare_private_evaluation(table, run_options);
   table.file("--report", output.report, "JSON report, with the confusion matrix for up to 1024 classes")
       .written()
-      .of_command_alone(SaidBy::kCoordinator);
+      .of_command_alone(SetBy::kCoordinator);
   table
       .file("--html", output.html,
             "with --private, HTML page: each metric with its interval, the guarantee, and the ledger")
       .written()
-      .of_command_alone(SaidBy::kCoordinator);
+      .of_command_alone(SetBy::kCoordinator);
   table.flag("--overwrite", output.overwrite, "replace an existing report or page")
-      .of_command_alone(SaidBy::kCoordinator);
+      .of_command_alone(SetBy::kCoordinator);
   declare_format(table, output.format);
   declare_config(table);
   table.excludes("--train-y", "--private", "sizes of training classes are exact; leave it out");

@@ -25,7 +25,7 @@ ReportedRun run_in(const std::string& path) {
 
 void run(const ExplainOptions& options) {
   const ReportedRun run = run_in(options.report);
-  print_told(options.format, explanation_of(run), [&] { return text_of(facts_of(words_of(run))); });
+  print_result(options.format, explanation_of(run), [&] { return text_of(facts_of(words_of(run))); });
 }
 
 }  // namespace

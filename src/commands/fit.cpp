@@ -104,7 +104,7 @@ struct Outputs {
     if (!options.output.timings.empty()) timings.emplace(options.output.timings, existing, Readers::kOwnerOnly);
     if (!options.output.metrics.empty()) {
       metrics_file.emplace(options.output.metrics, existing);
-      metrics.emplace(*metrics_file, plan, options.data.unit(), options.privacy.budget.delta.value_or(kDeltaToTell));
+      metrics.emplace(*metrics_file, plan, options.data.unit(), options.privacy.budget.delta.value_or(kReportedDelta));
     }
   }
   std::optional<AtomicFile> model;  // or, of `dpreduce release`, statistics
@@ -160,13 +160,17 @@ ReleaseWatcher shown_to(std::optional<ReleaseFigures>& figures, std::optional<Ou
 class FitSteps {
  public:
   FitSteps(const FitOptions& asked, Communicator& ranks)
-      : asked_(asked), ranks_(ranks), timings_(phases_to_log(ranks)), open_(opened()), told_(open_.fit->options()) {}
+      : requested_(asked),
+        ranks_(ranks),
+        timings_(phases_to_log(ranks)),
+        open_(opened()),
+        told_(open_.fit->options()) {}
 
   void run() {
-    tell_of_rows(open_.training, ranks_);
+    log_rows(open_.training, ranks_);
     if (ranks_.is_coordinator()) warn_of_weakness(weakness_of(plan(), options().data.unit()));
-    tell_of_columns();
-    if (options().output.dry_run) return tell_cost();
+    report_columns();
+    if (options().output.dry_run) return report_cost();
     open_test_rows();
     std::optional<FitAccount> account = open_account(*open_.fit, ranks_);
     open_outputs(account);
@@ -182,15 +186,15 @@ class FitSteps {
   bool keeps_statistics() const { return !options().statistics.empty(); }
 
   OpenFit opened() {
-    ranks_.together([&] { require_silos(asked_, ranks_); });
-    require_consent(asked_, ranks_);
-    OpenFit open = open_fit(asked_, ranks_);
+    ranks_.together([&] { require_silos(requested_, ranks_); });
+    require_consent(requested_, ranks_);
+    OpenFit open = open_fit(requested_, ranks_);
     ranks_.together([&] { require_on_roster(open.fit->options()); });
     return open;
   }
 
   // Before anything is spent, to whoever sits at a terminal; scripts have it from --dry-run.
-  void tell_of_columns() const {
+  void report_columns() const {
     if (!ranks_.is_coordinator() || options().output.quiet || options().output.dry_run) return;
     if (isatty(STDERR_FILENO) == 0) return;
     if (options().rows.finds_some()) return;
@@ -199,7 +203,7 @@ class FitSteps {
     }
   }
 
-  void tell_cost() const {
+  void report_cost() const {
     if (!ranks_.is_coordinator()) return;
     const WorkerRows& rows = open_.training;
     const nlohmann::json dry_run = dry_run_json(
@@ -209,7 +213,7 @@ class FitSteps {
          .memory_bytes = memory_of_rank(options(), plan(), rows.range().count, ranks_.size()) + rows.held_bytes(),
          .available_bytes = available_memory(),
          .words = words_of_rank(options(), plan(), ranks_.size())});
-    print_told(options().output.format, dry_run, [&] { return dry_run_text(dry_run); });
+    print_result(options().output.format, dry_run, [&] { return dry_run_text(dry_run); });
   }
 
   // Outputs are opened before anything is spent, but for those of a run that may go on: it replaces what its first
@@ -258,7 +262,7 @@ class FitSteps {
   void open_outputs(std::optional<FitAccount>& account) {
     ranks_.together([&] {
       if (!ranks_.is_coordinator()) return;
-      if (account) tell_of_earlier_runs(*account);
+      if (account) report_earlier_runs(*account);
       if (outputs_) return;
       if (!account) return static_cast<void>(outputs_.emplace(options(), plan(), existing_outputs()));
       goes_on_ = account->goes_on;
@@ -302,7 +306,7 @@ class FitSteps {
         outputs_->html->commit();
       }
       if (options().output.quiet) return;
-      print_told(options().output.format, report, [&] { return run_text(run, report); });
+      print_result(options().output.format, report, [&] { return run_text(run, report); });
     });
   }
 
@@ -344,7 +348,7 @@ class FitSteps {
   nlohmann::json report_of(const FittedRun& run, const std::optional<TestFigures>& test) {
     if (!makes_model(options())) return private_report(run, told_.figures(), ranks_.size());
     nlohmann::json report = fit_report(run, test, ranks_.size(), open_.threads);
-    if (open_.evaluated) report["test"] = told_json(run, told_.figures());
+    if (open_.evaluated) report["test"] = evaluation_json(run, told_.figures());
     if (test && !trained_and_tested_.empty()) report["test"].update(training_rows_note());
     if (!options().method.asked.empty()) report["adaptive"] = adaptive_json(options().method);
     if (ranks_.silos() != nullptr) report["silos"] = silos_json(ranks_, options().silos.noise);
@@ -352,7 +356,7 @@ class FitSteps {
     return report;
   }
 
-  const FitOptions& asked_;
+  const FitOptions& requested_;
   Communicator& ranks_;
   Timings timings_;
   OpenFit open_;

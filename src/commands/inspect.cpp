@@ -390,7 +390,7 @@ void run(const InspectOptions& options, Communicator& ranks) {
     json["class_mean_cosines"] = cosine_summary(means, rows.dim(), pass.class_rows);
   }
   if (options.rows.has_targets) json["targets"] = figures_of_targets(rows, ranks);
-  if (ranks.is_coordinator()) print_told(options.format, json, [&] { return inspection_text(json); });
+  if (ranks.is_coordinator()) print_result(options.format, json, [&] { return inspection_text(json); });
 }
 
 }  // namespace

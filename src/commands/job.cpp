@@ -284,7 +284,7 @@ int run_program(CommandEntry (*commands)(), const std::vector<std::string>& argu
     };
     return run_guarded(run_alone, AtomicFile::remove_unfinished);
   }
-  const AskedJob asked = asked_job(commands(), arguments);
+  const RequestedJob asked = requested_job(commands(), arguments);
   if (launched_by_mpi() && asked.is_of_silos) {
     return run_with_parent([&](const JobPlace& place) { return run_party_of_job(place, arguments, maker); },
                            AtomicFile::remove_unfinished);

@@ -22,7 +22,7 @@ void run(const KeygenOptions& options) {
   identity.save_new(options.out, "--out");
   const std::string key = to_hex(identity.public_key());
   const nlohmann::json told{{"name", options.name}, {"key", key}, {"private", options.out}};
-  print_told(options.format, told, [&] {
+  print_result(options.format, told, [&] {
     return fmt::format(
         "# {}: keep it, it is the silo's alone; the lines below go into every party's roster\nname = \"{}\"\nkey = "
         "\"{}\"\n",

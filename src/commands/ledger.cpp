@@ -52,7 +52,7 @@ LedgerHead reported_head(const std::string& report) {
 // Each command has some of them.
 struct LedgerOptions {
   std::string ledger = "ledger.jsonl";
-  std::optional<double> delta;         // that epsilons are told at; empty: delta_to_tell
+  std::optional<double> delta;         // that epsilons are told at; empty: reported_delta
   std::string report;                  // of a run on this ledger; empty: none
   std::string run;                     // to be given up
   std::optional<Adjacency> adjacency;  // the neighbors that the composition is for; empty: strictest_adjacency
@@ -62,8 +62,8 @@ struct LedgerOptions {
 void show(const LedgerOptions& options) {
   require_file(options.ledger);
   const LedgerState state = Ledger::read(options.ledger);
-  print_told(options.format, json_of_ledger(state, options.delta, options.adjacency),
-             [&] { return ledger_text(state, options.delta, options.adjacency); });
+  print_result(options.format, json_of_ledger(state, options.delta, options.adjacency),
+               [&] { return ledger_text(state, options.delta, options.adjacency); });
 }
 
 void verify(const LedgerOptions& options) {

@@ -171,7 +171,7 @@ class NetworkRun {
 void declare_network(OptionTable& table, PartyRole role, NetworkOptions& network, SiloOptions& silos) {
   table.begin_group("Network");
   const auto declare_address = [&](const char* name, const char* help) {
-    table.text(name, network.address, help).typed("HOST:PORT").required().said(SaidBy::kParty);
+    table.text(name, network.address, help).typed("HOST:PORT").required().said(SetBy::kParty);
   };
   if (role == PartyRole::kCoordinator) {
     declare_address("--listen", "address and port to listen on for silos");
@@ -181,14 +181,14 @@ void declare_network(OptionTable& table, PartyRole role, NetworkOptions& network
                 "wait for the full roster")
         .from(0, kLongestWait)
         .typed("SECONDS")
-        .said(SaidBy::kParty);
+        .said(SetBy::kParty);
     table
         .number("--silo-patience", silos.patience_seconds,
                 "longest total time for which a silo may keep --threshold others waiting, before the run ends for all; "
                 "default: 20 times --silo-timeout")
         .from(0.1, kLongestWait)
         .typed("SECONDS")
-        .said(SaidBy::kParty);
+        .said(SetBy::kParty);
   } else {
     declare_address("--connect", "the coordinator's address and port; the silo connects to no one else");
   }
@@ -197,10 +197,10 @@ void declare_network(OptionTable& table, PartyRole role, NetworkOptions& network
               "longest time of the whole run, including the wait for the others")
       .from(1, kLongestWait)
       .typed("SECONDS")
-      .said(SaidBy::kParty);
+      .said(SetBy::kParty);
   table.file("--health", network.health, "JSON status file for supervisors, updated every two seconds")
       .written()
-      .said(SaidBy::kParty);
+      .said(SetBy::kParty);
   table.begin_group("");
 }
 
@@ -262,7 +262,7 @@ CommandEntry network_command(PartyRole role) {
   table
       .files("--evaluate", read->fit.evaluation.files,
              "evaluate this model with noise on the silos' rows, instead of a fit")
-      .said(SaidBy::kAllOfFiles);
+      .said(SetBy::kAllOfFiles);
   declare_evaluation(table, read->fit, "--evaluate-metrics");
   table.begin_group("");
   declare_config(table);

@@ -27,7 +27,7 @@ constexpr double kUsualLevel = 0.95;
 
 struct RefitCommandOptions {
   std::string statistics;
-  AskedRefit asked;
+  RequestedRefit asked;
   std::string out = "model.safetensors";
   std::string intervals;  // empty: none
   std::vector<std::string> intervals_x;
@@ -87,7 +87,7 @@ void run(const RefitCommandOptions& options) {
   nlohmann::json told = refit_json(made);
   told["model"] = options.out;
   if (file) told["intervals"] = options.intervals;
-  print_told(options.format, told, [&] { return refit_text(told, intervals); });
+  print_result(options.format, told, [&] { return refit_text(told, intervals); });
 }
 
 }  // namespace

@@ -40,7 +40,7 @@ std::vector<std::size_t> indices_of(const char* option, const std::optional<std:
 
 }  // namespace
 
-void declare_refit(OptionTable& table, AskedRefit& asked) {
+void declare_refit(OptionTable& table, RequestedRefit& asked) {
   RefitOptions& options = asked.options;
   table.choice("--method", options.method, "method that fits the model");
   table.flag("--shared-gram", options.shared_gram,
@@ -76,7 +76,7 @@ void declare_refit(OptionTable& table, AskedRefit& asked) {
   table.needs("--select-by t", "--method fisher");
 }
 
-RefitOptions options_of(const AskedRefit& asked, const KeptStatistics& statistics) {
+RefitOptions options_of(const RequestedRefit& asked, const KeptStatistics& statistics) {
   RefitOptions options = asked.options;
   if (asked.lambda == "path") {
     options.chooses_ridge = true;
@@ -94,7 +94,7 @@ RefitOptions options_of(const AskedRefit& asked, const KeptStatistics& statistic
 }
 
 RefitOptions refit_options_of(std::span<const TomlItem> keywords, const KeptStatistics& statistics) {
-  AskedRefit asked;
+  RequestedRefit asked;
   OptionTable table;
   declare_refit(table, asked);
   for (const TomlItem& item : keywords) {

@@ -14,17 +14,17 @@
 namespace dpreduce {
 
 /// Options as they are given: what is named is looked up in the statistics.
-struct AskedRefit {
+struct RequestedRefit {
   RefitOptions options;
   std::string lambda = "auto";
   std::optional<std::string> classes;
   std::optional<std::string> features;
 };
 
-void declare_refit(OptionTable& table, AskedRefit& asked);
+void declare_refit(OptionTable& table, RequestedRefit& asked);
 
 /// Throws UsageError naming what the statistics do not have.
-RefitOptions options_of(const AskedRefit& asked, const KeptStatistics& statistics);
+RefitOptions options_of(const RequestedRefit& asked, const KeptStatistics& statistics);
 
 /// Returns the refit that `keywords` request (keyword_options.hpp).
 RefitOptions refit_options_of(std::span<const TomlItem> keywords, const KeptStatistics& statistics);

@@ -181,7 +181,7 @@ void run(const SanitizeOptions& options) {
                       {"files", files},
                       {"clip_norm", options.clip_norm}};
   if (options.seed) told["note"] = "anyone can compute seeded noise: these rows are NOT private";
-  print_told(options.format, told, [&] { return sanitized_text(told); });
+  print_result(options.format, told, [&] { return sanitized_text(told); });
 }
 
 }  // namespace

@@ -72,7 +72,7 @@ std::string sent_text(const FitOptions& options, const FitPlan& plan, const Silo
 std::string ledger_text(const FitOptions& options, const ResolvedFit& fit, const SiloTerms& silos) {
   const LedgerState ledger = Ledger::read(options.privacy.ledger);
   const Adjacency adjacency = strictest_adjacency(ledger, options.privacy.adjacency);
-  const double delta = options.privacy.budget.delta.value_or(kDeltaToTell);
+  const double delta = options.privacy.budget.delta.value_or(kReportedDelta);
   const Spending before = spending_of_all(ledger, adjacency);
   std::string text;
   const auto add = [&](const char* name, const Spending& spending) {

@@ -37,7 +37,7 @@ struct Estimate {
   double deviation;  ///< by noise and sampling
 
   /// Returns whether the interval leaves out next to nothing of what the figure may be: then the data say nothing.
-  bool says_nothing(double range = 1.0) const { return high - low > 0.8 * range; }
+  bool is_uninformative(double range = 1.0) const { return high - low > 0.8 * range; }
 };
 
 /// p, from 0 to 1, at that level (0.95). `deviation` is what a normal interval of that width has. Cost: some 20 sums of

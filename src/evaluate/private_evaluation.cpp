@@ -154,7 +154,7 @@ nlohmann::json EvaluationObserver::figures() const {
                          scales);
 }
 
-nlohmann::json told_json(const FittedRun& run, const nlohmann::json& figures) {
+nlohmann::json evaluation_json(const FittedRun& run, const nlohmann::json& figures) {
   const FitOptions& options = run.fit->options();
   const bool is_private = run.fit->plan().is_private;
   const bool is_seeded = options.privacy.seed.has_value();
@@ -179,7 +179,7 @@ nlohmann::json private_report(const FittedRun& run, const nlohmann::json& figure
                         {"ranks", ranks},
                         {"version", version()}};
   report["privacy"].erase("selections");
-  report.update(told_json(run, figures));
+  report.update(evaluation_json(run, figures));
   if (!run.folder) report["ledger"] = ledger_json(*run.releaser, options.privacy);
   if (!options.data.train.group_names.empty()) report["group_names"] = options.data.train.group_names;
   for (const std::string& file : options.evaluation.files) {

@@ -35,10 +35,10 @@ class EvaluationObserver {
 
 /// Report of a run on test rows, with noise: {"figures": "private", "seeded" or "forfeited", "metrics": {NAME:
 /// {"value", "low", "high", "noise"}}, "level", "note"}; keys are part of the command-line contract.
-nlohmann::json told_json(const FittedRun& run, const nlohmann::json& figures);
+nlohmann::json evaluation_json(const FittedRun& run, const nlohmann::json& figures);
 
-/// Report of a run that evaluates existing models: told_json, {"models": [SHA-256 of each], "privacy", ...}. For models
-/// that forfeit the promise it has neither digests nor names of classes.
+/// Report of a run that evaluates existing models: evaluation_json, {"models": [SHA-256 of each], "privacy", ...}. For
+/// models that forfeit the promise it has neither digests nor names of classes.
 nlohmann::json private_report(const FittedRun& run, const nlohmann::json& figures, int ranks);
 
 }  // namespace dpreduce

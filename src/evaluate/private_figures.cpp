@@ -26,7 +26,7 @@ struct Numbers {
 };
 
 // Inputs that figures are computed from.
-struct ToldFrom {
+struct ReportedFrom {
   const std::vector<Release>& releases;
   const EvaluationTerms& terms;
   double level;
@@ -69,7 +69,7 @@ NoisedCounts rows_of_model(const Numbers& pairs, bool is_second) {
 }
 
 // Right and wrong rows of the first model, where they are counted: by all blocks that count them.
-std::optional<NoisedCounts> totals_of(const ToldFrom& from) {
+std::optional<NoisedCounts> totals_of(const ReportedFrom& from) {
   std::optional<NoisedCounts> totals;
   if (from.terms.has_totals()) totals = pairs_of(from.numbers("totals")).front();
   if (from.terms.has_pair) totals = rows_of_model(from.numbers("pairs"), false);
@@ -82,7 +82,7 @@ nlohmann::json figure_json(const Estimate& estimate, double most = 1.0,
   nlohmann::json json{
       {"value", estimate.value}, {"low", estimate.low}, {"high", estimate.high}, {"noise", estimate.noise}};
   json.update(more);
-  if (!estimate.says_nothing(most)) return json;
+  if (!estimate.is_uninformative(most)) return json;
   json["value"] = nullptr;
   json["note"] = "too little data for this budget: the interval excludes almost nothing";
   return json;
@@ -114,7 +114,7 @@ nlohmann::json confusion_json(const ReleasedBlock& block, const EvaluationTerms&
 }
 
 // Adds metrics of which class has the largest score.
-void tell_classes(const ToldFrom& from, const std::optional<NoisedCounts>& totals, nlohmann::json& told) {
+void report_classes(const ReportedFrom& from, const std::optional<NoisedCounts>& totals, nlohmann::json& told) {
   const EvaluationTerms& terms = from.terms;
   if (from.has(EvaluationMetric::kAccuracy) || terms.has_pair) {
     told["accuracy"] = figure_json(estimate_share(*totals, from.level));
@@ -149,7 +149,7 @@ void tell_classes(const ToldFrom& from, const std::optional<NoisedCounts>& total
   }
 }
 
-void tell_calibration(const ToldFrom& from, nlohmann::json& told) {
+void report_calibration(const ReportedFrom& from, nlohmann::json& told) {
   const Numbers table = from.numbers("calibration");
   const Numbers gaps = from.numbers("calibration_gaps");
   const auto bins = static_cast<double>(gaps.values.size());
@@ -190,7 +190,7 @@ nlohmann::json points_of_roc(const std::vector<double>& positives, const std::ve
 }
 
 // Adds AUC and ROC of one class.
-void tell_curve(const ToldFrom& from, nlohmann::json& told) {
+void report_curve(const ReportedFrom& from, nlohmann::json& told) {
   const bool has_scores = from.has(EvaluationMetric::kRoc);
   const Numbers block = from.numbers(has_scores ? "scores" : "negatives");
   std::vector<double> positives;
@@ -210,7 +210,7 @@ void tell_curve(const ToldFrom& from, nlohmann::json& told) {
   told["auc"] = figure_json(estimate_auc(sums, all, from.level));
 }
 
-void tell_sets(const ToldFrom& from, nlohmann::json& told) {
+void report_sets(const ReportedFrom& from, nlohmann::json& told) {
   std::vector<Estimate> f1;
   for (const Estimate& share : shares_of(pairs_of(from.numbers("sets_by_class")), from.level)) {
     f1.push_back(f1_of(share));
@@ -222,7 +222,7 @@ void tell_sets(const ToldFrom& from, nlohmann::json& told) {
   told["micro_f1"] = figure_json(f1_of(estimate_share(pairs_of(sets).front(), from.level)));
 }
 
-void tell_numbers(const ToldFrom& from, std::span<const double> scales, nlohmann::json& told) {
+void report_numbers(const ReportedFrom& from, std::span<const double> scales, nlohmann::json& told) {
   DPREDUCE_ASSERT(scales.size() == from.terms.classes);
   std::vector<Numbers> blocks;
   std::vector<double> sigmas;
@@ -253,18 +253,18 @@ void tell_numbers(const ToldFrom& from, std::span<const double> scales, nlohmann
 
 nlohmann::json private_figures(const std::vector<Release>& releases, const EvaluationTerms& terms, double level,
                                double rows_alike, std::span<const double> scales) {
-  const ToldFrom from{releases, terms, level, rows_alike};
+  const ReportedFrom from{releases, terms, level, rows_alike};
   nlohmann::json told = nlohmann::json::object();
   if (terms.has_targets) {
-    tell_numbers(from, scales, told);
+    report_numbers(from, scales, told);
     return told;
   }
   const std::optional<NoisedCounts> totals = totals_of(from);
-  tell_classes(from, totals, told);
-  if (terms.has(EvaluationMetric::kCalibration)) tell_calibration(from, told);
-  if (terms.is_about_one_class()) tell_curve(from, told);
-  if (terms.has(EvaluationMetric::kF1)) tell_sets(from, told);
-  const auto tell_loss = [&](const char* name, double most, const nlohmann::json& more) {
+  report_classes(from, totals, told);
+  if (terms.has(EvaluationMetric::kCalibration)) report_calibration(from, told);
+  if (terms.is_about_one_class()) report_curve(from, told);
+  if (terms.has(EvaluationMetric::kF1)) report_sets(from, told);
+  const auto report_loss = [&](const char* name, double most, const nlohmann::json& more) {
     const Numbers block = from.numbers(name);
     const double unit = static_cast<double>(kLossUnits) / most;
     told[name] = figure_json(estimate_mean(block.values.front() / unit, block.sigma / unit,
@@ -272,8 +272,8 @@ nlohmann::json private_figures(const std::vector<Release>& releases, const Evalu
                              most, more);
   };
   const double most = largest_log_loss(terms.classes);
-  if (terms.has(EvaluationMetric::kLogLoss)) tell_loss("log_loss", most, {{"largest", most}});
-  if (terms.has(EvaluationMetric::kBrier)) tell_loss("brier", kLargestBrier, nlohmann::json::object());
+  if (terms.has(EvaluationMetric::kLogLoss)) report_loss("log_loss", most, {{"largest", most}});
+  if (terms.has(EvaluationMetric::kBrier)) report_loss("brier", kLargestBrier, nlohmann::json::object());
   return told;
 }
 

@@ -223,8 +223,8 @@ PersonCount person_count_of(const SiloOptions& terms, const MethodEntry& method,
 }
 
 // Gives rows the declared weights; of a dry run only their number is looked at. Collective.
-void weigh_as_stated(const DataOptions& data, WorkerRows& training, bool is_dry_run, Communicator& ranks,
-                     const RowsInMemory* memory) {
+void weigh_as_given(const DataOptions& data, WorkerRows& training, bool is_dry_run, Communicator& ranks,
+                    const RowsInMemory* memory) {
   std::optional<ShardedArray> weights =
       open_weights(data.train, training, ranks, memory != nullptr ? memory->train_weight : std::nullopt);
   if (is_dry_run) return;
@@ -236,7 +236,7 @@ void weigh_as_stated(const DataOptions& data, WorkerRows& training, bool is_dry_
 std::optional<ShardedArray> weigh_rows(const FitOptions& options, bool clips_units, WorkerRows& rows,
                                        Communicator& ranks, const RowsInMemory* memory) {
   const DataOptions& data = options.data;
-  if (!data.train.weight.empty()) weigh_as_stated(data, rows, options.output.dry_run, ranks, memory);
+  if (!data.train.weight.empty()) weigh_as_given(data, rows, options.output.dry_run, ranks, memory);
   if (!data.has_units()) return std::nullopt;
   std::optional<ShardedArray> persons =
       open_persons(data.train, rows, ranks, memory != nullptr ? memory->train_person : std::nullopt);

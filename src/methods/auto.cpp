@@ -36,7 +36,7 @@ constexpr double kCenterShareOfFewRows = 0.05;
 constexpr double kFewRows = 20.0;  // of n mu / sqrt(d)
 // Bound on n mu / sqrt(d): below it the question of isotropy finds rows that spread evenly in less than one run of
 // five.
-constexpr double kFewestRowsToTell = 8.0;
+constexpr double kFewestRowsToDecide = 8.0;
 // Multiple of the largest signal for which class means are considered. It is above 1 because expectations are rough.
 constexpr double kCertainlyMore = 2.0;
 
@@ -50,7 +50,7 @@ std::optional<double> expected_signal(const FitOptions& options) {
 
 // Returns whether so few rows are expected that noise would hide what they are like.
 bool are_surely_few(const FitOptions& options, std::size_t dim) {
-  const double fewest = kFewestRowsToTell * std::sqrt(static_cast<double>(dim));
+  const double fewest = kFewestRowsToDecide * std::sqrt(static_cast<double>(dim));
   return expected_signal(options).value_or(fewest) < fewest;
 }
 
@@ -62,7 +62,7 @@ bool are_surely_many(const FitOptions& options, std::size_t dim) {
 
 // Returns whether to request the question of isotropy: only where the answer may be class means, for rows about their
 // mean, with noise.
-bool asks_for_isotropy(const FitOptions& options, std::size_t dim) {
+bool requests_isotropy(const FitOptions& options, std::size_t dim) {
   return may_take_means(options) && options.rows.center != Centering::kNone && dim >= kFewestFeaturesOfMeans &&
          !options.privacy.budget.non_private && !are_surely_few(options, dim) && !are_surely_many(options, dim);
 }
@@ -110,7 +110,7 @@ FitOptions resolve_auto(FitOptions options, const RowsAhead& rows) {
     options.rows.center_share = kCenterShareOfFewRows;
   }
   if (!options.method.isotropy_share && chosen.takes_option("--isotropy-share") &&
-      asks_for_isotropy(options, rows.kept_features)) {
+      requests_isotropy(options, rows.kept_features)) {
     options.method.isotropy_share = kIsotropyShare;
   }
   return options;

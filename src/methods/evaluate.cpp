@@ -52,22 +52,22 @@ bool protects_unit_of(const FitOptions& evaluation, const PrivacyStatement& of_m
 class EvaluateMethod : public TrainingMethod {
  public:
   explicit EvaluateMethod(const FitOptions& options)
-      : asked_(options.evaluation),
+      : requested_(options.evaluation),
         group_names_(options.data.train.group_names),
-        tells_of_models_(forfeits_of_models(options).empty()) {}
+        reports_models_(forfeits_of_models(options).empty()) {}
 
   std::vector<ReleaseRequest> requests(ReleaseTerms terms) const override {
-    if (terms.dim != asked_.input_dim) {
+    if (terms.dim != requested_.input_dim) {
       throw BadInput(
           fmt::format("test rows have {} features, but the model is for {}; give rows like its training rows",
-                      terms.dim, asked_.input_dim));
+                      terms.dim, requested_.input_dim));
     }
-    if (asked_.terms.has_targets && terms.classes != asked_.terms.classes) {
+    if (requested_.terms.has_targets && terms.classes != requested_.terms.classes) {
       throw BadInput(fmt::format("test rows have {} targets, but the model predicts {}; give as many", terms.classes,
-                                 asked_.terms.classes));
+                                 requested_.terms.classes));
     }
-    terms.evaluation = asked_.terms;
-    if (!asked_.terms.has(EvaluationMetric::kAuc)) return {registered_statistic("evaluation").request(terms, 1.0)};
+    terms.evaluation = requested_.terms;
+    if (!requested_.terms.has(EvaluationMetric::kAuc)) return {registered_statistic("evaluation").request(terms, 1.0)};
     // Shares are as if all blocks were of one release: three quarters for positives where only the AUC is requested.
     ReleaseRequest all = registered_statistic("evaluation").request(terms, 1.0);
     ReleaseRequest positives = registered_statistic("positives").request(terms, 1.0);
@@ -78,19 +78,19 @@ class EvaluateMethod : public TrainingMethod {
 
   nlohmann::json settings() const override {
     nlohmann::json settings{{"metrics", nlohmann::json::array()}, {"models", nlohmann::json::array()}};
-    if (tells_of_models_) settings["models"] = digests_of_models(asked_);
-    for (const EvaluationMetric metric : asked_.terms.metrics) settings["metrics"].push_back(to_string(metric));
-    if (asked_.terms.has(EvaluationMetric::kTopK)) settings["top_k"] = asked_.terms.top_k;
-    if (asked_.terms.is_about_one_class()) {
-      settings["positive"] = asked_.terms.positive_class();
-      settings["score_bins"] = asked_.terms.score_bins;
+    if (reports_models_) settings["models"] = digests_of_models(requested_);
+    for (const EvaluationMetric metric : requested_.terms.metrics) settings["metrics"].push_back(to_string(metric));
+    if (requested_.terms.has(EvaluationMetric::kTopK)) settings["top_k"] = requested_.terms.top_k;
+    if (requested_.terms.is_about_one_class()) {
+      settings["positive"] = requested_.terms.positive_class();
+      settings["score_bins"] = requested_.terms.score_bins;
     }
-    if (!asked_.terms.class_groups.empty()) settings["class_groups"] = asked_.terms.class_groups;
-    if (asked_.terms.most_labels > 0) {
-      settings["most_predicted"] = asked_.terms.most_predicted;
-      if (tells_of_models_) settings["threshold"] = *asked_.terms.threshold;  // may be the model's
+    if (!requested_.terms.class_groups.empty()) settings["class_groups"] = requested_.terms.class_groups;
+    if (requested_.terms.most_labels > 0) {
+      settings["most_predicted"] = requested_.terms.most_predicted;
+      if (reports_models_) settings["threshold"] = *requested_.terms.threshold;  // may be the model's
     }
-    if (asked_.terms.groups > 0) settings["groups"] = asked_.terms.groups;
+    if (requested_.terms.groups > 0) settings["groups"] = requested_.terms.groups;
     if (!group_names_.empty()) settings["group_names"] = group_names_;
     return settings;
   }
@@ -98,22 +98,22 @@ class EvaluateMethod : public TrainingMethod {
   /// Makes the release of the rows, which the run's observer is shown.
   LinearScores train(TrainingRun& run) const override {
     std::vector<Classifier> models;
-    run.ranks().together([&] { models = evaluated_models(asked_); });
-    const Release release = run.release("evaluation", ModelsPoint{models, asked_.terms});
-    if (!asked_.terms.has(EvaluationMetric::kAuc)) return {};
-    std::vector<double> curve(asked_.terms.score_bins, 0.0);
+    run.ranks().together([&] { models = evaluated_models(requested_); });
+    const Release release = run.release("evaluation", ModelsPoint{models, requested_.terms});
+    if (!requested_.terms.has(EvaluationMetric::kAuc)) return {};
+    std::vector<double> curve(requested_.terms.score_bins, 0.0);
     run.ranks().together([&] {
-      if (run.ranks().is_coordinator()) curve = curve_of_negatives(negatives_of(release, asked_.terms));
+      if (run.ranks().is_coordinator()) curve = curve_of_negatives(negatives_of(release, requested_.terms));
     });
     run.ranks().broadcast(curve);
-    run.release("positives", ModelsPoint{models, asked_.terms, curve});
+    run.release("positives", ModelsPoint{models, requested_.terms, curve});
     return {};
   }
 
  private:
-  EvaluationOptions asked_;
+  EvaluationOptions requested_;
   std::vector<std::string> group_names_;
-  bool tells_of_models_;  // else their digests are of rows that nobody promises anything of
+  bool reports_models_;  // else their digests are of rows that nobody promises anything of
 };
 
 }  // namespace

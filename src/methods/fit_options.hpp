@@ -56,7 +56,7 @@ struct PreparationOptions {
   std::size_t pool = 1;
   std::vector<double> feature_range{};       ///< lo, hi of all raw columns, or of each; public
   std::optional<FindRanges> finds_ranges{};  ///< empty: as the method likes it, else never
-  bool says_length = false;                  ///< normalize or clip_norm are said, be it as they are without words
+  bool sets_length = false;                  ///< normalize or clip_norm are said, be it as they are without words
   bool chooses_clip = false;                 ///< rows keep their lengths, up to a C that a noised histogram tells
   std::optional<Centering> center{};         ///< empty: as the method likes it
   std::optional<double> center_share{};      ///< of mu^2, for the DP center; empty: as the method likes it
@@ -70,13 +70,13 @@ struct PreparationOptions {
   bool finds_some() const { return finds_ranges.value_or(FindRanges::kNever) != FindRanges::kNever; }
   /// Returns whether the options leave lengths of rows and pooling of columns open.
   bool leaves_lengths_open() const {
-    return !says_length && normalize == Normalize::kL2 && clip_norm == 1.0 && pool == 1;
+    return !sets_length && normalize == Normalize::kL2 && clip_norm == 1.0 && pool == 1;
   }
   /// Returns whether they leave ranges of columns open as well.
   bool leaves_columns_open() const { return feature_range.empty() && !finds_ranges && leaves_lengths_open(); }
 };
 
-DPREDUCE_ARCHIVE(PreparationOptions, normalize, clip_norm, pool, feature_range, finds_ranges, says_length, chooses_clip,
+DPREDUCE_ARCHIVE(PreparationOptions, normalize, clip_norm, pool, feature_range, finds_ranges, sets_length, chooses_clip,
                  center, center_share, pca, pca_share, select, select_by, select_share)
 
 /// Files that a fit leaves behind.

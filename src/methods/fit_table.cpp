@@ -48,7 +48,7 @@ void declare_data(OptionTable& table, FitOptions& options) {
       .files("--train-weight", data.train.weight,
              "weights of rows: numbers from 0 to --weight-bound, one per row of the features; each may depend on its "
              "own row alone")
-      .of_command_alone(SaidBy::kParty);
+      .of_command_alone(SetBy::kParty);
   table
       .number("--weight-bound", data.weight_bound,
               "the largest weight of a row, public: the noise is sized for a row of weight W, and a row of weight w "
@@ -58,11 +58,11 @@ void declare_data(OptionTable& table, FitOptions& options) {
   table
       .files("--test-x", data.test.x,
              "features to report the accuracy on (outside the guarantee, but for --evaluate-share)")
-      .of_command_alone(SaidBy::kCoordinator);
-  table.files("--test-y", data.test.y, "their labels").of_command_alone(SaidBy::kCoordinator);
+      .of_command_alone(SetBy::kCoordinator);
+  table.files("--test-y", data.test.y, "their labels").of_command_alone(SetBy::kCoordinator);
   declare_targets(table, data.test, kTestTargets, "or their numbers")
       .shown_as([&test = data.test] { return test.has_targets ? option_word(test.y) : std::string(); })
-      .of_command_alone(SaidBy::kCoordinator);
+      .of_command_alone(SetBy::kCoordinator);
   declare_target_range(table, data);
   table
       .number("--evaluate-share", options.evaluation.share,
@@ -71,10 +71,10 @@ void declare_data(OptionTable& table, FitOptions& options) {
       .share()
       .of_command_alone();
   table.files("--test-person", data.test.person, "person of each test row, with --evaluate-share and --train-person")
-      .of_command_alone(SaidBy::kCoordinator);
+      .of_command_alone(SetBy::kCoordinator);
   table.files("--validation-x", data.validation.x, "public features by which --choose decides, at no charge")
-      .of_command_alone(SaidBy::kAllOfFiles);
-  table.files("--validation-y", data.validation.y, "their labels").of_command_alone(SaidBy::kAllOfFiles);
+      .of_command_alone(SetBy::kAllOfFiles);
+  table.files("--validation-y", data.validation.y, "their labels").of_command_alone(SetBy::kAllOfFiles);
   declare_public_rows(table, data,
                       fmt::format("; with --method {} the prototypes to choose from",
                                   methods_where([](const MethodEntry& method) { return method.chooses_public_rows; })));
@@ -98,13 +98,13 @@ void declare_account(OptionTable& table, PrivacyOptions& privacy) {
             "file that records each release before it is made; each silo has its own: {rank} is replaced, or silo 3 "
             "has ledger-silo3.jsonl")
       .written()
-      .said(SaidBy::kParty);
+      .said(SetBy::kParty);
   table
       .number("--budget-epsilon", privacy.limit_epsilon,
               "limit of the data set for all runs on this ledger together; beyond it a run is refused (exit 4); each "
               "silo has its own")
-      .said(SaidBy::kParty);
-  table.number("--budget-delta", privacy.limit_delta, "goes with --budget-epsilon").said(SaidBy::kParty);
+      .said(SetBy::kParty);
+  table.number("--budget-delta", privacy.limit_delta, "goes with --budget-epsilon").said(SetBy::kParty);
   table.flag("--resume", privacy.resume,
              "resume the killed run on this ledger with the same options: its releases are reused, and only the rest "
              "is charged; without such a run, start a new one");
@@ -133,10 +133,10 @@ void declare_output(OptionTable& table, OutputOptions& output, bool has_model = 
   table.flag("--overwrite", output.overwrite, "replace existing files: model, report, page, metrics, timings");
   table.flag("--quiet", output.quiet, "print no progress and no summary; warnings and errors stay");
   for (std::size_t own = first; own < table.options().size(); ++own) {
-    table.options()[own].of_command_alone(SaidBy::kCoordinator);
+    table.options()[own].of_command_alone(SetBy::kCoordinator);
   }
   table.flag("--dry-run", output.dry_run, "print noise plan, expected error and cost; read no rows, spend nothing")
-      .of_command_alone(SaidBy::kCommandLine);
+      .of_command_alone(SetBy::kCommandLine);
   table.begin_group("");
 }
 
@@ -144,14 +144,14 @@ void declare_machine(OptionTable& table, MachineOptions& machine) {
   table.count("--threads", machine.threads, "threads per rank; default: all cores, or 1 under mpirun")
       .from(0, kMostThreads)
       .defaults_to("")
-      .said(SaidBy::kParty);
+      .said(SetBy::kParty);
   table
       .count("--memory", machine.memory_mib,
              "memory for the rows of a rank; default: 64; with rounds or class Gram matrices half of the free memory, "
              "at most 4096 (with less, rows are read again)")
       .from(1, kMostMemoryMib)
       .typed("MIB")
-      .said(SaidBy::kParty);
+      .said(SetBy::kParty);
 }
 
 void declare_silos(OptionTable& table, SiloOptions& silos) {
@@ -185,40 +185,40 @@ void declare_silos(OptionTable& table, SiloOptions& silos) {
       .typed("SECONDS")
       .of_command_alone();
   table.file("--roster", silos.roster, "TOML file: names and public keys of all parties; default: a simulation")
-      .of_command_alone(SaidBy::kParty);
+      .of_command_alone(SetBy::kParty);
   table.file("--identity", silos.identity, "identity of this party, from dpreduce keygen; {rank} is replaced")
-      .of_command_alone(SaidBy::kParty);
+      .of_command_alone(SetBy::kParty);
   table
       .file("--silo-config", silos.own_options,
             "TOML file of this party alone: paths of its rows, identity, log, ledger and budget; {rank} is replaced")
-      .of_command_alone(SaidBy::kCommandLine);
+      .of_command_alone(SetBy::kCommandLine);
   table.file("--log", silos.log, "log of this party, for its owner; {rank} is replaced")
       .written()
-      .of_command_alone(SaidBy::kParty);
+      .of_command_alone(SetBy::kParty);
   table
       .number("--round-trip", silos.round_trip_ms,
               "for simulations: round trip time of each silo's connection; default: none")
       .from(0, 1e3 * kLongestTimeout)
       .typed("MS")
-      .of_command_alone(SaidBy::kParty);
+      .of_command_alone(SetBy::kParty);
   table
       .number("--bandwidth", silos.bandwidth_mbit,
               "for simulations: bandwidth of each silo's connection; default: unlimited")
       .from(kLeastMegabits, kMostMegabits)
       .typed("MBIT")
-      .of_command_alone(SaidBy::kParty);
+      .of_command_alone(SetBy::kParty);
   table
       .number("--packet-loss", silos.packet_loss_percent,
               "for simulations: share of packets lost, which lowers the throughput of TCP; default: none")
       .from(0, kMostPercentLost)
       .typed("PERCENT")
-      .of_command_alone(SaidBy::kParty);
+      .of_command_alone(SetBy::kParty);
   table.begin_group("");
 }
 
 }  // namespace
 
-void declare_stated_budget(OptionTable& table, StatedBudget& budget) {
+void declare_given_budget(OptionTable& table, GivenBudget& budget) {
   constexpr const char* kGroup = "Privacy";
   table.number("--epsilon", budget.epsilon, "privacy budget, with --delta").in_group(kGroup);
   table.number("--delta", budget.delta, "at most 1 / (10 n) for a public n of your data's size").in_group(kGroup);
@@ -227,7 +227,7 @@ void declare_stated_budget(OptionTable& table, StatedBudget& budget) {
 }
 
 void declare_budget(OptionTable& table, BudgetOptions& budget) {
-  declare_stated_budget(table, budget);
+  declare_given_budget(table, budget);
   table
       .choice("--accountant", budget.accountant,
               "method of accounting between epsilon, delta and the noise; gdp and pld are exact")
@@ -243,7 +243,7 @@ void declare_evaluation(OptionTable& table, FitOptions& options, const char* met
   table
       .files("--group", rows.group,
              "for a private evaluation: group of each row; the accuracy of each group is reported")
-      .of_command_alone(SaidBy::kParty);
+      .of_command_alone(SetBy::kParty);
   table.count("--groups", rows.groups, "groups are the integers from 0 to G-1: public knowledge")
       .typed("G")
       .defaults_to("");
@@ -253,7 +253,7 @@ void declare_evaluation(OptionTable& table, FitOptions& options, const char* met
             .type = "FILE",
             .read = [&rows](const std::vector<std::string>& list) { rows.group_names = list; },
             .list_in_file = [](const std::string& path) { return read_class_names(path, "--group-names"); }})
-      .of_command_alone(SaidBy::kParty);
+      .of_command_alone(SetBy::kParty);
   table.add({.names = metrics,
              .help = "for a private evaluation: a list of accuracy, recall (and balanced accuracy), precision, "
                      "confusion, topk, logloss, brier, calibration, auc, roc; for label sets f1; for numbers r2, rmse; "
@@ -274,7 +274,7 @@ void declare_evaluation(OptionTable& table, FitOptions& options, const char* met
                   }
                 },
             .list_in_file = read_class_groups})
-      .of_command_alone(SaidBy::kParty);
+      .of_command_alone(SetBy::kParty);
   if (table.find("--max-labels") == nullptr) {
     table.count("--max-labels", options.data.max_labels,
                 "with --private, k: largest number of classes of a row, for labels of n x K zeros and ones; public");
@@ -348,8 +348,8 @@ void declare_release(OptionTable& table, FitOptions& options) {
 std::string agreed_options(const OptionTable& fit, const std::vector<std::string>& class_names) {
   std::string agreed;
   for (const Option& option : fit.options()) {
-    const bool names_files = option.said_by == SaidBy::kAllOfFiles;
-    if (!option.is_given() || (option.said_by != SaidBy::kAll && !names_files)) continue;
+    const bool names_files = option.set_by == SetBy::kAllOfFiles;
+    if (!option.is_given() || (option.set_by != SetBy::kAll && !names_files)) continue;
     if (option.is_named("classes") && !class_names.empty()) continue;  // the list says it
     agreed += option.long_name();
     for (const std::string& word : names_files ? std::vector<std::string>{"given"} : option.given) {

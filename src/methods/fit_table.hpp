@@ -36,7 +36,7 @@ void check_options(const FitOptions& options);
 void declare_release(OptionTable& table, FitOptions& options);
 
 /// --epsilon, --delta, --rho, --mu.
-void declare_stated_budget(OptionTable& table, StatedBudget& budget);
+void declare_given_budget(OptionTable& table, GivenBudget& budget);
 
 /// --epsilon, --delta, --rho, --mu and --accountant.
 void declare_budget(OptionTable& table, BudgetOptions& budget);
@@ -58,7 +58,7 @@ void declare_evaluation(OptionTable& table, FitOptions& options, const char* met
 /// silos. A --threshold that is already declared stays.
 void declare_private_evaluation(OptionTable& table, FitOptions& options);
 
-/// Options of `fit`, as given, that must be the same at all parties, one a line (SaidBy::kAll, kAllOfFiles).
+/// Options of `fit`, as given, that must be the same at all parties, one a line (SetBy::kAll, kAllOfFiles).
 std::string agreed_options(const OptionTable& fit, const std::vector<std::string>& class_names);
 
 // Rows: whose they are, their files, classes and numbers, and what is done to them before a method sees them.
@@ -78,7 +78,7 @@ void declare_public_rows(OptionTable& table, DataOptions& data, const std::strin
 void declare_labels(OptionTable& table, DataOptions& data);
 
 /// Declares both. The file of names is read while the command line is: a job reads it on rank 0 alone, and the other
-/// ranks get the list with the words (SaidWords). Reading throws BadInput as read_class_names. Returns --classes.
+/// ranks get the list with the words (GivenWords). Reading throws BadInput as read_class_names. Returns --classes.
 Option& declare_classes(OptionTable& table, std::size_t& classes, std::vector<std::string>& names,
                         const std::string& help);
 

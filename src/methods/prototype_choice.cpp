@@ -16,8 +16,8 @@ constexpr double kLogsOfCandidates = 7.0;
 // Figures that both rules use.
 struct Outlook {
   double mu;
-  double smallest;       // mu n_s: the smallest class in standard deviations of the noise
-  bool choice_can_tell;  // epsilon N / K >= 7 log m
+  double smallest;         // mu n_s: the smallest class in standard deviations of the noise
+  bool choice_can_decide;  // epsilon N / K >= 7 log m
 };
 
 Outlook outlook_of(const FitOptions& options, std::uint64_t public_rows) {
@@ -47,7 +47,7 @@ bool prefers_means(const FitOptions& options, std::size_t dim, std::uint64_t pub
   if (options.privacy.budget.non_private) return true;
   if (is_pure(options.privacy.budget)) return false;
   const Outlook outlook = outlook_of(options, public_rows);
-  return outlook.smallest >= std::sqrt(static_cast<double>(dim)) || !outlook.choice_can_tell;
+  return outlook.smallest >= std::sqrt(static_cast<double>(dim)) || !outlook.choice_can_decide;
 }
 
 bool prefers_prototypes(const FitOptions& options, std::uint64_t public_rows) {
@@ -55,7 +55,7 @@ bool prefers_prototypes(const FitOptions& options, std::uint64_t public_rows) {
   if (is_pure(options.privacy.budget)) return true;
   const Outlook outlook = outlook_of(options, public_rows);
   const double largest_of_noises = 2.0 * std::sqrt(std::log(static_cast<double>(options.data.classes)));
-  return outlook.smallest < largest_of_noises && outlook.choice_can_tell;
+  return outlook.smallest < largest_of_noises && outlook.choice_can_decide;
 }
 
 bool noise_exceeds_sampling(const FitOptions& options, std::size_t dim, std::uint64_t public_rows) {

@@ -80,14 +80,14 @@ void declare_feature_range(OptionTable& table, PreparationOptions& rows) {
             .type = "FILE",
             .read = read,
             .list_in_file = read_ranges})
-      .of_command_alone(SaidBy::kAllOfFiles);
+      .of_command_alone(SetBy::kAllOfFiles);
 }
 
 // Notes that a length was given, also where its value is the default.
 void note_length(Option& option, PreparationOptions& rows) {
   option.read = [read = std::move(option.read), &rows](const std::vector<std::string>& words) {
     read(words);
-    rows.says_length = true;
+    rows.sets_length = true;
   };
 }
 
@@ -98,7 +98,7 @@ void declare_persons(OptionTable& table, DataOptions& data, const std::string& n
       .files(name, data.train.person,
              "identifier of the person of each row, an integer or a string; the guarantee is then for a person with "
              "any number of rows, instead of a row")
-      .of_command_alone(SaidBy::kParty);
+      .of_command_alone(SetBy::kParty);
   table
       .count("--rows-per-person", data.rows_per_person,
              "the number of rows that a person counts for, public: the sum of a person's rows is clipped to B rows, "
@@ -113,17 +113,17 @@ void declare_training_rows(OptionTable& table, DataOptions& data) {
              "features, .npy, .npz, .csv or file.h5:/dataset; globs; {rank} for a worker's own files")
       .required()
       .of_own_rows()
-      .of_command_alone(SaidBy::kParty);
+      .of_command_alone(SetBy::kParty);
   table
       .files("--train-y", data.train.y,
              "labels, one per row of the features: integers from 0 to K-1, or names with --class-names, or n x K zeros "
              "and ones with --max-labels")
       .required()
       .of_own_rows()
-      .of_command_alone(SaidBy::kParty);
+      .of_command_alone(SetBy::kParty);
   declare_targets(table, data.train, kTargets, "numbers to predict, instead of labels: n or n x m floats or integers")
       .of_own_rows()
-      .of_command_alone(SaidBy::kParty);
+      .of_command_alone(SetBy::kParty);
   declare_persons(table, data, data.train.option("person"));
 }
 
@@ -131,7 +131,7 @@ void declare_public_rows(OptionTable& table, DataOptions& data, const std::strin
   table
       .files("--public-x", data.public_x,
              "public features, in the format of --train-x; used without noise, at no charge" + also)
-      .of_command_alone(SaidBy::kAllOfFiles);
+      .of_command_alone(SetBy::kAllOfFiles);
 }
 
 void declare_labels(OptionTable& table, DataOptions& data) {
@@ -183,7 +183,7 @@ Option& declare_classes(OptionTable& table, std::size_t& classes, std::vector<st
             .read = [&names](const std::vector<std::string>& list) { names = list; },
             .list_in_file = [](const std::string& path) { return read_class_names(path); }})
       .shown_as([&names] { return option_word(names); })
-      .of_command_alone(SaidBy::kParty);
+      .of_command_alone(SetBy::kParty);
   return counted;
 }
 

@@ -99,7 +99,7 @@ bool CoordinatorWire::admit(Doorman::Proved visitor) {
     refusal = fault.what();
     kind = LinkKind::kRefusal;
   }
-  doorman_.tell_refused(fmt::format("a connection of {} from {} was refused: {}", name_of(silo), remote, refusal));
+  doorman_.report_refused(fmt::format("a connection of {} from {} was refused: {}", name_of(silo), remote, refusal));
   visitor.connection->write_last(refusal_message(refusal, kind));
   return false;
 }

@@ -67,13 +67,13 @@ Doorman::Doorman(boost::asio::io_context& io, const NetworkAddress& listen, TlsI
       identity_(identity),
       visit_(visit),
       admit_(std::move(admit)),
-      tell_(std::move(tell)),
+      report_line_(std::move(tell)),
       most_visitors_(most_visitors) {
   accept();
 }
 
 Doorman::~Doorman() {
-  tell_untold();
+  report_unreported();
 }
 
 NetworkAddress Doorman::address() const {
@@ -215,13 +215,13 @@ void Doorman::turn_away(std::uint64_t number, const std::string& why, std::vecto
   } else {
     connection->write_last(std::move(last));
   }
-  tell_refused(fmt::format("a connection from {} was refused: {}", connection->remote(), why));
+  report_refused(fmt::format("a connection from {} was refused: {}", connection->remote(), why));
 }
 
-void Doorman::tell_refused(const std::string& line) {
+void Doorman::report_refused(const std::string& line) {
   if (lines_left_ > 0) {
     --lines_left_;
-    tell_(line);
+    report_line_(line);
   } else {
     ++untold_;
   }
@@ -236,14 +236,14 @@ void Doorman::tick(Clock::time_point now) {
                                                         : fmt::format("no authentication within {} s", seconds));
   }
   begin_handshakes(now);
-  if (now < told_until_) return;
-  told_until_ = now + kTellAgain;
+  if (now < reported_until_) return;
+  reported_until_ = now + kReportAgain;
   lines_left_ = kLinesAtOnce;
-  tell_untold();
+  report_unreported();
 }
 
-void Doorman::tell_untold() {
-  if (untold_ > 0) tell_(fmt::format("{} further connections were refused", std::exchange(untold_, 0)));
+void Doorman::report_unreported() {
+  if (untold_ > 0) report_line_(fmt::format("{} further connections were refused", std::exchange(untold_, 0)));
 }
 
 }  // namespace dpreduce

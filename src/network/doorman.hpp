@@ -74,9 +74,9 @@ class Doorman {
   using Clock = std::chrono::steady_clock;
   static constexpr std::size_t kMostVisitors = 64;
   static constexpr double kHandshakesPerSecond = 200.0;
-  /// At most this many refused connections are logged one by one per kTellAgain; the rest are only counted.
+  /// At most this many refused connections are logged one by one per kReportAgain; the rest are only counted.
   static constexpr std::size_t kLinesAtOnce = 10;
-  static constexpr std::chrono::seconds kTellAgain{10};
+  static constexpr std::chrono::seconds kReportAgain{10};
 
   /// A visitor with the proven identity `key`, that has greeted. What it sends next is read on by `reader`.
   struct Proved {
@@ -101,7 +101,7 @@ class Doorman {
   NetworkAddress address() const;
 
   /// Logs a refused connection, within the bound on such lines.
-  void tell_refused(const std::string& line);
+  void report_refused(const std::string& line);
 
   /// Turns away visitors whose time is over.
   void tick(Clock::time_point now);
@@ -127,7 +127,7 @@ class Doorman {
   bool take(std::uint64_t number, std::span<const std::byte> bytes);
   void turn_away(std::uint64_t number, const std::string& why, std::vector<std::byte> last = {},
                  Blame blame = Blame::kVisitor);
-  void tell_untold();
+  void report_unreported();
   void make_room(bool among_strangers);
   bool may_begin(double left_to_others, Clock::time_point now);
 
@@ -136,7 +136,7 @@ class Doorman {
   TlsIdentity& identity_;
   std::chrono::milliseconds visit_;
   std::function<bool(Proved)> admit_;
-  std::function<void(const std::string&)> tell_;
+  std::function<void(const std::string&)> report_line_;
   std::size_t most_visitors_;
   std::map<std::uint64_t, Visitor> visitors_;
   FailedVisits failed_;
@@ -146,7 +146,7 @@ class Doorman {
   std::minstd_rand chance_{std::random_device{}()};
   std::size_t lines_left_ = 0;
   std::uint64_t untold_ = 0;
-  Clock::time_point told_until_{};
+  Clock::time_point reported_until_{};
 };
 
 }  // namespace dpreduce

@@ -105,11 +105,11 @@ void NetworkWire::fail(const std::string& why) {
 }
 
 void NetworkWire::require_more() const {
-  if (come_.empty() && !fault_.empty()) throw AggregationAborted(fault_);
+  if (incoming_.empty() && !fault_.empty()) throw AggregationAborted(fault_);
 }
 
 void NetworkWire::deliver(Message message) {
-  come_.push_back(std::move(message));
+  incoming_.push_back(std::move(message));
   changed_.notify_all();
 }
 
@@ -143,7 +143,7 @@ void NetworkWire::send(std::uint32_t to, std::vector<std::byte> bytes) {
   const auto is_gone = [&] { return line.state() == LineState::kLeft || line.state() == LineState::kLost; };
   const bool may_send = changed_.wait_for(
       guard, send_timeout_, [&] { return !fault_.empty() || is_gone() || line.link().has_room(bytes.size()); });
-  if (!fault_.empty() && come_.empty()) throw AggregationAborted(fault_);
+  if (!fault_.empty() && incoming_.empty()) throw AggregationAborted(fault_);
   if (!fault_.empty() || is_gone()) return;
   if (!may_send) {
     throw AggregationAborted(
@@ -156,14 +156,14 @@ void NetworkWire::send(std::uint32_t to, std::vector<std::byte> bytes) {
 
 std::optional<Message> NetworkWire::receive(WireClock::time_point until) {
   std::unique_lock guard(lock_);
-  if (!changed_.wait_until(guard, std::min(until, run_until_), [&] { return has_come(); })) {
+  if (!changed_.wait_until(guard, std::min(until, run_until_), [&] { return has_arrived(); })) {
     if (WireClock::now() < run_until_) return std::nullopt;
     throw AggregationAborted(
         fmt::format("the run has not ended within --run-timeout {} s", seconds_in(terms_.run_timeout)));
   }
   require_more();
-  Message message = std::move(come_.front());
-  come_.pop_front();
+  Message message = std::move(incoming_.front());
+  incoming_.pop_front();
   if (!message.is_farewell) lines_.at(message.from).taken(message.bytes.size());
   return message;
 }

@@ -94,7 +94,7 @@ class NetworkWire : public Wire {
   void fail(const std::string& why);
   void deliver(Message message);
   // Returns whether there is something to receive, or nothing more to come.
-  bool has_come() const { return !come_.empty() || !fault_.empty(); }
+  bool has_arrived() const { return !incoming_.empty() || !fault_.empty(); }
   // Throws AggregationAborted, with the reason, if nothing more comes.
   void require_more() const;
   std::string name_of(std::uint32_t party) const;
@@ -113,7 +113,7 @@ class NetworkWire : public Wire {
   void run();
 
   std::map<std::uint32_t, LineBinding> bindings_;
-  std::deque<Message> come_;
+  std::deque<Message> incoming_;
   std::string fault_;  // why this end is broken; empty: it is not
   std::chrono::milliseconds send_timeout_;
   boost::asio::steady_timer timer_;

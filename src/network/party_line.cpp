@@ -100,13 +100,13 @@ std::string shown_reason(std::span<const std::byte> text) {
 }
 
 void LinkReader::add(std::span<const std::byte> bytes) {
-  come_.erase(come_.begin(), come_.begin() + static_cast<std::ptrdiff_t>(used_));
+  incoming_.erase(incoming_.begin(), incoming_.begin() + static_cast<std::ptrdiff_t>(used_));
   used_ = 0;
-  come_.insert(come_.end(), bytes.begin(), bytes.end());
+  incoming_.insert(incoming_.end(), bytes.begin(), bytes.end());
 }
 
 std::optional<LinkMessage> LinkReader::next() {
-  const std::span<const std::byte> come = std::span(come_).subspan(used_);
+  const std::span<const std::byte> come = std::span(incoming_).subspan(used_);
   if (come.size() < kLinkHeader) return std::nullopt;
   PayloadReader header(come.first(kLinkHeader));
   const auto kind = static_cast<LinkKind>(header.number(1));

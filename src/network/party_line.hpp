@@ -79,8 +79,8 @@ class LinkReader {
  private:
   LinkKind first_;
   bool has_begun_ = false;
-  std::vector<std::byte> come_;
-  std::size_t used_ = 0;  // of come_
+  std::vector<std::byte> incoming_;
+  std::size_t used_ = 0;  // of incoming_
 };
 
 // The line to one party, and the link under it that loses nothing.

@@ -78,8 +78,8 @@ void SiloWire::dial() {
       const std::lock_guard guard(lock_);
       if (lines_.at(0).state() == LineState::kAbsent && lasts(unresolved_since_)) {
         patience_.cancel();
-        return fail(fmt::format("{}; check it (getent hosts {}), or give an address in --connect", why,
-                                coordinator_.host));
+        return fail(
+            fmt::format("{}; check it (getent hosts {}), or give an address in --connect", why, coordinator_.host));
       }
     }
     dial_again(why);
@@ -204,7 +204,7 @@ void SiloWire::dial_again(const std::string& why) {
 
 void SiloWire::wait_for_coordinator(std::chrono::milliseconds longest) {
   std::unique_lock guard(lock_);
-  const auto is_here = [&] { return has_come() || lines_.at(0).state() != LineState::kAbsent; };
+  const auto is_here = [&] { return has_arrived() || lines_.at(0).state() != LineState::kAbsent; };
   if (changed_.wait_for(guard, longest, is_here)) return;
   throw AggregationAborted(fmt::format("the coordinator cannot be reached within {} s at port {} of {}{}{}: {}",
                                        seconds_in(longest), coordinator_.port, coordinator_.host,
@@ -214,7 +214,7 @@ void SiloWire::wait_for_coordinator(std::chrono::milliseconds longest) {
 void SiloWire::wait_for_run(const std::function<void(const std::string&)>& tell) {
   std::string told;
   std::unique_lock guard(lock_);
-  while (!has_come() && WireClock::now() < run_until_) {
+  while (!has_arrived() && WireClock::now() < run_until_) {
     const bool is_here = lines_.at(0).state() == LineState::kOpen;
     const std::string longest = fmt::format("for at most --run-timeout {} s", seconds_in(terms_.run_timeout));
     const std::string line = is_here
@@ -231,7 +231,7 @@ void SiloWire::wait_for_run(const std::function<void(const std::string&)>& tell)
     constexpr auto kLook = std::chrono::milliseconds(200);
     changed_.wait_for(guard, kLook);
   }
-  has_begun_ = has_come();
+  has_begun_ = has_arrived();
   if (has_begun_) return require_more();
   PartyLine& line = lines_.at(0);
   if (line.state() == LineState::kBroken) line.give_up();  // it owes nothing, so nobody is waited for

@@ -165,8 +165,8 @@ TlsConnection::TlsConnection(Socket socket) : socket_(std::move(socket)), remote
 }
 
 void TlsConnection::read_hello(std::function<void(const std::string&)> then) {
-  come_.resize(kRecordHeader);
-  boost::asio::async_read(*socket_, boost::asio::buffer(come_),
+  incoming_.resize(kRecordHeader);
+  boost::asio::async_read(*socket_, boost::asio::buffer(incoming_),
                           [self = shared_from_this(), then = std::move(then)](auto error, std::size_t) {
                             if (self->is_closed_) return;
                             if (error) return then(words_of(error));
@@ -175,19 +175,19 @@ void TlsConnection::read_hello(std::function<void(const std::string&)> then) {
 }
 
 void TlsConnection::read_hello_body(std::function<void(const std::string&)> then) {
-  const std::size_t length = number_at(come_, 3, 2);
-  if (number_at(come_, 0, 1) != kHandshakeRecord || number_at(come_, 1, 1) != kMajorVersion ||
+  const std::size_t length = number_at(incoming_, 3, 2);
+  if (number_at(incoming_, 0, 1) != kHandshakeRecord || number_at(incoming_, 1, 1) != kMajorVersion ||
       length < kHandshakeHeader || length > kLongestHello) {
     return then("its first bytes are not a TLS hello");
   }
-  come_.resize(kRecordHeader + length);
-  boost::asio::async_read(*socket_, boost::asio::buffer(come_) + kRecordHeader,
+  incoming_.resize(kRecordHeader + length);
+  boost::asio::async_read(*socket_, boost::asio::buffer(incoming_) + kRecordHeader,
                           [self = shared_from_this(), then = std::move(then), length](auto error, std::size_t) {
                             if (self->is_closed_) return;
                             if (error) return then(words_of(error));
                             const bool is_whole =
-                                number_at(self->come_, kRecordHeader, 1) == kClientHello &&
-                                number_at(self->come_, kRecordHeader + 1, 3) + kHandshakeHeader <= length;
+                                number_at(self->incoming_, kRecordHeader, 1) == kClientHello &&
+                                number_at(self->incoming_, kRecordHeader + 1, 3) + kHandshakeHeader <= length;
                             then(is_whole ? "" : "its first record is not a complete TLS hello");
                           });
 }
@@ -204,7 +204,7 @@ void TlsConnection::handshake(TlsIdentity& identity, Side side, std::function<vo
                  : words_of(error));
   };
   if (side == Side::kClient) return stream_->async_handshake(boost::asio::ssl::stream_base::client, end);
-  stream_->async_handshake(boost::asio::ssl::stream_base::server, boost::asio::buffer(come_), end);
+  stream_->async_handshake(boost::asio::ssl::stream_base::server, boost::asio::buffer(incoming_), end);
 }
 
 void TlsConnection::set_handlers(Handlers handlers) {
@@ -215,19 +215,19 @@ void TlsConnection::set_handlers(Handlers handlers) {
 
 void TlsConnection::resume() {
   if (is_reading_ || is_closed_) return;
-  come_.resize(kReadAtOnce);
+  incoming_.resize(kReadAtOnce);
   read();
 }
 
 void TlsConnection::read() {
   is_reading_ = true;
-  stream_->async_read_some(boost::asio::buffer(come_.data(), come_.size()),
+  stream_->async_read_some(boost::asio::buffer(incoming_.data(), incoming_.size()),
                            [self = shared_from_this()](auto error, std::size_t length) {
                              self->is_reading_ = false;
                              if (self->is_closed_) return;
                              if (error) return self->end(words_of(error));
                              const std::shared_ptr<Handlers> handlers = self->handlers_;  // it may set others
-                             const bool goes_on = handlers->take({self->come_.data(), length});
+                             const bool goes_on = handlers->take({self->incoming_.data(), length});
                              self->flush();  // what it answers
                              if (goes_on) self->resume();
                            });

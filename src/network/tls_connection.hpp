@@ -118,7 +118,7 @@ class TlsConnection : public std::enable_shared_from_this<TlsConnection> {
   std::optional<boost::asio::ssl::stream<Socket>> stream_;
   std::string remote_;
   std::shared_ptr<Handlers> handlers_;
-  std::vector<std::byte> come_;  // before the handshake: the hello
+  std::vector<std::byte> incoming_;  // before the handshake: the hello
   std::vector<std::byte> out_;
   bool is_reading_ = false;
   bool is_writing_ = false;

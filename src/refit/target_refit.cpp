@@ -26,8 +26,8 @@ Indices all_or(const Indices& chosen, std::size_t count) {
 }
 
 // Requested targets, in the entries of a released row: features, a constant, targets.
-struct AskedTargets {
-  AskedTargets(const KeptStatistics& statistics, const RefitOptions& options)
+struct RequestedTargets {
+  RequestedTargets(const KeptStatistics& statistics, const RefitOptions& options)
       : rows(statistics.of_rows.preprocessing),
         gram(statistics.block("gram")),
         features(all_or(options.features, rows.dim())),
@@ -79,7 +79,7 @@ TargetColumns picked(const TargetColumns& all, const Indices& targets) {
 }
 
 // Gram matrix and sums of the chosen columns as weight_intervals.hpp takes them, targets less their noised mean.
-Release release_of(const AskedTargets& asked, double scale) {
+Release release_of(const RequestedTargets& asked, double scale) {
   const Indices columns = asked.columns();
   const std::size_t constant = asked.place_of_constant();
   const std::vector<double> starts = asked.ridge.starts();
@@ -100,7 +100,7 @@ Release release_of(const AskedTargets& asked, double scale) {
 }
 
 // sum of squares of each target less its noised mean, in units of z.
-std::vector<double> squares_of(const AskedTargets& asked, double scale) {
+std::vector<double> squares_of(const RequestedTargets& asked, double scale) {
   const std::size_t constant = asked.place_of_constant();
   const std::vector<double> starts = asked.ridge.starts();
   std::vector<double> squares;
@@ -122,7 +122,7 @@ bool are_in_raw_units(const Preprocessing& rows) {
 }
 
 // Coefficients as functions of z's weights: one row for each feature, and one for the constant.
-std::vector<double> functionals(const AskedTargets& asked) {
+std::vector<double> functionals(const RequestedTargets& asked) {
   const std::size_t width = asked.features.size() + 1;
   const double of_feature = std::sqrt(1.0 - asked.rows.intercept);
   std::vector<double> rows(width * width, 0.0);
@@ -138,7 +138,7 @@ std::vector<double> functionals(const AskedTargets& asked) {
 }
 
 // And of a prediction: one row for each row of features.
-std::vector<double> prepared(const AskedTargets& asked, std::span<const float> rows) {
+std::vector<double> prepared(const RequestedTargets& asked, std::span<const float> rows) {
   Preprocessing without = asked.rows;
   without.targets.share = 0.0;
   const RowTransform transform(std::move(without));
@@ -159,7 +159,7 @@ std::vector<double> prepared(const AskedTargets& asked, std::span<const float> r
 
 Refit refit_targets(const KeptStatistics& statistics, const RefitOptions& options) {
   require_of_numbers(statistics, options);
-  const AskedTargets asked(statistics, options);
+  const RequestedTargets asked(statistics, options);
   const Indices columns = asked.columns();
   const std::vector<double> solution = asked.ridge.solution();
   const std::size_t width = asked.rows.scored_dim();
@@ -182,7 +182,7 @@ nlohmann::json target_intervals_json(const KeptStatistics& statistics, const Ref
                                      double level, std::span<const float> rows) {
   RefitOptions own = options;
   own.lambda = ridge;
-  const AskedTargets asked(statistics, own);
+  const RequestedTargets asked(statistics, own);
   const Lattice whole = statistics.lattice();
   const std::size_t width = asked.features.size() + 1;
   IntervalTerms terms{.ridge = ridge, .rows = functionals(asked)};

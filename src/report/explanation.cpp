@@ -22,7 +22,7 @@ constexpr double kLargeEpsilon = 20.0;  // above it, and from this delta on, a b
 constexpr double kLargeDelta = 1e-3;
 constexpr double kFalsePositiveRate = 0.01;
 constexpr int kCountDigits = 6;
-constexpr unsigned kGroupsToTell[] = {2, 10};
+constexpr unsigned kReportedGroups[] = {2, 10};
 
 // Meaning of the guarantee for an attacker, who has at most this chance, and for groups. Accuracy and groups need mu.
 struct Consequences {
@@ -44,7 +44,7 @@ Consequences consequences_of(const ReportedGuarantee& guarantee) {
                       .even_odds_accuracy = std::nullopt,
                       .group_epsilons = {}};
   if (guarantee.mu) result.even_odds_accuracy = gdp_even_odds_accuracy(*guarantee.mu);
-  for (const unsigned records : kGroupsToTell) {
+  for (const unsigned records : kReportedGroups) {
     result.group_epsilons.emplace_back(records, group_epsilon(guarantee, records));
   }
   return result;
@@ -258,7 +258,7 @@ std::vector<std::string> released_sentences(const ReportedRun& run) {
   return sentences;
 }
 
-std::vector<std::string> figure_sentences(const ToldFigures& told) {
+std::vector<std::string> figure_sentences(const ReportedMetrics& told) {
   std::vector<std::string> sentences;
   for (const Fact& fact : facts_of(told)) sentences.push_back(fact.name + ": " + fact.value.text);
   sentences.push_back(

@@ -85,7 +85,7 @@ nlohmann::json chosen_rows_json(const Selection& chosen) {
 
 // Budget that all runs on the ledger have spent together. Epsilon is null where no accountant reaches.
 nlohmann::json spent_json(const LedgerState& state, const PrivacyOptions& privacy) {
-  const double delta = privacy.budget.delta.value_or(kDeltaToTell);
+  const double delta = privacy.budget.delta.value_or(kReportedDelta);
   const Adjacency adjacency = strictest_adjacency(state, privacy.adjacency);
   const Spending spent = spending_of(state.charges(), adjacency);
   const double epsilon = spent.is_gaussian() && spent.mu == 0.0 ? 0.0 : epsilon_of(spent, delta);
@@ -267,7 +267,7 @@ nlohmann::json waits_json(const Communicator& ranks) {
 std::string ledger_balance(const FittedRun& run) {
   const PrivacyOptions& privacy = run.fit->options().privacy;
   return balance_text(run.releaser->ledger(), privacy.adjacency, run.fit->plan().limit,
-                      privacy.budget.delta.value_or(kDeltaToTell));
+                      privacy.budget.delta.value_or(kReportedDelta));
 }
 
 }  // namespace dpreduce

@@ -19,17 +19,17 @@
 namespace dpreduce {
 namespace {
 
-std::string spent_by_run(const Spending& spent, bool tells_distribution, double delta) {
-  if (spent.is_gaussian() || tells_distribution) return spent_text(spent, delta);
+std::string spent_by_run(const Spending& spent, bool shows_distribution, double delta) {
+  if (spent.is_gaussian() || shows_distribution) return spent_text(spent, delta);
   return "rho " + upper_figure(rho_of(spent));
 }
 
 // "2026-01-01T00:00:00Z  run aa  gd  epsilon 1 at delta 1e-06, add-remove".
-std::string heading_of(const ChargesOfRun& run, bool tells_distribution, double delta) {
+std::string heading_of(const ChargesOfRun& run, bool shows_distribution, double delta) {
   const RunTerms& terms = run.charges.front().entry.terms;
   std::string spent = words_of(terms.forfeits) + ": NOT private, not counted";
   if (terms.is_private) {
-    spent = fmt::format("{}, {}{}", spent_by_run(spending_of(run.charges, terms.adjacency), tells_distribution, delta),
+    spent = fmt::format("{}, {}{}", spent_by_run(spending_of(run.charges, terms.adjacency), shows_distribution, delta),
                         to_string(terms.adjacency),
                         terms.unit == PrivacyUnit::kRecord ? "" : fmt::format(" of {}", name_of(terms.unit)));
   }
@@ -38,7 +38,7 @@ std::string heading_of(const ChargesOfRun& run, bool tells_distribution, double 
                      method_text_of(terms.asked, terms.method), spent);
 }
 
-std::string text_of(const ChargesOfRun& run, bool tells_distribution, double delta) {
+std::string text_of(const ChargesOfRun& run, bool shows_distribution, double delta) {
   std::vector<ReportedBlock> blocks;
   Facts others;
   for (const LedgerCharge& charge : run.charges) {
@@ -64,7 +64,7 @@ std::string text_of(const ChargesOfRun& run, bool tells_distribution, double del
     if (!silos.empty() && (others.empty() || others.back().value.text != silos))
       others.push_back({"  " + label, silos});
   }
-  return heading_of(run, tells_distribution, delta) + "\n" + text_of(releases_table("", blocks)) + text_of(others);
+  return heading_of(run, shows_distribution, delta) + "\n" + text_of(releases_table("", blocks)) + text_of(others);
 }
 
 }  // namespace
@@ -98,9 +98,9 @@ std::vector<double> deltas_of_runs(const LedgerState& state) {
   return {deltas.begin(), deltas.end()};
 }
 
-double delta_to_tell(const LedgerState& state) {
+double reported_delta(const LedgerState& state) {
   const std::vector<double> deltas = deltas_of_runs(state);
-  return deltas.empty() ? kDeltaToTell : deltas.front();
+  return deltas.empty() ? kReportedDelta : deltas.front();
 }
 
 Table remains_table(std::string caption, const Reservation& remains) {
@@ -116,9 +116,9 @@ Table remains_table(std::string caption, const Reservation& remains) {
 }
 
 std::string ledger_text(const LedgerState& state, std::optional<double> asked,
-                        std::optional<Adjacency> asked_adjacency) {
-  const double delta = asked.value_or(delta_to_tell(state));
-  const Adjacency adjacency = asked_adjacency.value_or(strictest_adjacency(state));
+                        std::optional<Adjacency> requested_adjacency) {
+  const double delta = asked.value_or(reported_delta(state));
+  const Adjacency adjacency = requested_adjacency.value_or(strictest_adjacency(state));
   std::string text;
   if (const std::vector<double> deltas = deltas_of_runs(state); !asked && deltas.size() > 1) {
     text = fmt::format(
@@ -210,9 +210,9 @@ std::vector<ChargesOfRun> charges_by_run(const LedgerState& state) {
 }
 
 nlohmann::json json_of_ledger(const LedgerState& state, std::optional<double> asked,
-                              std::optional<Adjacency> asked_adjacency) {
-  const double delta = asked.value_or(delta_to_tell(state));
-  const Adjacency adjacency = asked_adjacency.value_or(strictest_adjacency(state));
+                              std::optional<Adjacency> requested_adjacency) {
+  const double delta = asked.value_or(reported_delta(state));
+  const Adjacency adjacency = requested_adjacency.value_or(strictest_adjacency(state));
   nlohmann::json releases = nlohmann::json::array();
   for (const LedgerCharge& charge : state.charges()) {
     releases.push_back(fields_of(charge.entry, charge.utc_time));

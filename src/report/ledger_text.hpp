@@ -31,13 +31,13 @@ inline constexpr std::size_t kMostDistributions = 100;
 std::vector<double> deltas_of_runs(const LedgerState& state);
 
 /// Delta that epsilons are reported at where no other is requested: the delta of the runs. Where runs declare several,
-/// it is the least, which says no less of any of them. Where none declares one, it is kDeltaToTell.
-double delta_to_tell(const LedgerState& state);
+/// it is the least, which says no less of any of them. Where none declares one, it is kReportedDelta.
+double reported_delta(const LedgerState& state);
 
 /// Output of ledger show --format json: {"releases", "adjacency", "runs", "mu", "rho", "deltas_of_runs", "open_runs"},
 /// with sampled rounds also "epsilon" and "delta". Runs are in the order of their first charges. Each has the spending
 /// of it and of all before it together ("so_far"), as if all were about the same records. Epsilons are reported at
-/// `delta`, by default delta_to_tell; sums for neighbors by `adjacency`, by default strictest_adjacency
+/// `delta`, by default reported_delta; sums for neighbors by `adjacency`, by default strictest_adjacency
 /// (data_set_budget.hpp).
 nlohmann::json json_of_ledger(const LedgerState& state, std::optional<double> delta = std::nullopt,
                               std::optional<Adjacency> adjacency = std::nullopt);

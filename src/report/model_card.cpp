@@ -218,7 +218,7 @@ std::string promise_section(const ClassifierParts& parts, const std::optional<Re
                     audit_command(*run));
 }
 
-std::string told_section(const ReportedRun& run) {
+std::string reported_section(const ReportedRun& run) {
   const std::string text = fmt::format(
       "## Test figures\n\n{}: each figure has noise, and an interval that by itself covers the true value for rows "
       "like these with probability {:g}.\n\n{}",
@@ -326,7 +326,7 @@ std::string model_card(const Classifier& classifier, const std::string& name, co
   text += model_section(parts, run ? run->method_text() : parts.method) + promise_section(parts, run);
   if (run && !run->blocks.empty())
     text += "## Noised releases\n\n" + markdown_of(releases_table("", run->blocks)) + "\n";
-  text += has_noise ? told_section(*tested)
+  text += has_noise ? reported_section(*tested)
                     : test_section_of(JsonFields(content, report_path).object("test"), parts.class_names,
                                       run && run->is_tested_on_training_rows);
   return text + loading_section(name, has_numbers(parts) ? "numbers" : "labels");

@@ -70,7 +70,7 @@ std::string summary_of(const PageDocument& document, Audience audience) {
   if (audience == Audience::kPublic && !is_public) return html;
   const JsonFields report(run.content, document.name);
   if (run.figures && !run.figures->lists.front().figures.empty()) {
-    const ToldFigure& told = run.figures->lists.front().figures.front();
+    const ReportedMetric& told = run.figures->lists.front().figures.front();
     const auto shown = [&](double number) { return html_of(Cell(number, told.written)); };
     html += fmt::format("; {} {}, from {} to {}", escaped(told.name), told.value ? shown(*told.value) : "unknown",
                         shown(told.low), shown(told.high));

@@ -20,8 +20,8 @@
 namespace dpreduce {
 namespace {
 
-constexpr double kClassSizesToTell[] = {10, 100, 1000, 10000};
-constexpr double kRowsToTell[] = {1000, 10000, 100000};
+constexpr double kReportedClassSizes[] = {10, 100, 1000, 10000};
+constexpr double kReportedRowCounts[] = {1000, 10000, 100000};
 
 constexpr std::string_view kClassMeans = "class_means";
 
@@ -138,7 +138,8 @@ nlohmann::json expected_error_json(const FitPlan& plan) {
     const PlannedBlock& sums = plan.noise->release(kClassMeans).block("class_sums");
     const Lattice lattice{plan.preprocessing.clip_norm, plan.dim};
     const double length = sums.sigma / (lattice.scale() * lattice.clip_norm) * std::sqrt(static_cast<double>(plan.dim));
-    for (const double rows : kClassSizesToTell) errors.push_back({{"rows_per_class", rows}, {"error", length / rows}});
+    for (const double rows : kReportedClassSizes)
+      errors.push_back({{"rows_per_class", rows}, {"error", length / rows}});
   }
   for (const PlannedRelease& release : plan.noise->releases) {
     if (release.name == kClassMeans) continue;
@@ -146,7 +147,7 @@ nlohmann::json expected_error_json(const FitPlan& plan) {
       // A row's sensitivity, and not a unit's, which moves a block B times as far.
       const double of_a_row = std::sqrt(static_cast<double>(block.squared_sensitivity));
       const double length = noise_norm(block, block.sigma) / of_a_row;
-      for (const double rows : kRowsToTell) {
+      for (const double rows : kReportedRowCounts) {
         errors.push_back({{"release", release.name}, {"name", block.name}, {"rows", rows}, {"error", length / rows}});
       }
     }

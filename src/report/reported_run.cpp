@@ -218,7 +218,7 @@ ReportedRun reported_run(nlohmann::json content, const std::string& path) {
   run.public_by_word = words_in(report);
   run.models = models_in(report);
   run.is_tested_on_training_rows = report.object("test").flag("rows_are_training_rows");
-  run.figures = told_figures(report);
+  run.figures = reported_metrics(report);
   run.is_on_a_long_tail = report.has("imbalance");
   run.ledger = ledger_of(report);
   run.forfeits = forfeits_of(privacy, run);
@@ -272,7 +272,7 @@ ReportedRun run_of_model(const Classifier& model, const std::string& path) {
 ReportedRun run_of_ledger(const LedgerState& state, const std::string& path) {
   const Adjacency adjacency = strictest_adjacency(state);
   const Spending spent = spending_of(state.charges(), adjacency);
-  const double delta = delta_to_tell(state);
+  const double delta = reported_delta(state);
   const double epsilon = mu_of(spent) > 0.0 ? epsilon_of(spent, delta) : 0.0;
   if (epsilon == 0.0) throw BadInput(path + ": no private run has been charged yet, so there is nothing to explain");
   if (!std::isfinite(epsilon)) throw BadInput(path + ": its runs have spent more than any finite epsilon");

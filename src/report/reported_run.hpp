@@ -20,7 +20,7 @@
 #include "common/base/privacy_terms.hpp"
 #include "common/ledger/ledger_state.hpp"
 #include "common/model/classifier.hpp"
-#include "report/told_figures.hpp"
+#include "report/reported_metrics.hpp"
 
 namespace dpreduce {
 
@@ -95,11 +95,11 @@ struct ReportedRun {
   std::optional<ReportedSilos> silos{};
   bool is_chosen_by_validation = false;  ///< --choose with validation rows, which nothing protects
   std::vector<PublicByWord> public_by_word{};
-  std::vector<std::string> models{};        ///< of an evaluation: what each model promises of its own rows, in words
-  bool is_tested_on_training_rows = false;  ///< its test figures are exact figures about training rows
-  std::optional<ToldFigures> figures{};     ///< about test rows, with noise; none where they are exact, or absent
-  bool is_on_a_long_tail = false;           ///< an experiment: trained on a part of the rows
-  std::optional<LedgerHead> ledger{};       ///< when the report was made; absent where nothing was charged
+  std::vector<std::string> models{};         ///< of an evaluation: what each model promises of its own rows, in words
+  bool is_tested_on_training_rows = false;   ///< its test figures are exact figures about training rows
+  std::optional<ReportedMetrics> figures{};  ///< about test rows, with noise; none where they are exact, or absent
+  bool is_on_a_long_tail = false;            ///< an experiment: trained on a part of the rows
+  std::optional<LedgerHead> ledger{};        ///< when the report was made; absent where nothing was charged
 
   /// Returns whether releases have noise. A run without noise is not private either.
   bool has_noise() const { return !blocks.empty() || !selections.empty(); }

@@ -87,7 +87,7 @@ void add_ledger(Facts& facts, const FittedRun& run) {
 void add_test(Facts& facts, const JsonFields& report) {
   add_line(facts, "test", exact_figures(report.object("test")));
   if (const std::string uncalled = uncalled_classes_text(report); !uncalled.empty()) facts.push_back({"", uncalled});
-  if (const std::optional<ToldFigures> told = told_figures(report)) {
+  if (const std::optional<ReportedMetrics> told = reported_metrics(report)) {
     for (const Fact& fact : facts_of(*told)) facts.push_back({"test", fact.name + " " + fact.value.text});
     facts.push_back(
         {"", fmt::format("each interval covers the true value with probability {:g}, under noise and sampling",

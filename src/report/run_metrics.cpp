@@ -11,12 +11,12 @@
 namespace dpreduce {
 namespace {
 
-nlohmann::json json_of(const Spending& spent, bool tells_epsilon, double delta, PrivacyUnit unit) {
+nlohmann::json json_of(const Spending& spent, bool shows_epsilon, double delta, PrivacyUnit unit) {
   nlohmann::json json{{"mu", spent.is_gaussian() ? nlohmann::json(spent.mu) : nullptr},
                       {"epsilon", nullptr},
                       {"delta", delta},
                       {"unit", to_string(unit)}};
-  if (!tells_epsilon) return json;
+  if (!shows_epsilon) return json;
   if (const double epsilon = epsilon_of(spent, delta); std::isfinite(epsilon)) json["epsilon"] = epsilon;
   return json;
 }
@@ -64,13 +64,13 @@ void RunMetrics::add(std::string_view release, std::span<const BlockFigures> fig
   }
   const Spending so_far = spent();
   // A distribution of losses takes longer than many a round: it is made for rounds 1, 2, 4, 8, ... and the last.
-  const bool tells_epsilon = so_far.is_gaussian() || std::has_single_bit(round) || round == planned.rounds;
+  const bool shows_epsilon = so_far.is_gaussian() || std::has_single_bit(round) || round == planned.rounds;
   write({{"phase", planned.name},
          {"round", round},
          {"rounds", planned.rounds},
          {"bytes", 8 * elements},
          {"blocks", blocks},
-         {"spent", json_of(so_far, tells_epsilon, delta_, unit_)}});
+         {"spent", json_of(so_far, shows_epsilon, delta_, unit_)}});
 }
 
 void RunMetrics::end() {

@@ -235,8 +235,8 @@ std::string why_exact(const JsonFields& test) {
                      test.flag("rows_are_training_rows") ? "training" : "the test");
 }
 
-Section told_section(const ToldFigures& told, const JsonFields& report) {
-  const JsonFields metrics = told_part_of(report)->object("metrics");
+Section reported_section(const ReportedMetrics& told, const JsonFields& report) {
+  const JsonFields metrics = reported_part_of(report)->object("metrics");
   Section section{
       .title = "How good the model is",
       .blocks = {Words{{},
@@ -252,7 +252,7 @@ Section told_section(const ToldFigures& told, const JsonFields& report) {
         {fmt::format("With probability {2:.1f} % {1} is better than {0}. Figures that name no model are those of {0}",
                      pair.front(), pair.back(), 100.0 * difference.number_within("b_is_better", 0.0, 1.0))}});
   }
-  for (const ToldList& list : told.lists) section.blocks.emplace_back(table_of(list));
+  for (const ReportedList& list : told.lists) section.blocks.emplace_back(table_of(list));
   section.blocks.emplace_back(calibration_chart(metrics));
   section.blocks.emplace_back(roc_chart(metrics));
   section.blocks.push_back(noised_confusion(metrics, report.texts("class_names")));
@@ -268,7 +268,7 @@ std::vector<std::string> all_class_names(const JsonFields& report) {
 }
 
 Section test_section(const PageDocument& document, const JsonFields& report) {
-  if (const std::optional<ToldFigures>& told = document.run->figures) return told_section(*told, report);
+  if (const std::optional<ReportedMetrics>& told = document.run->figures) return reported_section(*told, report);
   const JsonFields test = report.object("test");
   Facts facts = exact_figures(test);
   for (Fact& rows : facts_of(test, {{"rows", "test rows"}})) facts.push_back(std::move(rows));
@@ -277,7 +277,7 @@ Section test_section(const PageDocument& document, const JsonFields& report) {
 
 Section class_section(const JsonFields& report) {
   Section section{.title = "How well it does, class by class", .blocks = {}};
-  if (!report.has("test") || told_part_of(report)) return section;
+  if (!report.has("test") || reported_part_of(report)) return section;
   const JsonFields test = report.object("test");
   const std::vector<std::string> names = all_class_names(report);
   section.owner_only = why_exact(test);

@@ -179,7 +179,7 @@ std::string text_of(const Table& table, int digits, std::size_t columns) {
   return text;
 }
 
-void print_told(OutputFormat format, const nlohmann::json& json, const std::function<std::string()>& text) {
+void print_result(OutputFormat format, const nlohmann::json& json, const std::function<std::string()>& text) {
   fmt::print("{}", format == OutputFormat::kJson ? readable_json_text(json, 2) + "\n" : text());
 }
 

@@ -134,7 +134,7 @@ std::string line_of(const Facts& facts, int digits = 3);
 std::string text_of(const Table& table, int digits = 3, std::size_t columns = printed_columns());
 
 /// Prints a result as JSON, or as what `text` makes of it.
-void print_told(OutputFormat format, const nlohmann::json& json, const std::function<std::string()>& text);
+void print_result(OutputFormat format, const nlohmann::json& json, const std::function<std::string()>& text);
 
 // For cards.
 

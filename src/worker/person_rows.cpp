@@ -347,7 +347,7 @@ void weigh(WorkerRows& rows, ShardedArray* weights, float bound) {
       throw BadInput(fmt::format("--train-weight {}: row {} has weight {}; give a number from 0 to --weight-bound {}{}",
                                  place.file, place.row, stated[row], bound, kForOwnerOnly));
     }
-    of_rows[row] = weight_of_stated(stated[row], bound);
+    of_rows[row] = weight_of_given(stated[row], bound);
   }
   rows.set_weights(std::move(of_rows));
 }

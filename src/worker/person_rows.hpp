@@ -37,7 +37,7 @@ std::optional<ShardedArray> open_persons(const RowFiles& train, const WorkerRows
 std::optional<ShardedArray> open_weights(const RowFiles& train, const WorkerRows& rows, Communicator& ranks,
                                          const std::optional<ArrayView>& in_memory = {});
 
-/// Gives every row the weight weight_of_stated(w, bound) of its entry w. `weights` is null if a party has no rows.
+/// Gives every row the weight weight_of_given(w, bound) of its entry w. `weights` is null if a party has no rows.
 /// Throws BadInput if an entry is not from 0 to `bound`, or cannot be read.
 void weigh(WorkerRows& rows, ShardedArray* weights, float bound);
 

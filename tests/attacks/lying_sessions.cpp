@@ -150,7 +150,7 @@ class OverrulingCoordinator final : public CoordinatorSession {
   using CoordinatorSession::CoordinatorSession;
 
  protected:
-  std::int64_t failure_told_by(std::uint32_t silo, std::int64_t told) override {
+  std::int64_t failure_received_from(std::uint32_t silo, std::int64_t told) override {
     overruled_.emplace(silo, code_of(told));
     return kNobodyFailed;
   }

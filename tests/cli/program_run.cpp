@@ -109,7 +109,7 @@ Ranks ranks_of(const std::vector<std::string>& arguments, const RunOptions& opti
   auto parties = arguments_of_parties(arguments, options.ranks);
   if (parties.empty()) return Ranks::kProcesses;  // another program takes part
   take_fault(parties.front());
-  if (asked_job(dpreduce_command(), parties.front()).is_of_silos) return Ranks::kForkedParties;
+  if (requested_job(dpreduce_command(), parties.front()).is_of_silos) return Ranks::kForkedParties;
   const bool has_hdf5 =
       std::ranges::any_of(arguments, [](const std::string& word) { return word.find(".h5") != std::string::npos; });
   return has_hdf5 || parties.size() != static_cast<std::size_t>(options.ranks) ? Ranks::kProcesses : Ranks::kThreads;

@@ -176,7 +176,7 @@ TEST(EstimateNumbers, SayNothingOfASpreadThatMayBeNone) {
       estimate_numbers(std::vector{90.0, 3.0, 12.0, 1.0, 5.0, -20.0, 5.0}, std::vector(7, 40.0), 1.0, 0.95);
   EXPECT_EQ(told.r2.low, kLeastR2);
   EXPECT_EQ(told.r2.high, 1.0);
-  EXPECT_TRUE(told.r2.says_nothing());
+  EXPECT_TRUE(told.r2.is_uninformative());
   EXPECT_EQ(told.rmse.value, 0.0);
   EXPECT_TRUE(std::isfinite(told.r2.noise) && std::isfinite(told.rmse.noise));
 }

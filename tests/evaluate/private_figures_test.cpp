@@ -165,7 +165,7 @@ TEST(PrivateFigures, OfGroupsTheLargestGapHasAnIntervalThatAllOfThemAllow) {
   EXPECT_LT(number(figures["largest_gap"], "high"), 0.30);
   const Estimate none = estimate_largest_gap({{90, 10, 2}, {91, 9, 2}}, 0.95);
   EXPECT_EQ(none.low, 0.0);
-  EXPECT_TRUE(estimate_largest_gap({{90, 10, 20}, {1, 1, 20}}, 0.95).says_nothing());
+  EXPECT_TRUE(estimate_largest_gap({{90, 10, 20}, {1, 1, 20}}, 0.95).is_uninformative());
 }
 
 TEST(PrivateFigures, F1IsOfTheShareOfClassesInBothSets) {
@@ -214,7 +214,7 @@ TEST(PrivateFigures, TheAreaUnderTheCurveOfRarePositivesIsAShareOfTheirSums) {
   EXPECT_NEAR(some.value, 0.8, 1e-12);
   EXPECT_NEAR(some.noise, std::hypot(5.3 * std::hypot(0.8, 0.2) / 50, 5.3 * 4 / std::sqrt(3.0) / 950), 1e-12);
   EXPECT_LT(some.noise, 0.12);
-  EXPECT_TRUE(estimate_auc(NoisedCounts{2, 1, 5.3}, NoisedNegatives{950, 5.3, 16}, 0.95).says_nothing());
+  EXPECT_TRUE(estimate_auc(NoisedCounts{2, 1, 5.3}, NoisedNegatives{950, 5.3, 16}, 0.95).is_uninformative());
 }
 
 // Scores are N(0, 1) of negatives and N(1, 1) of positives, whose area is 0.7602, in log-odds.

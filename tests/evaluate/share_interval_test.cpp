@@ -45,9 +45,9 @@ TEST(ShareInterval, OfManyCountsIsTheNormalOneAndBothMeet) {
 }
 
 TEST(ShareInterval, NoiseThatHidesTheRowsSaysNothing) {
-  EXPECT_TRUE(estimate_share({3, -5, 30.0}, 0.95).says_nothing());
-  EXPECT_TRUE(estimate_share({-40, -60, 30.0}, 0.95).says_nothing());
-  EXPECT_FALSE(estimate_share({900, 100, 30.0}, 0.95).says_nothing());
+  EXPECT_TRUE(estimate_share({3, -5, 30.0}, 0.95).is_uninformative());
+  EXPECT_TRUE(estimate_share({-40, -60, 30.0}, 0.95).is_uninformative());
+  EXPECT_FALSE(estimate_share({900, 100, 30.0}, 0.95).is_uninformative());
   EXPECT_GT(estimate_share({900, 100, 60.0}, 0.95).high - estimate_share({900, 100, 60.0}, 0.95).low,
             estimate_share({900, 100, 5.0}, 0.95).high - estimate_share({900, 100, 5.0}, 0.95).low);
 }

@@ -120,7 +120,7 @@ TEST(FewColumns, LengthsOfRowsThatHaveNumbersAreKept) {
   EXPECT_NEAR(run.fit->plan().request("row_sizes").share, 0.02, 1e-12);
   EXPECT_LT(left_over(run.classifier, table), 0.06) << "0.05 are by chance";
   // Where somebody says C, it stands, and no budget goes to the question.
-  options.rows.says_length = true;
+  options.rows.sets_length = true;
   const FittedRun said = run_of(options, rows);
   EXPECT_FALSE(said.fit->plan().has_request("row_sizes"));
   EXPECT_EQ(said.classifier.parts().preprocessing.clip_norm, 1.0);
@@ -273,7 +273,7 @@ TEST(FewColumns, OfOneSizeStayAsTheyAre) {
   }
   EXPECT_NEAR(share, 0.03, 1e-12) << "what the question costs";
   FitOptions scaled = options_of();
-  scaled.rows.says_length = true;
+  scaled.rows.sets_length = true;
   const FittedRun as_said = run_of(scaled, table.training());
   EXPECT_FALSE(as_said.fit->plan().has_request("feature_sizes"));
   EXPECT_NEAR(accuracy(run.classifier, table), accuracy(as_said.classifier, table), 0.01);

@@ -151,7 +151,7 @@ TEST(AutoMethod, AsksForTheSizesOfFewColumnsWhereNothingIsSaidOfThem) {
              fit.rows.feature_range = {0.0, 1.0};
            },
            [](FitOptions& fit) { fit.rows.normalize = Normalize::kNone; },
-           [](FitOptions& fit) { fit.rows.says_length = true; }, [](FitOptions& fit) { fit.rows.clip_norm = 2.0; },
+           [](FitOptions& fit) { fit.rows.sets_length = true; }, [](FitOptions& fit) { fit.rows.clip_norm = 2.0; },
            [](FitOptions& fit) { fit.rows.pool = 2; }, [](FitOptions& fit) { fit.method.name = "ls"; }}) {
     FitOptions other = options;
     change(other);

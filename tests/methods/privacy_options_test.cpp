@@ -11,7 +11,7 @@ TEST(PrivacyOptions, ALedgerIsKept) {
 }
 
 TEST(PrivacyOptions, WithoutNoiseThereIsNoBudget) {
-  const std::pair<const char*, StatedBudget> stated[] = {
+  const std::pair<const char*, GivenBudget> stated[] = {
       {"--epsilon", {.epsilon = 1.0}}, {"--delta", {.delta = 1e-6}}, {"--rho", {.rho = 1.0}}, {"--mu", {.mu = 1.0}}};
   for (const auto& [option, budget] : stated) {
     FitOptions fit = good_fit("mean");

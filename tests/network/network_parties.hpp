@@ -48,7 +48,7 @@ class NetworkParties {
 
   /// The most visitors of whose refusal the coordinator may have told by now, each in a line.
   std::size_t most_refusals_told() const {
-    const auto turns = (WireClock::now() - begun_) / Doorman::kTellAgain;
+    const auto turns = (WireClock::now() - begun_) / Doorman::kReportAgain;
     return Doorman::kLinesAtOnce * (1 + static_cast<std::size_t>(turns));
   }
 

@@ -24,7 +24,7 @@ ChargedRun::ChargedRun(NoisePlan plan, RunFile file, Charging charging, RunTerms
 }
 
 ChargedRun::~ChargedRun() {
-  say_when_ended({});
+  report_when_ended({});
   if (has_finished_) return;
   try {
     if (has_reserved_) ledger_.end(run_id(), RunOutcome::kStopped);
@@ -99,7 +99,7 @@ void ChargedRun::finish() {
   for (const std::string& run : file_.run_ids()) ledger_.end(run, RunOutcome::kFinished);
   file_.remove();
   has_finished_ = true;
-  say_when_ended({});
+  report_when_ended({});
 }
 
 std::uint64_t ChargedRun::planned_charges() const {
@@ -160,11 +160,11 @@ std::string ChargedRun::charge() {
   DPREDUCE_ASSERT(is_to_be_charged_);
   reserve();
   const std::uint64_t before = charged_before() + charged_;
-  say_when_ended(way_to_go_on("may have charged", before + 1, Reserved::kKept));
+  report_when_ended(way_to_go_on("may have charged", before + 1, Reserved::kKept));
   std::string line = ledger_.append(entry_of_begun());
   is_to_be_charged_ = false;
   ++charged_;
-  say_when_ended(way_to_go_on("has charged", before + 1, Reserved::kKept));
+  report_when_ended(way_to_go_on("has charged", before + 1, Reserved::kKept));
   return line;
 }
 

@@ -24,7 +24,7 @@ bool uses_tight_zcdp(Accountant accountant) {
 
 }  // namespace
 
-void require_ranges(const StatedBudget& stated) {
+void require_ranges(const GivenBudget& stated) {
   if (stated.epsilon) {
     require_positive("--epsilon", *stated.epsilon);
     require_between("--epsilon", *stated.epsilon, 0, kLargestEpsilon);
@@ -34,7 +34,7 @@ void require_ranges(const StatedBudget& stated) {
   if (stated.mu) require_between("--mu", *stated.mu, kSmallestMu, kLargestMu);
 }
 
-PrivacyBudget PrivacyBudget::from_options(const StatedBudget& options) {
+PrivacyBudget PrivacyBudget::from_options(const GivenBudget& options) {
   const int stated = options.epsilon.has_value() + options.rho.has_value() + options.mu.has_value();
   if (stated == 0 && options.delta) {
     throw UsageError(shown("--delta", *options.delta) + ": needs --epsilon as well");
@@ -78,14 +78,14 @@ double PrivacyBudget::epsilon_at(double delta, Accountant accountant) const {
   return epsilon_from_zcdp_tight(options_.rho ? *options_.rho : zcdp_from_mu(mu(accountant)), delta);
 }
 
-PrivacyBudget budget_from(const StatedBudget& options) {
-  StatedBudget stated = options;
+PrivacyBudget budget_from(const GivenBudget& options) {
+  GivenBudget stated = options;
   if (!options.epsilon && (options.rho || options.mu)) stated.delta.reset();
   return PrivacyBudget::from_options(stated);
 }
 
 Guarantee guarantee_of(const BudgetOptions& options, double mu) {
-  const double delta = options.delta.value_or(kDeltaToTell);
+  const double delta = options.delta.value_or(kReportedDelta);
   const double epsilon =
       options.epsilon ? *options.epsilon : PrivacyBudget::from_mu(mu).epsilon_at(delta, options.accountant);
   return {epsilon, delta, mu, zcdp_from_mu(mu)};
@@ -97,18 +97,18 @@ Guarantee sampled_guarantee_of(const BudgetOptions& options) {
 }
 
 double selection_epsilon_of(const BudgetOptions& options) {
-  StatedBudget stated = options;
-  if (stated.epsilon && !stated.delta) stated.delta = kDeltaToTell;
+  GivenBudget stated = options;
+  if (stated.epsilon && !stated.delta) stated.delta = kReportedDelta;
   budget_from(stated);  // throws where it is none
   if (stated.epsilon) return *stated.epsilon;
   if (stated.mu) return selection_epsilon(*stated.mu);
   double epsilon = std::sqrt(8.0 * *stated.rho);
-  while (selection_charge(epsilon, kDeltaToTell).rho > *stated.rho) epsilon = std::nextafter(epsilon, 0.0);
+  while (selection_charge(epsilon, kReportedDelta).rho > *stated.rho) epsilon = std::nextafter(epsilon, 0.0);
   return epsilon;
 }
 
 Guarantee selection_guarantee_of(const BudgetOptions& options, double epsilon) {
-  const double delta = options.delta.value_or(kDeltaToTell);
+  const double delta = options.delta.value_or(kReportedDelta);
   const SelectionCharge charge = selection_charge(epsilon, delta);
   return {epsilon, 0.0, selection_mu(epsilon), charge.rho, EpsilonAtDelta{charge.epsilon, delta}};
 }

@@ -23,22 +23,22 @@ inline constexpr std::array spellings<Accountant>{
     std::pair{std::string_view{"rdp"}, Accountant::kRdp}, std::pair{std::string_view{"pld"}, Accountant::kPld}};
 
 /// Exactly one of (epsilon, delta), rho, mu; checked when a budget is made of it.
-struct StatedBudget {
+struct GivenBudget {
   std::optional<double> epsilon{};
   std::optional<double> delta{};
   std::optional<double> rho{};
   std::optional<double> mu{};
-  bool operator==(const StatedBudget&) const = default;
+  bool operator==(const GivenBudget&) const = default;
 };
 
 template <typename Archive>
-void serialize(Archive& archive, StatedBudget& options, unsigned) {
+void serialize(Archive& archive, GivenBudget& options, unsigned) {
   auto& [epsilon, delta, rho, mu] = options;
   archive_all(archive, epsilon, delta, rho, mu);
 }
 
 /// Non-private goes without any of them.
-struct BudgetOptions : StatedBudget {
+struct BudgetOptions : GivenBudget {
   Accountant accountant = Accountant::kGdp;
   bool non_private = false;
   bool operator==(const BudgetOptions&) const = default;
@@ -46,11 +46,11 @@ struct BudgetOptions : StatedBudget {
 
 template <typename Archive>
 void serialize(Archive& archive, BudgetOptions& options, unsigned) {
-  archive_all(archive, static_cast<StatedBudget&>(options), options.accountant, options.non_private);
+  archive_all(archive, static_cast<GivenBudget&>(options), options.accountant, options.non_private);
 }
 
 /// Throws UsageError naming the option if a declared number is outside the range that a budget accepts.
-void require_ranges(const StatedBudget& stated);
+void require_ranges(const GivenBudget& stated);
 
 /// Privacy budget, declared in one of three ways; what it allows is one number, mu.
 class PrivacyBudget {
@@ -58,7 +58,7 @@ class PrivacyBudget {
   /// Preconditions: exactly one of epsilon (with delta), rho, mu; 0 < epsilon <= kLargestEpsilon; 0 < delta < 1;
   /// kSmallestRho <= rho <= kLargestRho; kSmallestMu <= mu <= kLargestMu; no delta with rho or mu. Throws UsageError
   /// naming the options and their values.
-  static PrivacyBudget from_options(const StatedBudget& options);
+  static PrivacyBudget from_options(const GivenBudget& options);
   static PrivacyBudget from_mu(double mu);
 
   /// The GDP parameter that all Gaussian releases together may reach, rounded down. For a budget in rho, mu = sqrt(2
@@ -74,14 +74,14 @@ class PrivacyBudget {
   std::optional<double> delta() const { return options_.delta; }
 
  private:
-  explicit PrivacyBudget(const StatedBudget& options) : options_(options) {}
-  StatedBudget options_;
+  explicit PrivacyBudget(const GivenBudget& options) : options_(options) {}
+  GivenBudget options_;
 };
 
 // Budget options of a user become a budget, and a run's budget a claim.
 
 /// Delta at which epsilon is reported for a budget that is declared in rho or mu without a delta.
-inline constexpr double kDeltaToTell = 1e-5;
+inline constexpr double kReportedDelta = 1e-5;
 
 struct EpsilonAtDelta {
   double epsilon;
@@ -102,7 +102,7 @@ struct Guarantee {
 
 /// Throws UsageError unless exactly one of (epsilon, delta), rho, mu is declared, in range. A delta beside rho or mu is
 /// only the one at which epsilon is reported.
-PrivacyBudget budget_from(const StatedBudget& options);
+PrivacyBudget budget_from(const GivenBudget& options);
 
 /// mu as realized (at most the budget's), with the declared (epsilon, delta), or epsilon at the delta to report.
 Guarantee guarantee_of(const BudgetOptions& options, double mu);

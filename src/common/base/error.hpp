@@ -99,7 +99,7 @@ inline int failed_party(std::int64_t failure) {
 
 /// Returns the failure that a received number encodes: its exit code if that is one of a failure, else 5; its party if
 /// that is from 0 to `most`, else 0. kNobodyFailed stays itself.
-inline std::int64_t told_failure(std::int64_t told, std::int64_t most) {
+inline std::int64_t received_failure(std::int64_t told, std::int64_t most) {
   if (told == kNobodyFailed) return told;
   const std::int64_t party = told / kCodesOfParty;
   const std::int64_t code = told % kCodesOfParty;

@@ -269,7 +269,7 @@ Option* OptionTable::find(std::string_view name) {
 }
 
 void declare_format(OptionTable& table, OutputFormat& format) {
-  table.choice("--format", format, "what standard output gets").of_command_alone(SaidBy::kCommandLine);
+  table.choice("--format", format, "what standard output gets").of_command_alone(SetBy::kCommandLine);
 }
 
 namespace {

@@ -34,7 +34,7 @@ enum class OptionValues {
 };
 
 /// Parties that give an option in a run among silos, where each party is started by itself.
-enum class SaidBy {
+enum class SetBy {
   kAll,          ///< all parties, and alike: they compare it before anything is spent
   kAllOfFiles,   ///< all parties; one may have the files elsewhere, so that they compare only whether there are some
   kParty,        ///< each for itself, also in its own file (--silo-config)
@@ -64,7 +64,7 @@ struct Option {
   bool is_required = false;
   std::vector<std::string> writes = {};  ///< it names files that the command writes: with these endings
   char delimiter = '\0';                 ///< splits a word into values; 0: none does
-  SaidBy said_by = SaidBy::kAll;
+  SetBy set_by = SetBy::kAll;
   bool names_own_rows = false;  ///< a party's: what it may leave out on the command line, and a coordinator has none of
   bool is_of_command_alone = false;  ///< a call from a program has something else in its place, or does without
 
@@ -96,7 +96,7 @@ struct Option {
   Option& typed(std::string word) { return type = std::move(word), *this; }
   Option& defaults_to(std::string word) { return usual = std::move(word), *this; }
   Option& split_at(char character) { return delimiter = character, *this; }
-  Option& said(SaidBy who) { return said_by = who, *this; }
+  Option& said(SetBy who) { return set_by = who, *this; }
   /// Allowed numbers; help prints them.
   Option& from(double least, double most, std::string meaning = {}) {
     return within({OptionRange::Kind::kWithin, least, most, std::move(meaning)});
@@ -106,7 +106,7 @@ struct Option {
   Option& share() { return within({OptionRange::Kind::kShare}); }
   Option& shown_as(std::function<std::string()> word) { return now = std::move(word), at_first = now(), *this; }
   Option& of_own_rows() { return names_own_rows = true, *this; }
-  Option& of_command_alone(SaidBy who = SaidBy::kAll) { return is_of_command_alone = true, said(who); }
+  Option& of_command_alone(SetBy who = SetBy::kAll) { return is_of_command_alone = true, said(who); }
 
  private:
   Option& within(OptionRange numbers);

@@ -232,10 +232,10 @@ NpyHeader parse_npy_header(std::span<const std::byte> file, const std::string& n
   const std::string_view bytes(reinterpret_cast<const char*>(file.data()), file.size());
   refuse_other_formats(file, name);
   if (!bytes.starts_with(kMagic)) {
-    throw BadInput(fmt::format(
-        "{}: is not an .npy file; save the array with numpy.save; supported are .npy, .npz, .safetensors, "
-        "numbers as .csv, and HDF5 as file.h5:/dataset",
-        name));
+    throw BadInput(
+        fmt::format("{}: is not an .npy file; save the array with numpy.save; supported are .npy, .npz, .safetensors, "
+                    "numbers as .csv, and HDF5 as file.h5:/dataset",
+                    name));
   }
   const auto cut = [&]() -> BadInput {
     return BadInput(fmt::format("{}: ends inside its .npy header; write or copy it again", name));
@@ -357,12 +357,12 @@ std::size_t place_of_array(const std::vector<std::string>& names, const std::str
   if (name.empty() && names.size() == 1) return 0;
   const auto found = std::ranges::find(names, name);
   if (!name.empty() && found != names.end()) return static_cast<std::size_t>(found - names.begin());
-  constexpr std::size_t kMostToTell = 8;
+  constexpr std::size_t kMostListed = 8;
   std::string told;
-  for (std::size_t k = 0; k < std::min(names.size(), kMostToTell); ++k) {
+  for (std::size_t k = 0; k < std::min(names.size(), kMostListed); ++k) {
     told += (k == 0 ? "" : ", ") + in_quotes(names[k]);
   }
-  if (names.size() > kMostToTell) told += ", ...";
+  if (names.size() > kMostListed) told += ", ...";
   throw BadInput(fmt::format("{}: {}; it has {}: name one, as in {}:NAME", path,
                              name.empty() ? "has several arrays" : "there is no array " + in_quotes(name), told, path));
 }

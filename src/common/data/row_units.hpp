@@ -31,7 +31,7 @@ constexpr RowWeight weight_of_rows(std::uint64_t unit_rows, std::uint64_t rows_p
 
 /// floor(J weight / bound), of a weight that its owner declares. Preconditions: 0 <= weight <= bound; bound > 0,
 /// finite.
-constexpr RowWeight weight_of_stated(float weight, float bound) {
+constexpr RowWeight weight_of_given(float weight, float bound) {
   return static_cast<RowWeight>(static_cast<double>(weight) / static_cast<double>(bound) * kWholeRow);
 }
 

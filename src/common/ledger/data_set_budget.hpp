@@ -57,7 +57,7 @@ std::string spent_text(const Spending& spending, double delta);
 /// is strictest_adjacency(state, least). Epsilons are reported at the budget's delta, or at `delta` without a budget.
 /// Throws UsageError as require_room.
 std::string balance_text(const LedgerState& state, Adjacency least, const std::optional<DataSetBudget>& limit,
-                         double delta = kDeltaToTell);
+                         double delta = kReportedDelta);
 
 /// Refuses to add up charges of different units: the cost of a row is no bound on that of a person with many rows.
 /// Throws BudgetRefused if a line of the ledger has another unit than `unit`.

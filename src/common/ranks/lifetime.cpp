@@ -91,7 +91,7 @@ int wait_for_child(pid_t child) {
 
 }  // namespace
 
-void say_when_ended(std::string_view words) {
+void report_when_ended(std::string_view words) {
   const unsigned next = 1 - current_last_words;
   const std::size_t kept = std::min(words.size(), kLongestLastWords);
   std::copy_n(words.begin(), kept, last_words[next].begin());

@@ -27,7 +27,7 @@ void require_single_process();
 
 /// Sets the line that this process prints on standard error if a signal ends it: what its run has charged, and how to
 /// resume. Empty: nothing. At most kLongestLastWords bytes of it are kept. Of one thread at a time.
-void say_when_ended(std::string_view last_words);
+void report_when_ended(std::string_view last_words);
 inline constexpr std::size_t kLongestLastWords = 1023;
 
 /// Forks a worker. Returns 0 in the new child, which is the worker, and the child's process number in this process,

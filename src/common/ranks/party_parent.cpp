@@ -73,7 +73,7 @@ class PartyParent {
     return is_coordinator_lost_ ? static_cast<int>(ExitCode::kAggregationAborted) : 0;
   }
 
-  static bool has_come(MPI_Request& request) {
+  static bool has_arrived(MPI_Request& request) {
     int is_done = 0;
     return MPI_Test(&request, &is_done, MPI_STATUS_IGNORE) == MPI_SUCCESS && is_done != 0;
   }
@@ -86,7 +86,7 @@ class PartyParent {
     require_mpi(
         MPI_Iallgather(own.data(), own.size(), MPI_CHAR, all.front().data(), own.size(), MPI_CHAR, job_, &request),
         "MPI_Iallgather");
-    while (!has_come(request)) ::usleep(kPause);
+    while (!has_arrived(request)) ::usleep(kPause);
     party_.tell(all);
   }
 
@@ -128,7 +128,7 @@ class PartyParent {
         send_to_silos(kAlive);
         next_beat = now + kBeat;
       }
-      for (SilosParty& silo : silos) silo.has_ended = silo.has_ended || has_come(silo.end);
+      for (SilosParty& silo : silos) silo.has_ended = silo.has_ended || has_arrived(silo.end);
       if (notice_exit(false)) {
         send_to_silos(party_.exit_code());
         must_end_ = now + kLeaveTime;
@@ -165,7 +165,7 @@ class PartyParent {
     for (;;) {
       const auto now = Clock::now();
       if (notice_exit(must_end_.has_value())) send(0, party_.exit_code());
-      if (has_come(coming)) {
+      if (has_arrived(coming)) {
         heard = now;
         if (told == kLeaveTogether || told == kLeaveAlone) return told == kLeaveTogether;
         if (told != kAlive) must_end_ = now + kGrace;

@@ -216,9 +216,9 @@ std::int64_t CoordinatorSession::agree(std::int64_t verdict) {
   lead([&] {
     ++round_;
     const Take take = [&](std::uint32_t silo, PayloadReader& payload) {
-      const std::int64_t told = told_failure(static_cast<std::int64_t>(payload.u64()), entry_.terms.silos);
+      const std::int64_t told = received_failure(static_cast<std::int64_t>(payload.u64()), entry_.terms.silos);
       payload.end();
-      if (told != kNobodyFailed) verdict = std::min(verdict, failure_told_by(silo, told));
+      if (told != kNobodyFailed) verdict = std::min(verdict, failure_received_from(silo, told));
       return true;
     };
     // A failure ends the run: the coordinator waits for no other silo.
@@ -234,7 +234,7 @@ std::int64_t CoordinatorSession::agree(std::int64_t verdict) {
   return verdict;
 }
 
-std::int64_t CoordinatorSession::failure_told_by(std::uint32_t silo, std::int64_t told) {
+std::int64_t CoordinatorSession::failure_received_from(std::uint32_t silo, std::int64_t told) {
   return failure_of(silo, code_of(told));
 }
 

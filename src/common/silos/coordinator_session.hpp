@@ -82,7 +82,7 @@ class CoordinatorSession {
   /// Notes what all that are left were sent in this round: later signatures cover it.
   virtual void note(FrameKind kind, std::span<const std::byte> bytes) { transcript_.add(kind, round_, bytes); }
   /// Failure that counts for one that a silo has reported, or none.
-  virtual std::int64_t failure_told_by(std::uint32_t silo, std::int64_t told);
+  virtual std::int64_t failure_received_from(std::uint32_t silo, std::int64_t told);
   /// Goes on without the silo, and sends it the reason.
   virtual void drop(std::uint32_t silo, FrameKind due, const std::string& reason);
   /// The coordinator's part of one attempt at a sum.

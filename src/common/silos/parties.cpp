@@ -69,11 +69,11 @@ bool is_name(const std::string& name) {
   });
 }
 
-struct StatedMember {
+struct GivenMember {
   std::map<std::string, std::string> fields;
 };
 
-Member member_of(const StatedMember& stated, const std::string& section, const std::string& path) {
+Member member_of(const GivenMember& stated, const std::string& section, const std::string& path) {
   for (const auto& [field, value] : stated.fields) {
     if (field != "name" && field != "key") refuse(path, fmt::format("[{}]: '{}' is unknown", section, field));
   }
@@ -94,13 +94,13 @@ Member member_of(const StatedMember& stated, const std::string& section, const s
 }
 
 // A roster as it is read, item by item.
-struct StatedRoster {
+struct GivenRoster {
   Roster roster;  // without members
-  StatedMember coordinator;
-  std::map<std::size_t, StatedMember> silos;
+  GivenMember coordinator;
+  std::map<std::size_t, GivenMember> silos;
 };
 
-void add_item(StatedRoster& stated, const TomlItem& item, const std::string& path) {
+void add_item(GivenRoster& stated, const TomlItem& item, const std::string& path) {
   if (item.values.size() != 1) refuse(path, fmt::format("line {}: '{}' must have one value", item.line, item.key));
   const std::string& value = item.values.front();
   if (item.section.empty() && item.key == "dim") {
@@ -150,7 +150,7 @@ Roster parse_roster(const std::string& text, const std::string& path) {
   } catch (const TomlError& error) {
     refuse(path, fmt::format("line {}: {}", error.line(), error.what()));
   }
-  StatedRoster stated;
+  GivenRoster stated;
   for (const TomlItem& item : items) add_item(stated, item, path);
   Roster roster = std::move(stated.roster);
   if (roster.dim == 0) refuse(path, "'dim' is missing: the number of features of a row");

@@ -132,7 +132,7 @@ void SiloSession::refuse_run_end(const OpenedMessage& opened) {
         fmt::format("the run goes on without silo {}: {}", self_.number, shown_text(reason, reason.size())));
   }
   if (opened.kind != FrameKind::kVerdict) return;
-  const std::int64_t told = told_failure(static_cast<std::int64_t>(reader.u64()), entry_.terms.silos);
+  const std::int64_t told = received_failure(static_cast<std::int64_t>(reader.u64()), entry_.terms.silos);
   reader.end();
   if (told == kNobodyFailed) return;
   // This silo knows itself whether it has failed. About another party it believes the end of the run, and no exit code.

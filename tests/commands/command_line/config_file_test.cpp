@@ -414,19 +414,20 @@ TEST_F(OwnConfigFile, WhatIsAgreedOnIsTheRest) {
   EXPECT_THAT(agreed, Not(HasSubstr("a.npy")));
 }
 
-TEST(AskedJob, IsOfSilosByAnOptionThatOnlyPartiesHave) {
+TEST(RequestedJob, IsOfSilosByAnOptionThatOnlyPartiesHave) {
   for (const char* option : {"--secure-aggregation", "--silo-config=a", "--roster", "--identity=me.pem"}) {
     SCOPED_TRACE(option);
-    const AskedJob asked = asked_job(dpreduce_command(), {"fit", "--nonsense", option, "--config", "/nonexistent"});
+    const RequestedJob asked =
+        requested_job(dpreduce_command(), {"fit", "--nonsense", option, "--config", "/nonexistent"});
     EXPECT_TRUE(asked.is_of_silos);
     EXPECT_EQ(asked.doubt, "");
-    EXPECT_TRUE(asked_job(dpreduce_command(), {"fit", option}).is_of_silos);
+    EXPECT_TRUE(requested_job(dpreduce_command(), {"fit", option}).is_of_silos);
   }
-  EXPECT_FALSE(asked_job(dpreduce_command(), {"sweep", "--secure-aggregation"}).is_of_silos);
+  EXPECT_FALSE(requested_job(dpreduce_command(), {"sweep", "--secure-aggregation"}).is_of_silos);
 }
 
 // Whoever mistypes a word may have meant anything, and must not do what rank 0 asks for in its place.
-TEST(AskedJob, IsInDoubtWhereItsWordsAreWrong) {
+TEST(RequestedJob, IsInDoubtWhereItsWordsAreWrong) {
   for (const auto& [words, message] : std::vector<std::pair<std::vector<std::string>, std::string>>{
            {{"fti", "--secure-aggregation", "--roster", "r"}, "'fti' is not a command"},
            {{"fit", "--secure-agregation", "--noise", "distributed"}, "--secure-agregation"},
@@ -436,19 +437,19 @@ TEST(AskedJob, IsInDoubtWhereItsWordsAreWrong) {
            {{"predict", "--config", "/nonexistent"}, "--config /nonexistent: cannot be read"},
            {{"fit", "--mu", "1"}, "--train-x"},
            {{}, "command"}}) {
-    EXPECT_FALSE(asked_job(dpreduce_command(), words).is_of_silos);
-    EXPECT_THAT(asked_job(dpreduce_command(), words).doubt, HasSubstr(message));
+    EXPECT_FALSE(requested_job(dpreduce_command(), words).is_of_silos);
+    EXPECT_THAT(requested_job(dpreduce_command(), words).doubt, HasSubstr(message));
   }
   for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
            {"fit"}, {"privacy", "explain"}, {"privacy", "convert", "--mu", "1"}, {"--help"}}) {
-    EXPECT_EQ(asked_job(dpreduce_command(), words).doubt, "");
+    EXPECT_EQ(requested_job(dpreduce_command(), words).doubt, "");
   }
 }
 
 TEST_F(ConfigFile, WhatOneRankAloneIsToldIsRefused) {
   std::ofstream(path_) << "mu = 1.0\n";
   const std::vector<std::string> of_rank_0 =
-      said_words(dpreduce_command(), {"fit", "--config", path_.string(), "--classes", "3"});
+      given_words(dpreduce_command(), {"fit", "--config", path_.string(), "--classes", "3"});
   EXPECT_EQ(unheard_words(dpreduce_command(), {"fit", "--config", path_.string(), "--classes", "3"}, of_rank_0), "");
   EXPECT_EQ(unheard_words(dpreduce_command(), {"fit", "--mu", "1", "--classes", "3"}, of_rank_0),
             "");  // as the file has it
@@ -470,21 +471,21 @@ TEST_F(ConfigFile, WhatOneRankAloneIsToldIsRefused) {
 
 TEST_F(ConfigFile, AsksForSilosWhereverItIsNamed) {
   std::ofstream(path_) << "secure-aggregation = true\n";
-  EXPECT_TRUE(asked_job(dpreduce_command(), {"fit", "--config", path_.string()}).is_of_silos);
-  EXPECT_TRUE(asked_job(dpreduce_command(), {"--config", path_.string(), "fit"}).is_of_silos);
-  EXPECT_TRUE(asked_job(dpreduce_command(), {"--config=" + path_.string(), "fit", "--mu", "1"}).is_of_silos);
+  EXPECT_TRUE(requested_job(dpreduce_command(), {"fit", "--config", path_.string()}).is_of_silos);
+  EXPECT_TRUE(requested_job(dpreduce_command(), {"--config", path_.string(), "fit"}).is_of_silos);
+  EXPECT_TRUE(requested_job(dpreduce_command(), {"--config=" + path_.string(), "fit", "--mu", "1"}).is_of_silos);
   std::ofstream(path_) << "mu = 1.0\n";
-  EXPECT_FALSE(asked_job(dpreduce_command(), {"fit", "--config", path_.string()}).is_of_silos);
+  EXPECT_FALSE(requested_job(dpreduce_command(), {"fit", "--config", path_.string()}).is_of_silos);
 }
 
 TEST_F(ConfigFile, OfAFitThatIsWrongLeavesInDoubtWhetherItAsksForSilos) {
-  EXPECT_THAT(asked_job(dpreduce_command(), {"fit", "--config", "/nonexistent"}).doubt,
+  EXPECT_THAT(requested_job(dpreduce_command(), {"fit", "--config", "/nonexistent"}).doubt,
               HasSubstr("--config /nonexistent: cannot be read"));
-  EXPECT_THAT(asked_job(dpreduce_command(), {"--config=/nonexistent", "fit"}).doubt,
+  EXPECT_THAT(requested_job(dpreduce_command(), {"--config=/nonexistent", "fit"}).doubt,
               HasSubstr("--config /nonexistent: cannot be read"));
-  EXPECT_THAT(asked_job(dpreduce_command(), {"fit", "--config"}).doubt, HasSubstr("--config needs a file"));
+  EXPECT_THAT(requested_job(dpreduce_command(), {"fit", "--config"}).doubt, HasSubstr("--config needs a file"));
   std::ofstream(path_) << "secure-aggregaton = true\n";
-  EXPECT_THAT(asked_job(dpreduce_command(), {"fit", "--config", path_.string()}).doubt,
+  EXPECT_THAT(requested_job(dpreduce_command(), {"fit", "--config", path_.string()}).doubt,
               HasSubstr("'secure-aggregaton' is not an option"));
 }
 

@@ -63,7 +63,7 @@ TEST(PrivacyBudget, RefusesABudgetThatNoNoiseInRangeMeets) {
 }
 
 TEST(PrivacyBudget, RefusesWithAUsageErrorThatNamesTheOption) {
-  const std::pair<StatedBudget, const char*> bad[] = {
+  const std::pair<GivenBudget, const char*> bad[] = {
       {{kAbsent, kAbsent, kAbsent, kAbsent}, "no privacy budget"},
       {{kAbsent, 1e-5, kAbsent, kAbsent}, "--delta 1e-05: needs --epsilon"},
       {{1., kAbsent, kAbsent, kAbsent}, "--epsilon 1: needs --delta"},
@@ -139,7 +139,7 @@ TEST(SelectionGuarantee, IsPureAndToldInEveryForm) {
   EXPECT_EQ(guarantee.bounded_range->delta, 1e-4);
   // epsilon at which the exact delta of bounded range is the stated one
   EXPECT_NEAR(selection_delta(1.0, guarantee.bounded_range->epsilon), 1e-4, 1e-10);
-  EXPECT_EQ(selection_guarantee_of(budget(1.0, {}), 1.0).bounded_range->delta, kDeltaToTell);
+  EXPECT_EQ(selection_guarantee_of(budget(1.0, {}), 1.0).bounded_range->delta, kReportedDelta);
   const nlohmann::json json = to_json(guarantee);
   EXPECT_EQ(json["bounded_range"]["epsilon"], guarantee.bounded_range->epsilon);
   EXPECT_FALSE(to_json(guarantee_of(budget({}, {}, {}, 1.0), 1.0)).contains("bounded_range"));

@@ -1,4 +1,4 @@
-#include "report/told_figures.hpp"
+#include "report/reported_metrics.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -69,22 +69,22 @@ constexpr FigureKind kOfClass[] = {{"per_class", "recall"},
                                    {"per_class_f1", "F1"},
                                    {"per_class_support", "test rows", Written::kFigure}};
 
-ToldFigure figure_of(const JsonFields& figure, const FigureKind& kind, std::string name) {
+ReportedMetric figure_of(const JsonFields& figure, const FigureKind& kind, std::string name) {
   const double most = figure.has("largest") ? figure.number_within("largest", 0.0, kLargest) : kind.most;
-  ToldFigure told{.name = std::move(name),
-                  .value = std::nullopt,
-                  .low = figure.with("low").number_within("low", kind.least, most),
-                  .high = figure.with("high").number_within("high", kind.least, most),
-                  .noise = figure.with("noise").number_within("noise", 0.0, kLargest),
-                  .written = kind.written};
+  ReportedMetric told{.name = std::move(name),
+                      .value = std::nullopt,
+                      .low = figure.with("low").number_within("low", kind.least, most),
+                      .high = figure.with("high").number_within("high", kind.least, most),
+                      .noise = figure.with("noise").number_within("noise", 0.0, kLargest),
+                      .written = kind.written};
   if (figure.has("value")) told.value = figure.number_within("value", kind.least, most);
   return told;
 }
 
-ToldList list_of(const JsonFields& report, const JsonFields& metrics, const KindOfEach& each) {
+ReportedList list_of(const JsonFields& report, const JsonFields& metrics, const KindOfEach& each) {
   const std::string of = each.of;
   const std::vector<std::string> names = report.texts(of + "_names");
-  ToldList list{of == "class" ? each.kind.name : fmt::format("{} by {}", each.kind.name, of), {}};
+  ReportedList list{of == "class" ? each.kind.name : fmt::format("{} by {}", each.kind.name, of), {}};
   for (const JsonFields& figure : metrics.objects(each.kind.member)) {
     const std::string which = name_of_class(names, figure.count(of, 0));
     list.figures.push_back(figure_of(
@@ -95,7 +95,7 @@ ToldList list_of(const JsonFields& report, const JsonFields& metrics, const Kind
 
 }  // namespace
 
-std::optional<JsonFields> told_part_of(const JsonFields& report) {
+std::optional<JsonFields> reported_part_of(const JsonFields& report) {
   if (report.has("metrics")) return report;
   const JsonFields test = report.object("test");
   return test.has("metrics") ? std::optional(test) : std::nullopt;
@@ -106,11 +106,11 @@ std::vector<std::string> compared_models(const JsonFields& report) {
   return names.size() == 2 && names.front() != names.back() ? names : std::vector<std::string>{"first", "second"};
 }
 
-std::optional<ToldFigures> told_figures(const JsonFields& report) {
-  const std::optional<JsonFields> part = told_part_of(report);
+std::optional<ReportedMetrics> reported_metrics(const JsonFields& report) {
+  const std::optional<JsonFields> part = reported_part_of(report);
   if (!part) return std::nullopt;
   const JsonFields metrics = part->object("metrics");
-  ToldFigures told{report.flag("private"), part->with("level").number_within("level", 0.0, 1.0), {{"", {}}}};
+  ReportedMetrics told{report.flag("private"), part->with("level").number_within("level", 0.0, 1.0), {{"", {}}}};
   const std::vector<std::string> pair = compared_models(report);
   for (const FigureKind& kind : kAlone) {
     if (!metrics.has(kind.member)) continue;
@@ -126,32 +126,32 @@ std::optional<ToldFigures> told_figures(const JsonFields& report) {
   return told;
 }
 
-std::string text_of(const ToldFigure& figure) {
+std::string text_of(const ReportedMetric& figure) {
   if (!figure.value) return "too little data for this budget";
   const auto written = [&](double number) { return text_of(Cell(number, figure.written)); };
   return fmt::format("{}, from {} to {}, noise {}", written(*figure.value), written(figure.low), written(figure.high),
                      text_of(at_most(figure.noise)));
 }
 
-Facts facts_of(const ToldFigures& told) {
+Facts facts_of(const ReportedMetrics& told) {
   Facts facts;
-  for (const ToldList& list : told.lists) {
-    if (list.figures.size() > kMostToldByOne) {
+  for (const ReportedList& list : told.lists) {
+    if (list.figures.size() > kMostReportedByOne) {
       facts.push_back({list.kind, fmt::format("{} figures, in the JSON report", list.figures.size())});
       continue;
     }
-    for (const ToldFigure& figure : list.figures) facts.push_back({figure.name, text_of(figure)});
+    for (const ReportedMetric& figure : list.figures) facts.push_back({figure.name, text_of(figure)});
   }
   return facts;
 }
 
-Table table_of(const ToldList& list) {
+Table table_of(const ReportedList& list) {
   const bool is_of_one_kind = !list.kind.empty();
   Table table{.caption = (is_of_one_kind ? list.kind : "Figures") + ", each with its interval",
               .columns = {is_of_one_kind ? "of" : "figure", "value", "from", "to", "noise"},
-              .summary = list.figures.size() > kMostToldByOne ? "All figures of " + list.kind : "",
+              .summary = list.figures.size() > kMostReportedByOne ? "All figures of " + list.kind : "",
               .intervals = is_of_one_kind ? "of one kind" : "of several kinds"};
-  for (const ToldFigure& told : list.figures) {
+  for (const ReportedMetric& told : list.figures) {
     const bool is_share = told.written == Written::kShare || told.written == Written::kDifference;
     const Cell value = told.value ? Cell(*told.value, told.written) : Cell("too little data");
     // The caption of a list of one kind names the kind, so "recall of cat" is "cat" there.
@@ -162,10 +162,10 @@ Table table_of(const ToldList& list) {
   return table;
 }
 
-Table table_of(const ToldFigures& told) {
+Table table_of(const ReportedMetrics& told) {
   Table all{.caption = {}, .columns = {"figure", "value", "from", "to", "noise"}};
-  for (const ToldList& list : told.lists) {
-    if (list.figures.size() > kMostToldByOne) {
+  for (const ReportedList& list : told.lists) {
+    if (list.figures.size() > kMostReportedByOne) {
       all.add({fmt::format("{} of {}, in the report", list.kind, list.figures.size()), "", "", "", ""});
       continue;
     }
@@ -248,7 +248,7 @@ std::string uncalled_classes_text(const JsonFields& report) {
 }
 
 std::vector<std::pair<std::string, nlohmann::json>> numbers_alone(const JsonFields& report) {
-  const std::optional<JsonFields> told = told_part_of(report);
+  const std::optional<JsonFields> told = reported_part_of(report);
   const JsonFields figures = told ? told->object("metrics") : report.object("test");
   std::vector<std::pair<std::string, nlohmann::json>> numbers;
   for (const FigureKind& kind : kAlone) {

@@ -13,7 +13,7 @@
 
 namespace dpreduce {
 
-struct ToldFigure {
+struct ReportedMetric {
   std::string name;             ///< "accuracy", "recall of cat"
   std::optional<double> value;  ///< none where the interval leaves out next to nothing
   double low;
@@ -23,23 +23,23 @@ struct ToldFigure {
 };
 
 /// Figures of the same kind, of each class, group or target; or those that stand alone.
-struct ToldList {
+struct ReportedList {
   std::string kind;  ///< "recall"; empty of those that stand alone
-  std::vector<ToldFigure> figures;
+  std::vector<ReportedMetric> figures;
 };
 
 /// Length of the longest list in words. Longer lists are in the report alone: readers of words get their length.
-inline constexpr std::size_t kMostToldByOne = 20;
+inline constexpr std::size_t kMostReportedByOne = 20;
 
-struct ToldFigures {
+struct ReportedMetrics {
   bool is_private;  ///< false: whoever knows a seed, or the rows of the model, may know more
   double level;     ///< probability with which each interval holds
-  std::vector<ToldList> lists;
+  std::vector<ReportedList> lists;
 };
 
 /// Member of a report that holds "metrics" with noise: the report itself, where it is an evaluation's, or "test" of a
 /// fit's; nullopt where there are no such metrics.
-std::optional<JsonFields> told_part_of(const JsonFields& report);
+std::optional<JsonFields> reported_part_of(const JsonFields& report);
 
 /// Names of the two models that an evaluation compares, by their files; "first" and "second" if these have no names of
 /// their own.
@@ -47,19 +47,19 @@ std::vector<std::string> compared_models(const JsonFields& report);
 
 /// All figures of it that are one number; nullopt where there are no such figures. Throws BadInput where a member is
 /// not as the program writes it.
-std::optional<ToldFigures> told_figures(const JsonFields& report);
+std::optional<ReportedMetrics> reported_metrics(const JsonFields& report);
 
 /// "0.993, from 0.980 to 1.000, noise 0.007".
-std::string text_of(const ToldFigure& figure);
+std::string text_of(const ReportedMetric& figure);
 
 /// Each figure by its name, in such words; of long lists their length.
-Facts facts_of(const ToldFigures& told);
+Facts facts_of(const ReportedMetrics& told);
 
 /// The same as tables on cards: a table of all, and of long lists their length.
-Table table_of(const ToldFigures& told);
+Table table_of(const ReportedMetrics& told);
 
 /// A table of one list, whose intervals pages draw. Pages keep long ones folded.
-Table table_of(const ToldList& list);
+Table table_of(const ReportedList& list);
 
 /// The figures that stand alone, exact ones of `test`, a report's.
 Facts exact_figures(const JsonFields& test);

@@ -247,7 +247,7 @@ void remove_given(const std::vector<std::string>& arguments, std::set<std::strin
   }
 }
 
-TEST(SaidWords, TheLinesBelowGiveEveryOption) {
+TEST(GivenWords, TheLinesBelowGiveEveryOption) {
   std::set<std::string> missing;
   add_all_options(dpreduce_command(), "", missing);
   EXPECT_GT(missing.size(), 200U);
@@ -256,10 +256,10 @@ TEST(SaidWords, TheLinesBelowGiveEveryOption) {
   EXPECT_THAT(missing, IsEmpty());
 }
 
-TEST(SaidWords, OfEveryCommandAreReadAgain) {
+TEST(GivenWords, OfEveryCommandAreReadAgain) {
   for (const std::string& line : lines_of_all_options()) {
     SCOPED_TRACE(line);
-    SaidWords said;
+    GivenWords said;
     const RunnableCommand here = parse_command_line(dpreduce_command(), split(line), std::nullopt, &said);
     const RunnableCommand there = command_of(dpreduce_command(), said);
     EXPECT_EQ(here.target_type(), there.target_type());
@@ -271,9 +271,9 @@ TEST(SaidWords, OfEveryCommandAreReadAgain) {
 }
 
 // Rank 0 alone reads it, as it reads --config: the others get what it says.
-TEST(SaidWords, NeedNoFileOfNamesOfClasses) {
+TEST(GivenWords, NeedNoFileOfNamesOfClasses) {
   const std::string path = list_of_classes();
-  SaidWords said;
+  GivenWords said;
   parse_command_line(dpreduce_command(), split("fit --train-x a.npy --train-y c.npy --mu 0.3 --class-names " + path),
                      std::nullopt, &said);
   std::remove(path.c_str());
@@ -286,10 +286,10 @@ TEST(SaidWords, NeedNoFileOfNamesOfClasses) {
 }
 
 // What a configuration file gives may begin with a dash, as no word of a command line does.
-TEST(SaidWords, OfAFileMayLookLikeOptions) {
+TEST(GivenWords, OfAFileMayLookLikeOptions) {
   const std::string path = folder() / "run.toml";
   std::ofstream(path) << "name = '-mine'\n";
-  SaidWords said;
+  GivenWords said;
   parse_command_line(dpreduce_command(), {"keygen", "--out", "k", "--config", path}, std::nullopt, &said);
   EXPECT_NO_THROW(command_of(dpreduce_command(), said));
 }

@@ -1,5 +1,5 @@
 // What an owner reads of noised figures: each one's value, ends and noise by its own name, as the report has them.
-#include "report/told_figures.hpp"
+#include "report/reported_metrics.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -7,7 +7,7 @@
 #include "common/ledger/evaluation_terms.hpp"
 #include "tests/testing.hpp"
 
-namespace dpreduce::told_figures_test {
+namespace dpreduce::reported_metrics_test {
 
 using nlohmann::json;
 
@@ -22,17 +22,17 @@ json with_members(json one, const json& more) {
   return one;
 }
 
-ToldFigures told_of(const json& metrics) {
+ReportedMetrics told_of(const json& metrics) {
   const json report{{"private", true},
                     {"level", 0.9},
                     {"metrics", metrics},
                     {"class_names", {"well", "ill"}},
                     {"model_names", {"old", "new"}},
                     {"group_names", {"north", "south"}}};
-  return *told_figures(JsonFields(report, "r.json"));
+  return *reported_metrics(JsonFields(report, "r.json"));
 }
 
-TEST(ToldFigures, AreThoseOfTheReportByTheirNames) {
+TEST(ReportedMetrics, AreThoseOfTheReportByTheirNames) {
   json metrics;
   const std::vector<std::pair<std::string, std::string>> alone{{"accuracy", "accuracy of old"},
                                                                {"accuracy_b", "accuracy of new"},
@@ -49,12 +49,12 @@ TEST(ToldFigures, AreThoseOfTheReportByTheirNames) {
                                                                {"rmse", "RMSE"}};
   for (std::size_t kind = 0; kind < alone.size(); ++kind) metrics[alone[kind].first] = figure(static_cast<int>(kind));
   metrics["log_loss"]["largest"] = 2.5;
-  const ToldFigures told = told_of(metrics);
+  const ReportedMetrics told = told_of(metrics);
   EXPECT_TRUE(told.is_private);
   EXPECT_EQ(told.level, 0.9);
   ASSERT_EQ(told.lists.size(), 1U);
   ASSERT_EQ(told.lists.front().figures.size(), alone.size());
-  for (const ToldFigure& one : told.lists.front().figures) {
+  for (const ReportedMetric& one : told.lists.front().figures) {
     const auto kind = std::ranges::find(alone, one.name, &std::pair<std::string, std::string>::second);
     ASSERT_NE(kind, alone.end()) << one.name;
     const json& own = metrics[kind->first];
@@ -73,15 +73,15 @@ TEST(ToldFigures, AreThoseOfTheReportByTheirNames) {
   EXPECT_EQ(facts.front().value.text, "0.150, from 0.130 to 0.180, noise 0.0013");
 }
 
-TEST(ToldFigures, OfTwoModelsHaveTheirNamesWhereTheseDiffer) {
+TEST(ReportedMetrics, OfTwoModelsHaveTheirNamesWhereTheseDiffer) {
   const auto names_of = [](const json& models) {
     const json report{{"private", true},
                       {"level", 0.9},
                       {"metrics", {{"accuracy", figure(1)}, {"accuracy_b", figure(2)}, {"difference", figure(3)}}},
                       {"model_names", models}};
     std::vector<std::string> names;
-    const ToldFigures told = *told_figures(JsonFields(report, "r.json"));
-    for (const ToldFigure& one : told.lists.front().figures) names.push_back(one.name);
+    const ReportedMetrics told = *reported_metrics(JsonFields(report, "r.json"));
+    for (const ReportedMetric& one : told.lists.front().figures) names.push_back(one.name);
     return names;
   };
   EXPECT_THAT(names_of(json::array({"old", "new"})),
@@ -91,7 +91,7 @@ TEST(ToldFigures, OfTwoModelsHaveTheirNamesWhereTheseDiffer) {
   }
 }
 
-TEST(ToldFigures, OfEachClassGroupAndTargetHaveItsName) {
+TEST(ReportedMetrics, OfEachClassGroupAndTargetHaveItsName) {
   json metrics;
   for (const auto& [member, of] :
        {std::pair{"by_group", "group"}, std::pair{"recall", "class"}, std::pair{"precision", "class"},
@@ -99,7 +99,7 @@ TEST(ToldFigures, OfEachClassGroupAndTargetHaveItsName) {
     metrics[member] = {with_members(figure(1), {{of, 0}}), with_members(figure(2), {{of, 1}})};
   }
   std::vector<std::string> names;
-  for (const ToldList& list : told_of(metrics).lists) {
+  for (const ReportedList& list : told_of(metrics).lists) {
     for (std::size_t place = 0; place < list.figures.size(); ++place) {
       names.push_back(list.figures[place].name);
       EXPECT_NEAR(list.figures[place].low, 0.11 + 0.01 * static_cast<double>(place), 1e-12);
@@ -113,7 +113,7 @@ TEST(ToldFigures, OfEachClassGroupAndTargetHaveItsName) {
 }
 
 // From where to where a figure may be: beyond it the file is not one that the program wrote.
-TEST(ToldFigures, MayBeWhatTheirKindMayBe) {
+TEST(ReportedMetrics, MayBeWhatTheirKindMayBe) {
   const auto is_read = [](const char* member, double low, double high) {
     json one = figure(0);
     one.update({{"value", low}, {"low", low}, {"high", high}});
@@ -137,14 +137,15 @@ TEST(ToldFigures, MayBeWhatTheirKindMayBe) {
   EXPECT_TRUE(is_read("rmse", 0.0, 1e9));
 }
 
-TEST(ToldFigures, WithoutAValueSayThatDataAreTooFewAndLongListsTheirLength) {
+TEST(ReportedMetrics, WithoutAValueSayThatDataAreTooFewAndLongListsTheirLength) {
   json nothing = figure(0);
   nothing["value"] = nullptr;
   EXPECT_EQ(facts_of(told_of({{"accuracy", nothing}})).front().value.text, "too little data for this budget");
   json recall = json::array();
   for (int c = 0; c < 21; ++c) recall.push_back(with_members(figure(c, 0.0), {{"class", c}}));
   const json report{{"private", true}, {"level", 0.9}, {"metrics", {{"recall", recall}}}};
-  EXPECT_EQ(facts_of(*told_figures(JsonFields(report, "r.json"))).front().value.text, "21 figures, in the JSON report");
+  EXPECT_EQ(facts_of(*reported_metrics(JsonFields(report, "r.json"))).front().value.text,
+            "21 figures, in the JSON report");
 }
 
-}  // namespace dpreduce::told_figures_test
+}  // namespace dpreduce::reported_metrics_test
