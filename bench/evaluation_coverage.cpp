@@ -67,7 +67,7 @@ void measure(Cell& cell) {
     const double noised_wrong = std::round(wrong + noise(engine));
     const Estimate estimate = estimate_share({noised_right, noised_wrong, sigma}, kLevel);
     cell.held += estimate.low <= cell.share && cell.share <= estimate.high ? 1 : 0;
-    cell.silent += estimate.says_nothing() ? 1 : 0;
+    cell.silent += estimate.is_uninformative() ? 1 : 0;
     cell.width += (estimate.high - estimate.low) / kSeeds;
     const boost::math::beta_distribution<double> jeffreys(right + 0.5, wrong + 0.5);
     cell.exact_width += (quantile(jeffreys, 0.5 + 0.5 * kLevel) - quantile(jeffreys, 0.5 - 0.5 * kLevel)) / kSeeds;
@@ -233,7 +233,7 @@ void measure(NumberCell& cell) {
     const NumberFigures told = estimate_numbers(sums, sigmas, 1.0, kLevel);
     cell.wrong += told.r2.low <= cell.r2 && cell.r2 <= told.r2.high ? 0 : 1;
     cell.wrong_rmse += told.rmse.low <= error && error <= told.rmse.high ? 0 : 1;
-    if (told.r2.says_nothing()) {
+    if (told.r2.is_uninformative()) {
       ++cell.silent;
     } else {
       cell.width += told.r2.high - told.r2.low;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <iterator>
 #include <regex>
 #include <utility>
@@ -77,6 +78,18 @@ std::string html_of_name(std::string_view text) {
   return "<bdi>" + escaped(text) + "</bdi>";
 }
 
+namespace {
+
+// Three digits; whole numbers with groups of three digits, as 17,287, where there would be more before the point.
+std::string grouped_figure(double number) {
+  if (!(std::abs(number) >= 999.5 && std::abs(number) < 1e9)) return fmt::format("{:.3g}", number);
+  std::string digits = fmt::format("{:.0f}", number);
+  for (std::size_t end = digits.size(); end > (number < 0.0 ? 4U : 3U);) digits.insert(end -= 3, ",");
+  return digits;
+}
+
+}  // namespace
+
 std::string html_of(const Cell& cell) {
   if (cell.written == Written::kText) return cell.text == kNothing ? cell.text : html_of_name(cell.text);
   if (cell.number.is_null()) return kNothing;
@@ -89,7 +102,7 @@ std::string html_of(const Cell& cell) {
                                    : cell.written == Written::kDifference  ? fmt::format("{:+.1f} %", 100.0 * number)
                                    : cell.written == Written::kShareAtMost ? upper_figure(100.0 * number, 2) + " %"
                                    : is_rounded || is_whole                ? text_of(cell)
-                                                                           : fmt::format("{:.3g}", number)));
+                                                                           : grouped_figure(number)));
 }
 
 namespace {

@@ -49,6 +49,9 @@ TEST(Embedded, IsTheSameJsonWithoutACharacterOfMarkup) {
 
 TEST(Figure, HoldsTheExactNumberBesideTheRoundedOne) {
   EXPECT_EQ(html_of(figure(0.1234567890123)), "<data value=\"0.1234567890123\">0.123</data>");
+  EXPECT_EQ(html_of(figure(17287.4)), "<data value=\"17287.4\">17,287</data>");
+  EXPECT_EQ(html_of(figure(-1234567.8)), "<data value=\"-1234567.8\">-1,234,568</data>");
+  EXPECT_EQ(html_of(figure(999.4)), "<data value=\"999.4\">999</data>");
   EXPECT_EQ(html_of(figure(42)), "<data value=\"42\">42</data>");
   EXPECT_EQ(html_of(figure(json())), "–");
   EXPECT_THROW(html_of(figure("1")), std::logic_error);
