@@ -1,10 +1,10 @@
 // Coordinator's side of a run: it leads the silos through rounds, and goes on without those that dropped out.
 //
-// A silo has dropped out if its process ends, if its line is dead, or if a message of it is refused. It is informed,
-// and never comes back. With fewer than t left the run ends. A silo that is alive and late is not lost: it ends the run
-// for all. So does one that is late again and again, where the entry bounds for how long, in all, a silo may keep t
-// others waiting: without that bound, one that answers just before each deadline holds a run for as long as all of them
-// are together.
+// A silo has dropped out if its process ends, if its line is dead, or if one of its messages is refused. The silo is
+// informed, and never comes back. The run ends if fewer than t silos are left. A silo that is alive but late does not
+// drop out: the run ends for all. The run also ends if a silo is late again and again, provided that the entry bounds
+// the total time for which a silo may keep t others waiting (SiloEntry::patience). Without that bound, a silo that
+// answers just before each deadline holds up the run for as long as all deadlines are together.
 #pragma once
 
 #include <cstdint>
@@ -24,22 +24,23 @@ namespace dpreduce {
 
 struct LostSilo {
   std::uint32_t silo = 0;
-  std::string name;   ///< of the roster; else "silo 3"
-  std::string phase;  ///< the kind of message that was due
+  std::string name;   ///< in the roster; else "silo 3"
+  std::string phase;  ///< kind of message that was due
   std::uint64_t round = 0;
   std::string reason;
 };
 
 /// Cost of one kind of message so far.
 struct PhaseCost {
-  double seconds = 0.0;     ///< for which the coordinator waited for it
-  std::uint64_t waits = 0;  ///< how often it waited: once for all silos together, a round trip each time
+  double seconds = 0.0;     ///< for which the coordinator waited for messages of this kind
+  std::uint64_t waits = 0;  ///< number of waits: one for all silos together, a round trip each
   std::uint64_t messages = 0;
   std::uint64_t bytes = 0;  ///< on the wire, in both directions
 };
 
-/// All throw AggregationAborted where fewer than t silos are left, naming the lost ones, and where one is alive but
-/// late, naming it. After that, and after a failure that all have agreed on, the run is over: all of them throw.
+/// Leads one run. All functions throw AggregationAborted if fewer than t silos are left, naming the lost ones, or if a
+/// silo is alive but late, naming it. After that, and after a failure that all have agreed on, the run is over: every
+/// call throws.
 class CoordinatorSession {
  public:
   using OnLost = std::function<void(const LostSilo& lost, std::size_t left)>;
@@ -52,10 +53,10 @@ class CoordinatorSession {
 
   void connect();
 
-  /// Verdict that all agree on: the failure of the party with the smallest number, or none.
+  /// Returns the verdict that all agree on: the failure of the party with the smallest number, or none.
   std::int64_t agree(std::int64_t verdict);
 
-  /// Goes on with the silos that have made the noise plan of that digest themselves (handshake.hpp).
+  /// Goes on with the silos that have made the noise plan with this digest themselves (handshake.hpp).
   void agree_on_plan(const PublicKey& plan);
 
   /// values += sum over the silos that stay, mod 2^64.
@@ -63,29 +64,29 @@ class CoordinatorSession {
   void broadcast(std::span<const std::byte> bytes);
   double largest(double value);
 
-  /// The run that the handshake was for.
+  /// Run that the handshake was for.
   const RunId& run() const { return run_; }
   const std::vector<std::uint32_t>& left() const { return left_; }
   const std::vector<LostSilo>& lost() const { return lost_; }
-  /// "silo 3", with its name in the roster where it has one: "silo 3 (north)".  @pre of the run, once it is connected.
+  /// Text "silo 3", or with the silo's name in the roster "silo 3 (north)".  @pre of the run, once it is connected.
   std::string name_of(std::uint32_t silo) const { return roster_.party_text(silo); }
-  /// The silos whose statistics the last sum holds.
+  /// Silos whose statistics are in the last sum.
   const std::vector<std::uint32_t>& last_summed() const { return last_summed_; }
   /// Cost of each kind of message, by its name.
   const std::map<std::string, PhaseCost>& costs() const { return costs_; }
 
  protected:
-  /// Seals a message and sends it to that silo.
+  /// Seals a message and sends it to silo `silo`.
   virtual void send(std::uint32_t silo, FrameKind kind, std::span<const std::byte> payload);
   /// Sends public bytes to all that are left, in pieces, in a round of their own.
   virtual void send_to_all(std::span<const std::byte> bytes);
-  /// Notes what all that are left were sent in this round: later signatures cover it.
+  /// Adds to the transcript the bytes that all remaining silos were sent in this round: later signatures cover them.
   virtual void note(FrameKind kind, std::span<const std::byte> bytes) { transcript_.add(kind, round_, bytes); }
-  /// Failure that counts for one that a silo has reported, or none.
+  /// Failure that is recorded for the failure `told` that a silo has reported, or none.
   virtual std::int64_t failure_received_from(std::uint32_t silo, std::int64_t told);
-  /// Goes on without the silo, and sends it the reason.
+  /// Goes on without silo `silo`, and sends it the reason.
   virtual void drop(std::uint32_t silo, FrameKind due, const std::string& reason);
-  /// The coordinator's part of one attempt at a sum.
+  /// Coordinator's part of one attempt at a sum.
   virtual std::unique_ptr<MaskingCoordinator> masking_of(const SumAttempt& attempt);
 
   const Roster& roster() const { return roster_; }
@@ -93,13 +94,13 @@ class CoordinatorSession {
   std::uint64_t round() const { return round_; }
 
  private:
-  // Takes a silo's message of the kind that is due. Returns whether it was that silo's last message of the phase.
+  // Takes a silo's message of the kind that is due. Returns whether this was the silo's last message of the phase.
   using Take = std::function<bool(std::uint32_t silo, PayloadReader& payload)>;
 
   template <typename Step>
   void lead(const Step& step);
   void begin_run();
-  // Takes messages until all of them have come, or `is_enough`.
+  // Takes messages until those of all silos in `from` have come, or is_enough() is true.
   void gather(FrameKind kind, const std::vector<std::uint32_t>& from, const Take& take,
               const std::function<bool()>& is_enough = nullptr);
   void end_wait(FrameKind kind, WireClock::time_point began);

@@ -1,11 +1,12 @@
-// Makes sure that a file counts once among the silos of a run on one machine. Nobody else learns anything of it.
+// Claims on files: a file counts once among the silos of a run on one machine. No other party learns anything of them.
 //
-// Each silo claims its files: a socket of the kernel's abstract namespace for each, whose name is a digest of the run,
-// the file's device, inode and place, and the silo's number. When all have claimed, each looks for the claims of silos
-// with smaller numbers on the same files. Nothing is sent: neither the coordinator nor a silo elsewhere learns
-// anything, and the names vanish with their processes. So files are compared where they can be known to be the same, on
-// one machine (and in one network namespace: containers may have their own). A digest of the content, exchanged through
-// the coordinator, would show two owners that they hold the same file, which they should not learn.
+// Each silo claims each of its files with a socket in the kernel's abstract namespace. The socket's name consists of a
+// digest of the run and of the file's device, inode and place, and of the silo's number. When all silos have claimed,
+// each silo looks for claims of silos with smaller numbers on the same files. Nothing is sent: neither the coordinator
+// nor a silo elsewhere learns anything, and the names vanish with their processes. So files are compared only where
+// they can be known to be the same: on one machine, and in one network namespace (containers may have their own). A
+// digest of the content, exchanged through the coordinator, would show two owners that they hold the same file, which
+// they should not learn.
 #pragma once
 
 #include <cstdint>
@@ -24,18 +25,21 @@ struct ClaimedArray {
   std::uint64_t place = 0;  ///< in the file
 };
 
+/// Claims of one silo.
 class FileClaims {
  public:
-  /// The claims of silo `silo` in that run.
+  /// Starts without claims, for silo `silo` of the run.
   FileClaims(const RunId& run, std::uint32_t silo) : run_(run), silo_(silo) {}
-  ~FileClaims();  ///< gives them up
+  ~FileClaims();  ///< gives the claims up
   FileClaims(const FileClaims&) = delete;
   FileClaims& operator=(const FileClaims&) = delete;
 
-  /// Claims the array. One descriptor an array. Throws BadInput where there are no more of these.
+  /// Claims the array. Cost: one descriptor an array. Throws BadInput if no descriptor is left, or the socket cannot be
+  /// bound.
   void claim(const ClaimedArray& array);
 
-  /// The silo of the smallest number, of those with smaller numbers than this one, that has claimed the array too.
+  /// Returns the smallest number of a silo that has claimed the array too, among silos with smaller numbers than this
+  /// one; nullopt if no such silo has. Throws BadInput if no descriptor is left.
   std::optional<std::uint32_t> earlier_claimant(const ClaimedArray& array) const;
 
  private:
@@ -46,7 +50,7 @@ class FileClaims {
   std::vector<int> sockets_;
 };
 
-/// Raises the limit of descriptors of this process (ulimit -n) as far as it may.
+/// Raises this process's limit of descriptors (ulimit -n) as far as the system allows.
 void allow_most_descriptors();
 
 }  // namespace dpreduce

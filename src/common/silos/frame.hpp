@@ -9,8 +9,9 @@
 //    29  payload       n   AES-256-GCM, n <= kLargestPayload
 //   29+n tag          16   over payload, header and run
 //
-// Numbers are little-endian. Key and nonce belong to one direction of one pair of parties in one run (below). A
-// frame is opened only where its header is exactly the one expected and its tag fits. No payload is read before that.
+// Numbers are little-endian. Key and nonce belong to one direction of one pair of parties in one run (below). A frame
+// is opened only if its header is exactly the expected one (but for the kind) and its tag fits. No payload is read
+// before that.
 #pragma once
 
 #include <array>
@@ -33,24 +34,24 @@ enum class FrameKind : std::uint8_t {
   kOffer = 1,  ///< coordinator: run, its key of the run, signed; not sealed
   kHello,      ///< silo: its key of the run, signed; not sealed
   kMembers,    ///< coordinator: everyone's hello
-  kStatus,     ///< silo: how a phase of its own work ended
-  kVerdict,    ///< coordinator: how it ended for all
+  kStatus,     ///< silo: outcome of a phase of its own work
+  kVerdict,    ///< coordinator: outcome for all
   kNumber,     ///< silo: a public number; coordinator: the largest of all
   kBroadcast,  ///< coordinator: public bytes
   kBegin,      ///< coordinator: an attempt at a sum
   kAdvertise,  ///< silo: its mask key of this attempt, signed
   kKeys,       ///< coordinator: the neighbors' mask keys
   kShares,     ///< silo: shares of its two secrets, sealed for each holder
-  kDelivery,   ///< coordinator: shares for this holder, and who has given any
+  kDelivery,   ///< coordinator: shares for this holder, and the list of silos that have shared
   kMasked,     ///< silo: a piece of its masked statistic
-  kUnmask,     ///< coordinator: whose masked statistics are all there
-  kReveal,     ///< silo: one share of one secret of each whose shares it holds
+  kUnmask,     ///< coordinator: list of silos whose masked statistics are complete
+  kReveal,     ///< silo: one share of one secret of each silo whose shares it holds
   kDone,       ///< coordinator: the sum is made
   kDropped,    ///< coordinator: the run goes on without this silo, and why
   kConsent,    ///< silo: its signature on the lists that it has received
   kQuorum,     ///< coordinator: the signatures of at least t silos on them
-  kPlan,       ///< silo: the digest of its own noise plan, signed; coordinator: those of all
-  kRefusal     ///< silo: it takes no part, by terms of its own that it tells nobody
+  kPlan,       ///< silo: digest of its own noise plan, signed; coordinator: digests of all
+  kRefusal     ///< silo: it takes no part, by terms of its own that it does not disclose
 };
 
 template <>
@@ -79,22 +80,22 @@ inline constexpr std::size_t kLargestFrame = kHeaderBytes + kLargestPayload + kT
 
 std::vector<std::byte> bytes_of(const FrameHeader& header);
 
-/// The header that the bytes claim; nothing where they are too short, too long or no frame of this version.
+/// Header that the bytes claim; nullopt if they are too short, too long or no frame of this version.
 std::optional<FrameHeader> claimed_header(std::span<const std::byte> frame);
 
 /// Header and payload, sealed. Precondition (asserted): |payload| <= kLargestPayload.
 std::vector<std::byte> seal_frame(const SealingKey& key, const RunId& run, const FrameHeader& header,
                                   std::span<const std::byte> payload);
 
-/// Returns what is wrong with a frame's claim: "truncated", "a replay or out of order", ...; empty if nothing is.
+/// Returns the fault of a frame's claim: "truncated", "a replay or out of order", ...; empty if the claim is right.
 std::string claim_fault(const FrameHeader& claimed, const FrameHeader& expected);
 
-/// The payload of a frame from `expected.sender` with exactly the expected round and sequence, of any kind, which is
-/// set. Throws AggregationAborted naming sender, claim and fault.
+/// Returns the payload of a frame from `expected.sender` with exactly the expected round and sequence. The frame may be
+/// of any kind: `expected.kind` is set to it. Throws AggregationAborted naming sender, claim and fault.
 std::vector<std::byte> open_frame(const SealingKey& key, const RunId& run, FrameHeader& expected,
                                   std::span<const std::byte> frame);
 
-// The channel between two parties in one run: each direction has its own key, and message numbers that only rise.
+// Channel between two parties in one run: each direction has its own key, and message numbers that only rise.
 
 struct OpenedMessage {
   FrameKind kind = FrameKind::kOffer;
@@ -103,13 +104,14 @@ struct OpenedMessage {
 
 class Channel {
  public:
-  /// `secret` is what both parties derive from their keys of the run (key_agreement.hpp).
+  /// Derives the keys of both directions from `secret`, which both parties compute from their keys of the run
+  /// (key_agreement.hpp).
   Channel(std::span<const std::byte> secret, const RunId& run, std::uint32_t own, std::uint32_t peer);
 
   std::vector<std::byte> seal(FrameKind kind, std::uint64_t round, std::span<const std::byte> payload);
 
-  /// The next message of the peer. Throws AggregationAborted naming the fault: a replay, a reflection, another order or
-  /// length, a foreign key, another round. The channel must not be used after that.
+  /// Opens the next message of the peer. Throws AggregationAborted naming the fault: a replay, a reflection, another
+  /// order or length, a foreign key, another round. The channel must not be used after that.
   OpenedMessage open(std::uint64_t round, std::span<const std::byte> frame);
 
  private:
@@ -122,17 +124,17 @@ class Channel {
   std::uint64_t received_ = 0;
 };
 
-// The coordinator's words in a run so far: every public value, in order, as one digest.
+// Transcript of a run: one digest of every public value that the coordinator has sent so far, in order.
 //
 //     D_0 = 0        D_i = SHA-256("dpreduce told v1", D_(i-1), round, kind, length, bytes)
 //
-// Silos sign it with their lists before they mask and before they reveal (masked_sum.hpp). So all statistics of a
-// sum were computed at the same weights, centers and projections. Without that a coordinator could send all silos but
-// one a projection to zero, and the sum would be the statistic of that one.
+// Silos sign the digest with their lists before they mask and before they reveal (masked_sum.hpp). So all statistics of
+// a sum were computed at the same weights, centers and projections. Without the digest a coordinator could send all
+// silos but one a projection to zero, and the sum would be the statistic of that one silo.
 
 class Transcript {
  public:
-  /// Adds the whole of what all silos receive in that round, however it is cut into messages.
+  /// Adds all the bytes that every silo receives in that round, however they are cut into messages.
   void add(FrameKind kind, std::uint64_t round, std::span<const std::byte> bytes);
 
   const PublicKey& digest() const { return digest_; }

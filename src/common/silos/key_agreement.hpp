@@ -3,8 +3,8 @@
 //     agree(own private, their public) = X25519 (RFC 7748)
 //     derive_key(secret, context)      = HKDF-SHA256 (RFC 5869), salt = run, info = round, attempt, purpose, from, to
 //
-// The context states the purpose of a key, so that no two uses share one: other runs, rounds, purposes and directions
-// have keys of their own.
+// The context names the use of a key, so that no two uses share a key: other runs, rounds, attempts, purposes and
+// directions have keys of their own.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@
 
 namespace dpreduce {
 
-/// 32 random bytes of the coordinator's, one choice a run.
+/// Run id: 32 random bytes that the coordinator draws, once a run.
 using RunId = std::array<std::byte, 32>;
 
 /// Purpose of a derived key.
@@ -33,20 +33,20 @@ struct KeyContext {
   std::uint32_t to = 0;
 };
 
-/// An X25519 key pair. Movable, not copyable, not printable.
+/// X25519 key pair. Movable, not copyable, not printable.
 class AgreementKey {
  public:
-  /// A new one. Throws EntropyFailure.
+  /// Returns a new key pair. Throws EntropyFailure.
   static AgreementKey generate();
-  /// The pair of this private half.
+  /// Returns the key pair with this private half.
   static AgreementKey of_secret(std::span<const std::byte, 32> secret);
 
   PublicKey public_key() const;
-  /// The private half, to be shared out.
+  /// Private half, to be shared out.
   const SecretVector<std::byte>& secret() const { return secret_; }
 
-  /// 32 bytes that the owners of both keys can compute. Throws AggregationAborted where `other` is no point that gives
-  /// one (of small order).
+  /// Returns the secret of 32 bytes that the owners of both keys can compute. Throws AggregationAborted if `other` is a
+  /// point that gives no secret (of small order).
   SecretVector<std::byte> agree(const PublicKey& other) const;
 
   friend std::ostream& operator<<(std::ostream&, const AgreementKey&) = delete;
@@ -57,18 +57,19 @@ class AgreementKey {
   OpenSslPtr<evp_pkey_st> key_;
 };
 
-/// Returns where a key pair agrees with that key on a secret: for all pairs, or, of a point of small order, for none.
+/// Returns whether a key pair can agree with `key` on a secret: every pair can, or none if `key` is a point of small
+/// order.
 bool gives_secret(const PublicKey& key);
 
-/// 32 bytes; contexts that differ anywhere give independent keys.
+/// Returns a key of 32 bytes. Contexts that differ anywhere give independent keys.
 SecretVector<std::byte> derive_key(std::span<const std::byte> secret, const KeyContext& context);
 
-// AES-256-GCM: bytes that nobody without the key can read, or change without being noticed.
+// AES-256-GCM: sealed bytes cannot be read without the key, nor changed unnoticed.
 
 inline constexpr std::size_t kTagBytes = 16;
 
-/// Key that seals messages. Every message needs a number of its own: the nonce. Message numbers must not repeat under a
-/// key.
+/// Key that seals messages. Precondition: every message has a number of its own, which is the nonce. Message numbers
+/// must not repeat under a key.
 class SealingKey {
  public:
   /// Throws EntropyFailure.
@@ -76,12 +77,14 @@ class SealingKey {
   SealingKey(SealingKey&&) noexcept = default;
   SealingKey& operator=(SealingKey&&) noexcept = default;
 
-  /// sealed = encryption of plain, then the tag over it and `associated`.
-  /// Precondition (asserted): |sealed| = |plain| + kTagBytes, at most 2^31 - 1. They may begin at the same place.
+  /// sealed = encryption of plain, then the tag over the encryption and `associated`.
+  /// Precondition (asserted): |sealed| = |plain| + kTagBytes, at most 2^31 - 1. `plain` and `sealed` may begin at the
+  /// same address.
   void seal(std::uint64_t number, std::span<const std::byte> associated, std::span<const std::byte> plain,
             std::span<std::byte> sealed) const;
 
-  /// The reverse. False, and zeros in `plain`, unless the very same key, number and `associated` sealed these bytes.
+  /// Reverses seal(). Returns false, with zeros in `plain`, unless the same key, number and `associated` sealed these
+  /// bytes.
   /// Precondition (asserted): |plain| + kTagBytes = |sealed|.
   [[nodiscard]] bool open(std::uint64_t number, std::span<const std::byte> associated,
                           std::span<const std::byte> sealed, std::span<std::byte> plain) const;

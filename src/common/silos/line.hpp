@@ -1,12 +1,12 @@
-// The line between a silo and the coordinator, in simulations: how long what goes over it takes.
+// Simulated line between a silo and the coordinator: the time that each message takes.
 //
 //     rate      = min(bandwidth, sqrt(3/2) MSS / (T sqrt(p)))                  bytes a second
 //     leaves_i  = max(comes_i, leaves_{i-1}) + length_i / rate                 one message after the other
 //     arrives_i = leaves_i + T / 2
 //
-// T is the round trip, p the share of packets that get lost, MSS = 1460 bytes what a packet holds. The second term is
-// what TCP makes of a line that loses packets ([mathis1997], equation 3): no message is lost or arrives out of order,
-// but each takes longer.
+// T is the round trip, p the share of packets that get lost, MSS = 1460 bytes the payload of a packet. The second term
+// is the rate of TCP on a line that loses packets ([mathis1997], equation 3): no message is lost or arrives out of
+// order, but each takes longer.
 #pragma once
 
 #include <condition_variable>
@@ -28,22 +28,22 @@ struct LineTerms {
   double loss = 0.0;                                           ///< p, in [0, 1)
 };
 
-/// The rate above; the bandwidth where p or T is 0.
+/// Rate by the equation above; the bandwidth if p or T is 0.
 double bytes_per_second(const LineTerms& terms);
 
-/// Direction of a line: messages leave it in the order in which they were put in, none before it has arrived.
+/// One direction of a line: messages leave it in the order in which they were put in, none before it has arrived.
 class Line {
  public:
-  /// No line: a message has arrived as soon as it is put in.
+  /// Line without delay: a message has arrived as soon as it is put in.
   Line() = default;
 
-  /// Sets the terms for what is put in from here on. Precondition (asserted): T >= 0, rate > 0.
+  /// Sets the terms for messages that are put in from here on. Precondition (asserted): T >= 0, rate > 0.
   void set(const LineTerms& terms);
   void put(Message message, WireClock::time_point now);
-  /// The first message if it has arrived by `now`; else nothing.
+  /// Returns the first message if it has arrived by `now`; else nullopt.
   std::optional<Message> take(WireClock::time_point now);
 
-  /// Ends all waiting: what is on the line has arrived now, and so has whatever is put in from here on.
+  /// Ends all waiting: messages on the line have arrived now, and later ones arrive as soon as they are put in.
   void cut_short();
 
   bool empty() const { return messages_.empty(); }
@@ -62,14 +62,14 @@ class Line {
   std::deque<OnItsWay> messages_;
 };
 
-/// A wire of a party whose line is simulated: from set_line on, all that it sends and receives takes the time of that
-/// line, and so does the news that a party is gone. Only the end of the coordinator takes none: nothing is decided
-/// after it.
+/// Wire of a party whose line is simulated. From set_line on, each message that the party sends or receives takes the
+/// time of the line, and so does the news that a party is gone. Only the news that the coordinator has ended takes no
+/// time: nothing is decided after it.
 class LineWire final : public Wire {
  public:
   /// `wire` outlives it.
   explicit LineWire(Wire& wire) : wire_(wire) {}
-  ~LineWire() override;  ///< returns when all that was sent has left the line
+  ~LineWire() override;  ///< returns when all sent messages have left the line
   LineWire(const LineWire&) = delete;
   LineWire& operator=(const LineWire&) = delete;
 
@@ -86,13 +86,13 @@ class LineWire final : public Wire {
   void fail();
 
   Wire& wire_;
-  std::mutex lock_;  // of all that follows
+  std::mutex lock_;  // of all members below
   std::condition_variable changed_;
   Line coming_;
   Line going_;  // `from` holds the receiver
   bool has_ended_ = false;
   std::exception_ptr fault_;
-  std::thread taking_;  // none without a line, as the other
+  std::thread taking_;  // not started without a line, and neither is sending_
   std::thread sending_;
 };
 

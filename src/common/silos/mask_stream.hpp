@@ -1,9 +1,9 @@
-// Masks: a stream of uniform words that both sides of a secret can make, at any place.
+// Mask stream: uniform words that both owners of a secret can generate, from any place of the stream on.
 //
 //     word w of the stream of a key = half w mod 2 of AES-256-CTR's block w / 2 (randomness/block_source.hpp)
 //
-// Added to a statistic in Z mod 2^64 it hides every word perfectly, but for the computational distance of AES from
-// uniform; the same stream subtracted elsewhere cancels it.
+// The stream, added to a statistic in Z mod 2^64, hides every word perfectly, but for the computational distance of AES
+// from uniform. The same stream subtracted elsewhere cancels it.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ namespace dpreduce {
 
 enum class MaskSign { kAdd, kSubtract };
 
-/// Masks that one party has on one statistic, all of them. The streams of OpenSSL's AES are the reference; if the
-/// processor has vector AES (kernels/counter_streams.hpp) the same bits come from there.
+/// All masks that one party has on one statistic. The streams of OpenSSL's AES are the reference. If the processor has
+/// vector AES, kernels/counter_streams.hpp computes the same bits.
 class MaskStreams {
  public:
   MaskStreams();
@@ -32,7 +32,7 @@ class MaskStreams {
 
   /// words +-= every stream's words first_word, first_word + 1, ...
   void apply(std::uint64_t first_word, std::span<std::uint64_t> words);
-  /// The same, by the reference alone.
+  /// Computes the same as apply(), by the reference alone.
   void apply_reference(std::uint64_t first_word, std::span<std::uint64_t> words);
 
  private:
@@ -40,9 +40,9 @@ class MaskStreams {
     AesBlockSource blocks;
     MaskSign sign;
   };
-  struct Schedules;  // of the vector kernel; overwritten when they go
+  struct Schedules;  // of the vector kernel; overwritten when they are destroyed
   std::vector<Stream> streams_;
-  std::unique_ptr<Schedules> schedules_;  // none without the instructions
+  std::unique_ptr<Schedules> schedules_;  // null without the instructions
 };
 
 }  // namespace dpreduce

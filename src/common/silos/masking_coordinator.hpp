@@ -1,11 +1,11 @@
-// Attempt at a masked sum (masked_sum.hpp) as the coordinator sees it: messages in, messages out.
+// Coordinator's side of one attempt at a masked sum (masked_sum.hpp): messages in, messages out.
 //
 //     take_advertisement* -> keys_for* -> take_shares* -> delivery_for* -> take_consent* -> quorum -> add_piece*
 //                         -> unmask_for* -> take_consent* -> quorum -> take_reveal* -> sum
 //
 // A silo whose message has not come by the end of a phase takes no part in the next. The caller decides when a phase
-// ends. The coordinator asks for one secret of each silo only, and refuses a reveal that holds another, or a share that
-// is not the one committed to.
+// ends. The coordinator requests only one secret of each silo. It refuses a reveal with another secret, or with a share
+// that is not the one committed to.
 #pragma once
 
 #include <map>
@@ -21,37 +21,37 @@ namespace dpreduce {
 
 class MaskingCoordinator {
  public:
-  /// `roster` outlives this. Memory: 8 N bytes.
+  /// Begins an attempt. `roster` outlives this object. Memory: 8 N bytes.
   MaskingCoordinator(const Roster& roster, const SumAttempt& attempt);
   virtual ~MaskingCoordinator() = default;
   MaskingCoordinator(const MaskingCoordinator&) = delete;
   MaskingCoordinator& operator=(const MaskingCoordinator&) = delete;
 
-  /// Functions that each take one silo's message. Throw AggregationAborted naming what is wrong with it: the caller
-  /// then drops the silo.
+  /// Functions that each take one silo's message. Throw AggregationAborted naming the message's fault: the caller then
+  /// drops the silo.
   void take_advertisement(std::uint32_t silo, PayloadReader& advertisement);
   void take_shares(std::uint32_t silo, PayloadReader& shares);
   void take_consent(std::uint32_t silo, ListStage stage, PayloadReader& consent);
   void add_piece(std::uint32_t silo, PayloadReader& piece);
   void take_reveal(std::uint32_t silo, PayloadReader& reveal);
 
-  /// Functions that each end a phase and return the silos that have delivered, in rising order. With fewer than t of
-  /// them there can be no sum.
+  /// Functions that each end a phase and return the silos that have delivered, in rising order. No sum is possible with
+  /// fewer than t of them.
   std::vector<std::uint32_t> close_advertising();  ///< U1
   std::vector<std::uint32_t> close_sharing();      ///< U2
-  std::vector<std::uint32_t> close_masking();      ///< U3; precondition (asserted): nobody is_partial
+  std::vector<std::uint32_t> close_masking();      ///< U3; precondition (asserted): no silo is_partial
 
   std::vector<std::byte> keys_for(std::uint32_t silo) const;
   std::vector<std::byte> delivery_for(std::uint32_t silo) const;
   std::vector<std::byte> unmask_for(std::uint32_t silo) const;
-  /// Silos that have signed the list of that stage, in rising order; and the signatures of t of them.
+  /// Silos that have signed the stage's list, in rising order; and "quorum", with the signatures of t of them.
   std::vector<std::uint32_t> consenting(ListStage stage) const;
   std::vector<std::byte> quorum(ListStage stage) const;  ///< precondition (asserted): at least t are consenting
 
   bool has_masked_all(std::uint32_t silo) const;
-  /// Returns whether only some of the silo's pieces are in the sum: the attempt then cannot go on without it.
+  /// Returns whether only some of the silo's pieces are in the sum: the attempt then cannot go on without the silo.
   bool is_partial(std::uint32_t silo) const;
-  /// Returns whether enough has been revealed.
+  /// Returns whether enough shares have been revealed.
   bool can_unmask() const;
 
   /// values += sum over U3, mod 2^64. Precondition (asserted): can_unmask. Throws AggregationAborted naming a silo that
@@ -59,7 +59,7 @@ class MaskingCoordinator {
   void add_sum_to(std::span<std::uint64_t> values);
 
  protected:
-  /// The lists that are sent to that silo, and the attempt that it must sign with them.
+  /// Lists that are sent to silo `silo`, and the attempt that the silo must sign with them.
   virtual SumLists lists_for(std::uint32_t silo, ListStage stage) const;
   virtual SumAttempt attempt_of(std::uint32_t silo) const;
   /// Precondition: advertising is closed.
@@ -76,11 +76,11 @@ class MaskingCoordinator {
   std::map<std::uint32_t, std::map<std::uint32_t, std::vector<std::byte>>> sealed_;  // [from][to]
   std::map<std::uint32_t, std::map<std::uint32_t, ShareCommitments>> commitments_;   // [from][holder]
   std::vector<std::uint32_t> sharing_;                                               // U2
-  std::map<std::uint32_t, std::uint64_t> words_of_;                                  // that have come, of each silo
+  std::map<std::uint32_t, std::uint64_t> words_of_;                                  // words received from each silo
   std::vector<std::uint32_t> summed_;                                                // U3
   std::vector<std::uint64_t> sum_;
   std::map<ListStage, std::map<std::uint32_t, Signature>> consents_;
-  std::map<std::uint32_t, std::vector<Share>> revealed_;  // of the one secret that is asked for
+  std::map<std::uint32_t, std::vector<Share>> revealed_;  // shares of the one secret that is requested
   std::set<std::uint32_t> has_revealed_;
 };
 

@@ -1,11 +1,12 @@
-// Attempt at a masked sum (masked_sum.hpp) as a silo sees it: messages in, messages out.
+// Silo's side of one attempt at a masked sum (masked_sum.hpp): messages in, messages out.
 //
 //     advertise -> take_keys -> take_delivery -> take_sharing_quorum -> mask, piece by piece
 //               -> take_unmask -> take_summed_quorum
 //
-// Each phase comes once and in this order; one that comes before its turn, twice, or after a refusal is refused. What
-// the coordinator sends is checked: a silo masks only after at least t silos have signed that they have received the
-// same U1 and U2, and reveals only after as many have signed the same U3. It signs one version of each list itself.
+// Each phase comes once and in this order. A phase that comes before its turn, twice, or after a refusal is refused.
+// Messages of the coordinator are checked: a silo masks only after at least t silos have signed that they have received
+// the same U1 and U2, and reveals only after as many have signed the same U3. The silo itself signs one version of each
+// list.
 #pragma once
 
 #include <map>
@@ -26,13 +27,13 @@ struct SiloSelf {
   std::uint32_t number = 0;
   const Identity* identity = nullptr;
   const Roster* roster = nullptr;
-  /// Secret for each other silo of the run, which both derive from their keys of the run.
+  /// Secret shared with each other silo of the run: both silos derive it from their keys of the run.
   std::map<std::uint32_t, SecretVector<std::byte>> pair_secrets;
 };
 
 class MaskingSilo {
  public:
-  /// `self` outlives this. Throws EntropyFailure.
+  /// Begins an attempt. `self` outlives this object. Throws EntropyFailure.
   MaskingSilo(const SiloSelf& self, const SumAttempt& attempt);
 
   std::vector<std::byte> advertise();
@@ -41,21 +42,22 @@ class MaskingSilo {
   /// signature does not verify.
   std::vector<std::byte> take_keys(PayloadReader& keys);
 
-  /// Answers "delivery" with "consent". Throws AggregationAborted if U2 is no part of U1 with at least t silos, this
-  /// one among them, or a neighbor's shares do not open, or are not those that it has committed itself to.
+  /// Answers "delivery" with "consent". Throws AggregationAborted if U2 is not a subset of U1 with at least t silos,
+  /// this one among them, or a neighbor's shares do not open, or are not the shares that the neighbor has committed to.
   std::vector<std::byte> take_delivery(PayloadReader& delivery);
 
   /// Lets this silo mask from here on. Throws AggregationAborted if fewer than t silos have signed the same U1 and U2.
   void take_sharing_quorum(PayloadReader& quorum);
 
-  /// words <- words + masks of the places from first_word on.
+  /// words <- words + masks of the words from first_word on.
   void mask(std::uint64_t first_word, std::span<std::uint64_t> words);
 
-  /// Answers "unmask" with "consent". Throws AggregationAborted if U3 is no part of U2 with at least t silos, this one
-  /// among them.
+  /// Answers "unmask" with "consent". Throws AggregationAborted if U3 is not a subset of U2 with at least t silos, this
+  /// one among them.
   std::vector<std::byte> take_unmask(PayloadReader& unmask);
 
-  /// Returns "reveal". Throws AggregationAborted if fewer than t silos have signed the same U3.
+  /// Answers the second "quorum" with "reveal". Throws AggregationAborted if fewer than t silos have signed the same
+  /// U3.
   std::vector<std::byte> take_summed_quorum(PayloadReader& quorum);
 
   /// U1, U2, U3 as far as this silo has received them.
@@ -85,21 +87,22 @@ class MaskingSilo {
   MaskStreams masks_;
 };
 
-// One sum as a silo sees it: attempts at it (masking_silo.hpp), one after the other, until one is done.
+// Silo's side of one sum: attempts (above), one after the other, until one is done.
 //
 //     begin -> advertise      keys -> shares      delivery -> consent      quorum -> (the masked statistic)
 //                             unmask -> consent   quorum -> reveal         done
 //
-// An attempt may be given up for another one at any time before this silo has signed who is summed (U3). A silo that
-// has signed U3 takes part in no further attempt: two attempts that were both opened would give the difference of two
-// sums. Each attempt that is given up has cost a silo its place, so there are no more of them than silos.
+// An attempt may be given up for another one at any time before this silo has signed the list of summed silos (U3). A
+// silo that has signed U3 takes part in no further attempt: two attempts that were both opened would give the
+// difference of two sums. Each attempt that is given up costs a silo its place, so there are no more of them than
+// silos.
 
 class SiloSum {
  public:
   /// Next step of a silo.
   enum class Step {
-    kAnswer,  ///< it sends `kind` with `body`
-    kMask,    ///< it sends its statistic, masked
+    kAnswer,  ///< the silo sends `kind` with `body`
+    kMask,    ///< the silo sends its statistic, masked
     kEnd      ///< the sum is done
   };
   struct Due {
@@ -108,21 +111,21 @@ class SiloSum {
     std::vector<std::byte> body;
   };
 
-  /// `self` outlives this; `sum` is what all attempts at it have in common; `present`: the silos of the run that are
-  /// left, as far as this one knows. No attempt has begun.
+  /// Begins a sum without an attempt. `self` outlives this object. `sum` has the terms that all attempts have in
+  /// common. `present` lists the silos of the run that are left, as far as this silo knows.
   SiloSum(const SiloSelf& self, const SumAttempt& sum, std::vector<std::uint32_t> present);
 
-  /// A message of the coordinator: of that attempt, with that body. Throws AggregationAborted where it does not fit,
-  /// and as MaskingSilo does.
+  /// Takes a message of the coordinator in attempt number `attempt`, and returns the silo's next step. Throws
+  /// AggregationAborted if the message does not fit, and as MaskingSilo does.
   Due take(FrameKind kind, std::uint32_t attempt, PayloadReader& body);
 
-  /// words <- words + masks of the places from first_word on, of the attempt that is under way. Precondition
-  /// (asserted): `kMask` was due in it.
+  /// words <- words + masks of the words from first_word on, in the attempt under way. Precondition (asserted): `kMask`
+  /// was due in this attempt.
   void mask(std::uint64_t first_word, std::span<std::uint64_t> words);
 
-  /// The attempt under way; 0 before the first.
+  /// Number of the attempt under way; 0 before the first.
   std::uint32_t attempt() const { return attempt_.attempt; }
-  /// The silos that are left, as far as this one knows.
+  /// Silos that are left, as far as this silo knows.
   const std::vector<std::uint32_t>& present() const { return present_; }
 
  private:
@@ -134,7 +137,7 @@ class SiloSum {
   std::vector<std::uint32_t> present_;
   std::optional<MaskingSilo> masking_;
   bool may_mask_ = false;   // in this attempt
-  bool is_opened_ = false;  // it has signed, in any attempt, who is summed
+  bool is_opened_ = false;  // the silo has signed U3 in some attempt
   bool has_revealed_ = false;
 };
 

@@ -1,4 +1,4 @@
-// Parties: the key pair that each keeps over all runs, and the roster of those who take part.
+// Parties: the key pair that each keeps over all runs, and the roster of all participants.
 #pragma once
 
 #include <cstddef>
@@ -19,17 +19,17 @@ namespace dpreduce {
 //
 // The private half stays in one file of its owner (PEM, 0600); the public half is in the roster.
 
-/// The first digits of a key or digest in hex: enough for people to compare.
+/// First digits of a key or digest in hex: enough for people to compare.
 std::string short_hex(const PublicKey& digest);
 
-/// Movable, not copyable, not printable.
+/// Key pair of a party. Movable, not copyable, not printable.
 class Identity {
  public:
-  /// A new one. Throws EntropyFailure.
+  /// Returns a new identity. Throws EntropyFailure.
   static Identity generate() { return Identity(SigningKey::generate()); }
 
-  /// Loads the identity from its file. Throws BadInput naming `option`, path and reason if it is no regular file of an
-  /// Ed25519 private key, of another user, or if its permissions are not exactly 0600.
+  /// Loads the identity from its file. Throws BadInput naming `option`, path and reason if the file is no regular file
+  /// with an Ed25519 private key, belongs to another user, or has permissions other than 0600.
   static Identity load(const std::filesystem::path& path, std::string_view option);
 
   /// Writes the file, which must not exist: mode 0600, synced. Throws BadInput naming option, path and reason.
@@ -38,7 +38,7 @@ class Identity {
   PublicKey public_key() const { return key_.public_key(); }
   const SigningKey& key() const { return key_; }
 
-  /// Ed25519 (RFC 8032) of the message.
+  /// Ed25519 signature (RFC 8032) of the message.
   Signature sign(std::span<const std::byte> message) const { return key_.sign(message); }
 
   friend std::ostream& operator<<(std::ostream&, const Identity&) = delete;
@@ -48,10 +48,10 @@ class Identity {
   SigningKey key_;
 };
 
-// Roster of the parties: names, public keys and what their rows look like. The same file at every party.
+// Roster of the parties: names, public keys and the shape of their rows. The file is the same at every party.
 //
 //     dim = 768                      # features a row
-//     classes = 10                   # or, where rows have numbers to predict, how many a row has
+//     classes = 10                   # or, if rows have numbers to predict, their number in a row
 //     [coordinator]
 //     name = "hub"
 //     key = "64 hex digits"          # as dpreduce keygen prints it
@@ -65,26 +65,26 @@ struct Member {
 };
 
 struct Roster {
-  std::size_t dim = 0;          ///< 0: not stated, in a simulation
+  std::size_t dim = 0;          ///< 0: not declared, in a simulation
   std::size_t classes = 0;      ///< likewise
   std::vector<Member> members;  ///< [0] the coordinator, [i] silo i
 
   std::size_t silos() const { return members.size() - 1; }
 
-  /// "the coordinator", "silo 3"; with the name where there is one: "silo 3 (north)".
+  /// Text "the coordinator" or "silo 3"; with the party's name, if it has one: "silo 3 (north)".
   std::string party_text(std::uint32_t party) const;
 
-  /// SHA-256 of everything in it: parties with different rosters find out.
+  /// SHA-256 of all fields: parties with different rosters find out.
   PublicKey digest() const;
 };
 
 inline constexpr std::size_t kMostSilos = 1024;
 
-/// The roster that a TOML text is. Names are 1 to 64 of A-Z a-z 0-9 . _ -. Throws BadInput naming `path` and what is
-/// missing, unknown, out of range or there twice (names, keys).
+/// Parses a roster from TOML. Names are 1 to 64 of A-Z a-z 0-9 . _ -. Throws BadInput naming `path` and the entry that
+/// is missing, unknown, out of range or there twice (names, keys).
 Roster parse_roster(const std::string& text, const std::string& path);
 
-/// The same of a file of at most 1 MiB. Throws BadInput also where it cannot be read.
+/// Parses the roster in a file of at most 1 MiB. Throws as parse_roster, and BadInput also if the file cannot be read.
 Roster read_roster(const std::string& path);
 
 }  // namespace dpreduce

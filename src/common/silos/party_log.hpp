@@ -1,9 +1,9 @@
-// A party's own log: what it did and saw in a run among silos, for its owner alone.
+// Log of one party: its steps and observations in a run among silos, for its owner alone.
 //
 //     2026-03-01T12:00:00.123Z phase gram: 1.204 s, 98304 bytes sent, 1180 received
 //
-// Each line is written when it is made, so that a party that is killed leaves what it had seen. It never holds rows,
-// sums, keys, or how many rows there are.
+// Each line is written at once, so that a party that is killed leaves its log up to then. The log never contains rows,
+// sums, keys, or the number of rows.
 #pragma once
 
 #include <cstdint>
@@ -18,16 +18,16 @@ namespace dpreduce {
 
 class PartyLog {
  public:
-  /// No log: lines go nowhere.
+  /// Creates no log: lines are discarded.
   PartyLog() = default;
-  /// Lines are added to the file, created for its owner alone (0600) if it does not exist. No path: no log. Throws
-  /// BadInput with the path and the system's reason.
+  /// Opens a log that appends lines to the file, which is created for its owner alone (0600) if it does not exist. If
+  /// the path is empty, lines are discarded. Throws BadInput with the path and the system's reason.
   explicit PartyLog(const std::string& path);
 
   /// Writes one line, control characters replaced. The line is lost if the disk is full: a log does not end a run.
   void line(std::string_view text);
 
-  /// A phase that ends now, with the bytes that went over the wire since the one before.
+  /// Logs that a phase ends now, with the bytes that went over the wire since the phase before.
   void end_phase(std::string_view name, double seconds);
 
  private:
@@ -37,10 +37,10 @@ class PartyLog {
   std::uint64_t received_ = 0;
 };
 
-/// A wire whose bytes are counted for the log.
+/// Wire whose bytes are counted for the log.
 class LoggedWire final : public Wire {
  public:
-  /// Both outlive it.
+  /// Counts the bytes of `wire` for `log`. Both outlive this object.
   LoggedWire(Wire& wire, PartyLog& log) : wire_(wire), log_(log) {}
   void send(std::uint32_t to, std::vector<std::byte> bytes) override;
   std::optional<Message> receive(WireClock::time_point until) override;

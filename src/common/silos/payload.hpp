@@ -1,4 +1,5 @@
-// The inside of a message: numbers and bytes one after the other, little-endian, every length bounded by what is there.
+// Payload of a message: numbers and bytes one after the other, little-endian, with every length bounded by the bytes
+// left.
 #pragma once
 
 #include <algorithm>
@@ -21,19 +22,19 @@ inline std::string_view text_in(std::span<const std::byte> bytes) {
 
 class PayloadWriter {
  public:
-  /// The lowest `width` bytes of a number; width <= 8.
+  /// Writes the lowest `width` bytes of a number; width <= 8.
   PayloadWriter& number(std::uint64_t number, std::size_t width);
   PayloadWriter& u32(std::uint32_t number);
   PayloadWriter& u64(std::uint64_t number);
   PayloadWriter& bytes(std::span<const std::byte> bytes);
   PayloadWriter& text(std::string_view text) { return bytes(bytes_in(text)); }
-  /// The bytes of a struct that has nothing but bytes.
+  /// Writes the bytes of a struct whose members are all bytes.
   template <typename T>
   PayloadWriter& plain(const T& value) {
     static_assert(alignof(T) == 1);
     return bytes(std::as_bytes(std::span(&value, 1)));
   }
-  /// Their number, then each of them.
+  /// Writes the count of the numbers, then each of them.
   PayloadWriter& numbers(std::span<const std::uint32_t> numbers);
   std::vector<std::byte> take() { return std::move(bytes_); }
 
@@ -45,7 +46,7 @@ class PayloadWriter {
 class PayloadReader {
  public:
   explicit PayloadReader(std::span<const std::byte> bytes) : rest_(bytes) {}
-  /// A number of `width` bytes; width <= 8.
+  /// Reads a number of `width` bytes; width <= 8.
   std::uint64_t number(std::size_t width);
   std::uint32_t u32() { return static_cast<std::uint32_t>(number(4)); }
   std::uint64_t u64() { return number(8); }
@@ -61,11 +62,11 @@ class PayloadReader {
   std::array<std::byte, N> array() {
     return plain<std::array<std::byte, N>>();
   }
-  /// Numbers that PayloadWriter::numbers has written; no longer than the payload.
+  /// Reads numbers that PayloadWriter::numbers has written. Their count is checked against the bytes left.
   std::vector<std::uint32_t> numbers();
   std::span<const std::byte> rest() { return bytes(rest_.size()); }
   std::size_t size_left() const { return rest_.size(); }
-  /// Throws AggregationAborted where something is left.
+  /// Throws AggregationAborted if bytes are left.
   void end() const;
 
  private:
