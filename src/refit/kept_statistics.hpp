@@ -1,20 +1,20 @@
-// Noised sums as a file: statistics.safetensors. They are public, so whatever is made of them costs nothing more.
+// Noised sums as a file: statistics.safetensors. They are public, so nothing computed from them costs more budget.
 //
-// Beside what every released file has (common/model/released_file.hpp), one tensor I64 for each block, in lattice
-// units; of rows q of d entries, an intercept among them, with `scale` lattice units to a feature unit:
+// Beside the parts of every released file (common/model/released_file.hpp), the file has one tensor I64 for each block,
+// in lattice units. Rows q have d entries, an intercept among them, with `scale` lattice units to a feature unit:
 //
 //     gram [d (d + 1) / 2]               sum q q^T, the upper triangle row after row
 //     class_sums [K, d]                  sum of q over the rows of each class
 //     class_counts [K]                   rows of each class
 //     class_grams [K, d (d + 1) / 2]     sum q q^T over the rows of each class
 //
-// Rows with m numbers have a gram alone; these numbers are the last m of d entries.
+// For rows with m numbers to predict there is only gram; these numbers are the last m of d entries.
 //
-// Metadata: scale, lattice_norm, intercept (a: every row is (sqrt(1 - a) x, sqrt(a) C)), target_share where
-// rows have numbers (b: every row is then (sqrt(1 - b) u, sqrt(b) C y')), most_labels, settings (JSON,
-// of the method that released), sigma (JSON {block: s}): an entry has noise round(N(0, s^2)), of gram and class_grams
-// beside the diagonal round(N(0, s^2 / 2)); from silos that share the noise s is that of all shares together. Bytes are
-// a function of the release alone.
+// Metadata: scale, lattice_norm, intercept (a: every row is (sqrt(1 - a) x, sqrt(a) C)), target_share if rows have
+// numbers to predict (b: every row is then (sqrt(1 - b) u, sqrt(b) C y')), most_labels, settings (JSON, of the method
+// that released), sigma (JSON {block: s}). An entry has noise round(N(0, s^2)); off the diagonal of gram and
+// class_grams round(N(0, s^2 / 2)). From silos that share the noise, s is that of all shares together. The file's bytes
+// are a function of the release alone.
 #pragma once
 
 #include <cstddef>
@@ -45,25 +45,27 @@ struct KeptStatistics {
   bool has(std::string_view block) const;
   /// Returns the block of that name. If it is absent, throws UsageError that names how to release it.
   const ReleasedBlock& block(std::string_view name) const;
-  /// Weight of all rows beside a class's own, as the release set it.
+  /// Weight of the Gram matrix of all rows beside that of a class, as the release set it.
   double alpha() const { return settings.value("alpha", 1.0); }
   Lattice lattice() const { return {of_rows.preprocessing.clip_norm, of_rows.preprocessing.output_dim()}; }
 };
 
-/// The file's metadata, and its bytes.
+/// Metadata of the file, and its bytes.
 std::map<std::string, std::string> metadata_of(const KeptStatistics& statistics);
 std::vector<std::byte> to_bytes(const KeptStatistics& statistics);
 
-/// Throw BadInput, naming `source`, where it is no such file, or from another lattice.
+/// Read the statistics from a file's bytes, or from a file. Throw BadInput, naming `source` or the path, if it is no
+/// such file, or of another lattice.
 KeptStatistics statistics_from_bytes(std::span<const std::byte> bytes, std::string_view source);
 KeptStatistics load_statistics(const std::filesystem::path& path);
 
-/// Adds up the statistics of two sets of rows, which are of different records or persons. Sums and variances add up,
-/// and of two promises the weaker one holds. Throws UsageError naming what differs, unless both are of rows prepared
-/// alike, of the same classes, blocks and alpha. Of other settings the sum has those that both have.
+/// Adds up the statistics of two sets of rows. Precondition: the sets have no record or person in common. Sums and
+/// variances add up, and the weaker of the two promises holds. The sum has the settings that both have in common.
+/// Throws UsageError naming the difference, unless rows were prepared alike and have the same classes, names of
+/// features, labels a row, blocks and alpha; also if a block is equal in both, since it is then the same release.
 KeptStatistics operator+(const KeptStatistics& one, const KeptStatistics& other);
 
-/// Keeps the releases of a run as they become public; at the coordinator (TrainingTerms::observer).
+/// Keeper of a run's releases as they become public; at the coordinator (TrainingTerms::observer).
 class StatisticsKeeper {
  public:
   void add(const WatchedRelease& watched);

@@ -1,5 +1,5 @@
-// Models of kept statistics: those that a fit with the same settings would have made of the same release, byte for
-// byte, and others that no fit was requested for. No row is read, and nothing is spent.
+// Models from kept statistics: with the settings of a fit the same model as that fit's from the same release, byte for
+// byte; with other settings models that no fit has made. No row is read, and no budget is spent.
 #pragma once
 
 #include <cstddef>
@@ -25,28 +25,29 @@ struct Refit {
   std::vector<RidgePoint> path{};  ///< with chooses_ridge
 };
 
-/// Makes the model. Throws UsageError where options contradict each other or name what the statistics do not have.
+/// Returns the model. Throws UsageError if options contradict each other or name parts that the statistics lack.
 Refit refit(const KeptStatistics& statistics, const RefitOptions& options);
 
 /// Returns intervals by docs/reference/schemas/refit-intervals.schema.json: of the weights of prepared rows, and of
-/// scores of `rows`, m x input_dim, which are public. `ridge` of Refit. Throws UsageError unless the Gram matrix is
-/// shared, `level` is from .5 to .999999, no class is weighed and no components are requested.
+/// scores of `rows`, m x input_dim, which are public. `ridge` is Refit::ridge. Throws UsageError unless the Gram matrix
+/// is shared, `level` is from .5 to .999999, no class is weighted and no components are requested; BadInput if a row
+/// has a NaN or an infinity.
 nlohmann::json intervals_json(const KeptStatistics& statistics, const RefitOptions& options, double ridge, double level,
                               std::span<const float> rows);
 
-/// Subject of intervals, and how many of them are of weights.
+/// Subject of intervals, and the number of them that are of weights.
 struct IntervalShape {
   double level;
   std::size_t columns;  ///< the first ones are of weights, the others of predictions
   const char* of;       ///< "class" or "target"
   bool are_chosen;      ///< RefitOptions::chooses
 };
-/// Kind, kappa, reason, and where there are intervals weights and predictions with them.
+/// Returns kind, kappa and reason as JSON, and weights and predictions with their intervals if there are any.
 nlohmann::json interval_json(const LinearIntervals& intervals, const IntervalShape& shape);
-/// Adds to `told` whether the statistics are private, and why not.
+/// Adds to `told` "private", and "forfeited_by" with the reasons if the promise is forfeited.
 void add_promise(nlohmann::json& told, const KeptStatistics& statistics);
 
-/// Bytes that intervals_json() and its text use at most, of so many rows, the rows among them.
+/// Upper bound on the bytes that intervals_json() and its text use for `rows` rows, including the rows.
 std::uint64_t memory_of_intervals(const KeptStatistics& statistics, std::uint64_t rows);
 
 }  // namespace dpreduce

@@ -1,5 +1,5 @@
-// Regressions on numbers from the released Gram matrix of rows and targets: with any ridge, of any features and
-// targets, and what is known of their coefficients.
+// Regressions on numbers from the released Gram matrix of rows and targets: with any ridge, on any features and
+// targets, and with intervals of their coefficients.
 #pragma once
 
 #include <span>
@@ -10,13 +10,15 @@
 
 namespace dpreduce {
 
-/// Makes the model: without `options` the one that `fit --method ls` makes of the same release. Throws as refit.
+/// Returns the model: with default `options` the one that `fit --method ls` makes from the same release. Throws as
+/// refit.
 Refit refit_targets(const KeptStatistics& statistics, const RefitOptions& options);
 
-/// Returns intervals by docs/reference/schemas/refit-intervals.schema.json, with targets in place of classes:
-/// coefficients in the units of raw columns and targets where rows were only scaled by column, else of prepared rows;
-/// the constant last; and predictions for `rows`, m x input_dim, which are public. Intervals are those of
-/// weight_intervals.hpp, of targets less their noised mean. `ridge` of Refit. Throws as intervals_json.
+/// Returns intervals by docs/reference/schemas/refit-intervals.schema.json, with targets in place of classes.
+/// Coefficients are in the units of raw columns and targets if rows were only scaled by column, else in those of
+/// prepared rows; the constant is last. Predictions are for `rows`, m x input_dim, which are public. Intervals are
+/// those of weight_intervals.hpp, for targets minus their noised mean. `ridge` is Refit::ridge. Throws as
+/// intervals_json.
 nlohmann::json target_intervals_json(const KeptStatistics& statistics, const RefitOptions& options, double ridge,
                                      double level, std::span<const float> rows);
 

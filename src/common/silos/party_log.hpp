@@ -21,7 +21,8 @@ class PartyLog {
   /// Creates no log: lines are discarded.
   PartyLog() = default;
   /// Opens a log that appends lines to the file, which is created for its owner alone (0600) if it does not exist. If
-  /// the path is empty, lines are discarded. Throws BadInput with the path and the system's reason.
+  /// the path is empty, lines are discarded. Throws BadInput with the path and the system's reason, or if the file
+  /// exists and is no log.
   explicit PartyLog(const std::string& path);
 
   /// Writes one line, control characters replaced. The line is lost if the disk is full: a log does not end a run.

@@ -1,15 +1,15 @@
-// Format of a structured value that crosses a trust boundary: PayloadWriter writes the value, and PayloadReader, which
-// trusts nothing of it, reads it.
+// Format of a structured value that crosses a trust boundary: PayloadArchiveWriter writes the value, and
+// PayloadArchiveReader, which trusts no byte of it, reads it.
 //
-//     KIND VERSION      which kind of value it is, and the program's version: texts
-//     DIGEST            SHA-256 of kind, version and value: against damage. Who made it is told by a signature or a
+//     KIND VERSION      kind of the value, and the program's version: texts
+//     DIGEST            SHA-256 of kind, version and value: against damage. The author is proved by a signature or a
 //                       sealed fingerprint, where that matters
 //     the value         its members in order; of a list its number of elements first
 //
 // A struct lists its members by serialize(archive, T&, unsigned), as for archives between trusted ranks
-// (common/ranks/rank_archive.hpp). What is read has these properties, whoever wrote it: a list takes no memory before
-// it is known that so many bytes are left; a bool is 0 or 1; an enumeration is one of spellings<E>; a double is finite;
-// nothing follows the value. What a value means is for its reader to check.
+// (common/ranks/rank_archive.hpp). A value that was read has these properties, whoever wrote it: a list uses no memory
+// before it is known that so many bytes are left; a bool is 0 or 1; an enumeration is one of spellings<E>; a double is
+// finite; nothing follows the value. The caller checks the meaning of the value.
 #pragma once
 
 #include <array>
@@ -37,7 +37,7 @@ namespace dpreduce {
 template <typename T>
 concept PayloadNumber = std::integral<T> && !std::same_as<T, bool>;
 
-/// Calls the serialize of T, a member or a function beside it.
+/// Calls the serialize of T: its member function, or else a free function.
 template <typename Archive, typename T>
 void visit_members(Archive& archive, T& value) {
   if constexpr (requires { value.serialize(archive, 0U); }) {
@@ -113,7 +113,7 @@ class PayloadArchiveReader {
     read(value);
     return *this;
   }
-  /// Throws AggregationAborted where something is left.
+  /// Throws AggregationAborted if bytes are left.
   void end() const { reader_.end(); }
 
  private:
@@ -198,7 +198,7 @@ class PayloadArchiveReader {
     visit_members(*this, value);
   }
 
-  /// A number of elements or bytes: at most one for each byte that is left.
+  /// Reads a number of elements or bytes: at most one for each byte that is left.
   std::size_t count() {
     const std::uint64_t number = reader_.u64();
     if (number > reader_.size_left()) refuse("a list is longer than its message");
@@ -208,15 +208,17 @@ class PayloadArchiveReader {
   PayloadReader reader_;
 };
 
-/// KIND VERSION DIGEST in front of the bytes of a value.
+/// Message with KIND, VERSION and DIGEST in front of the bytes of a value.
 std::string framed_message(std::string_view kind, std::span<const std::byte> value);
 
-/// The bytes of the value. Throws UsageError naming both versions where another version of the program made them,
-/// AggregationAborted where they are of another kind, or damaged.
+/// Returns the bytes of the value in a message. Throws UsageError naming both versions if another version of the
+/// program wrote the message, AggregationAborted if the message is of another kind, or damaged.
 std::span<const std::byte> value_in(std::string_view message, std::string_view kind);
 
+/// Throws BadInput: the bytes are no message of that kind, or damaged.
 [[noreturn]] void refuse_message(std::string_view kind);
 
+/// Message with the value: its archive, framed (above).
 template <typename Value>
 std::string message_of(std::string_view kind, const Value& value) {
   PayloadArchiveWriter archive;
@@ -224,8 +226,8 @@ std::string message_of(std::string_view kind, const Value& value) {
   return framed_message(kind, archive.take());
 }
 
-/// The value of message_of(kind, value). Throws UsageError naming both versions where another version of the program
-/// made the message; BadInput where it is damaged, or no such message.
+/// Reads the value from message_of(kind, value). Throws UsageError naming both versions if another version of the
+/// program wrote the message; BadInput if the message is damaged, or of another kind.
 template <typename Value>
 Value value_of_message(std::string_view kind, std::string_view message) {
   try {

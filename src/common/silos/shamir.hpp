@@ -17,15 +17,15 @@
 
 namespace dpreduce {
 
-// Arithmetic mod p = 2^61 - 1, a Mersenne prime: what secrets are shared in. Values are always reduced, 0 <= a < p.
-// Sums and products take no branch on a value.
+// Arithmetic mod p = 2^61 - 1, a Mersenne prime: the field in which secrets are shared. Values are always reduced,
+// 0 <= a < p. Sums and products do not branch on a value.
 
 class FieldElement {
  public:
   static constexpr std::uint64_t kPrime = (std::uint64_t{1} << 61) - 1;
 
   constexpr FieldElement() = default;
-  /// value mod p, of any 64 bits.
+  /// Reduces any 64-bit value mod p.
   constexpr explicit FieldElement(std::uint64_t value) : value_(reduced((value & kPrime) + (value >> 61))) {}
 
   constexpr std::uint64_t value() const { return value_; }
@@ -40,7 +40,7 @@ class FieldElement {
   }
   friend constexpr bool operator==(FieldElement, FieldElement) = default;
 
-  /// 1 / a = a^(p - 2) (Fermat). Preconditions: a is not 0; of 0 the result is 0.
+  /// Inverse 1 / a = a^(p - 2) (Fermat). Precondition: a is not 0; for 0 the result is 0.
   constexpr FieldElement inverse() const {
     FieldElement result(1);
     FieldElement power = *this;
@@ -81,15 +81,15 @@ struct Share {
   friend std::ostream& operator<<(std::ostream&, const Share&) = delete;
 };
 
-/// A share for each holder, in their order. Preconditions (asserted): |secret| = 32; 1 <= threshold <= |holders|;
-/// holders from 1 on, all different. Throws EntropyFailure.
+/// Returns a share for each holder, in their order. Preconditions (asserted): |secret| = 32; 1 <= threshold <=
+/// |holders|; holders from 1 on, all different. Throws EntropyFailure.
 std::vector<Share> share_secret(std::span<const std::byte> secret, std::uint32_t threshold,
                                 std::span<const std::uint32_t> holders,
                                 const EntropySource& source = openssl_private_bytes);
 
-/// The secret of which these are shares, by Lagrange's formula at 0: of |shares| = threshold shares. Of too few, or of
-/// shares that do not belong together, other bytes, or none: empty where a limb is out of range.
-/// Preconditions (asserted): at least one share; holders from 1 on, all different.
+/// Returns the secret of |shares| = threshold shares, by Lagrange's formula at 0. With too few shares, or shares that
+/// do not belong together, returns other bytes, or none: empty if a limb is out of range. Preconditions (asserted): at
+/// least one share; holders from 1 on, all different.
 SecretVector<std::byte> reconstruct_secret(std::span<const Share> shares);
 
 }  // namespace dpreduce

@@ -1,6 +1,6 @@
 // Wire that carries messages between the parties of a run. A message arrives whole; nothing else is promised.
 //
-// A message may be late, changed, repeated or from somebody else: frame.hpp detects that.
+// A message may be late, changed, repeated or from another sender: frame.hpp detects that.
 #pragma once
 
 #include <array>
@@ -20,15 +20,15 @@ struct LineTerms;  // line.hpp
 
 using WireClock = std::chrono::steady_clock;
 
-/// Value that the two ends of a line share and nobody else does; zeros on a wire that has no such thing. Offers and
-/// hellos are signed with it, so that none fits another line (handshake.hpp).
+/// Value that only the two ends of a line share; zeros on a wire without such a value. Offers and hellos are signed
+/// with it, so that none fits another line (handshake.hpp).
 using LineBinding = std::array<std::byte, 32>;
 
 struct Message {
   std::uint32_t from = 0;
   std::vector<std::byte> bytes;
   bool is_farewell =
-      false;  ///< the party is gone, nothing more will come; `bytes` are then a text that says why, or none
+      false;  ///< the party is gone, nothing more will come; `bytes` are then a text with the reason, or empty
 };
 
 class Wire {
@@ -43,24 +43,23 @@ class Wire {
   /// Binding of the line to `peer`, for the whole run.
   virtual LineBinding binding(std::uint32_t) const { return {}; }
 
-  /// Makes send, from here on, throw AggregationAborted if nothing is taken for so long, on a wire on which sending
-  /// waits.
+  /// Sets the time after which send throws AggregationAborted if nothing is taken, on a wire on which sending waits.
   virtual void set_send_timeout(std::chrono::milliseconds) {}
 
-  /// Sends and receives all messages, from here on, over such a line, in either direction. Throws UsageError if the
-  /// wire simulates none.
+  /// Sends and receives all messages, from here on, over a line with these terms, in either direction. Throws
+  /// UsageError if the wire simulates no line.
   virtual void set_line(const LineTerms&) {
     throw UsageError("this network is real, not simulated: leave --round-trip, --bandwidth and --packet-loss out");
   }
 };
 
-/// Place of a party in a job that a launcher has started, and how it finds the others.
+/// Place of a party in a job that a launcher has started, and its means to find the others.
 struct JobPlace {
   int rank = 0;
   int size = 1;
   bool is_on_one_machine = false;  ///< the whole job is
-  /// Sends all parties a text, and returns the texts of all by rank; empty: that party has ended. Collective; called
-  /// kJobExchanges times. Throws PeerFailed where this party's parent is gone.
+  /// Sends all parties a text, and returns the texts of all by rank; an empty text: that party has ended. Collective;
+  /// called kJobExchanges times. Throws PeerFailed if this party's parent is gone.
   std::function<std::vector<std::string>(const std::string& own)> exchange;
 };
 inline constexpr int kJobExchanges = 2;
