@@ -12,20 +12,21 @@
 
 namespace dpreduce {
 
-/// A model's bytes, as evaluation.models has them.
+/// Bytes of a model, as in EvaluationOptions::models.
 std::string text_of(const Classifier& model);
 
-/// Returns `options`, whose rows are those of data.train, as a run that evaluates the models of evaluation.models, or
-/// where there are none those of evaluation.files: read, and with what follows from them; not validated. Throws
-/// BadInput where one cannot be read; UsageError where metrics and model do not go together.
+/// Returns `options` as those of a run that evaluates the models of evaluation.models, or if there are none those of
+/// evaluation.files, on the rows of data.train. The models are read, and options that follow from them are set; the
+/// result is not validated. Throws BadInput if a model cannot be read, or two models differ in features or class names;
+/// UsageError if metrics and model do not go together.
 FitOptions evaluation_of(FitOptions options);
 
-/// Sees the run's releases, and makes figures of them; at the coordinator (TrainingTerms::observer).
+/// Observer of a run's releases, from which it computes metrics; at the coordinator (TrainingTerms::observer).
 class EvaluationObserver {
  public:
   explicit EvaluationObserver(const FitOptions& options) : options_(options) {}
   ReleaseWatcher watcher();
-  /// Figures as private_figures has them. Precondition: the releases were made.
+  /// Metrics as private_figures returns them. Precondition: the releases were made.
   nlohmann::json figures() const;
 
  private:
@@ -38,7 +39,7 @@ class EvaluationObserver {
 nlohmann::json evaluation_json(const FittedRun& run, const nlohmann::json& figures);
 
 /// Report of a run that evaluates existing models: evaluation_json, {"models": [SHA-256 of each], "privacy", ...}. For
-/// models that forfeit the promise it has neither digests nor names of classes.
+/// models that forfeit the promise the report has neither digests nor names of classes.
 nlohmann::json private_report(const FittedRun& run, const nlohmann::json& figures, int ranks);
 
 }  // namespace dpreduce

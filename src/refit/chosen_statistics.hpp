@@ -34,7 +34,7 @@ struct RefitOptions {
   std::optional<SelectBy> select_by{};
   std::size_t components = 0;  ///< principal components of the Gram matrix that span the weights; 0: all
 
-  /// Returns whether ridge, features or components are chosen, which the user may do after seeing the statistics.
+  /// Returns whether ridge, features or components are requested that may have been chosen from the statistics first.
   bool chooses() const { return chooses_ridge || select > 0 || components > 0 || !features.empty(); }
 };
 
