@@ -1,9 +1,10 @@
 // Coordinator's end of the network: it listens, and waits for the silos of its roster.
 //
-// Rules for who may use a silo's line:
-//   - before the run begins, the process of that identity that came first; another one once the first has gone
+// Processes that may use a silo's line:
+//   - before the run begins, the first process that came with the silo's identity; another one once the first has gone
 //   - from then on that process alone, on the connection that it made last
-// Another process of the same identity proves itself, is refused, and learns why; the line of the first is not touched.
+// Another process of the same identity proves itself, is refused, and receives the reason; the line of the first
+// process is not touched.
 #pragma once
 
 #include <optional>
@@ -15,17 +16,17 @@ namespace dpreduce {
 
 class CoordinatorWire final : public NetworkWire {
  public:
-  /// Listens. Throws as Doorman.
+  /// Listens at `listen`. Throws as Doorman.
   CoordinatorWire(const Identity& identity, NetworkTerms terms, const NetworkAddress& listen);
   ~CoordinatorWire() override;
 
-  /// Returns when all silos are here, or, after `wait`, at least `least` of them: the run begins. Silos that are not
-  /// here then have dropped out. Calls `tell` with the connected silos, at once and whenever they change. Throws
-  /// AggregationAborted if the run has no time left.
+  /// Returns when all silos are connected, or, after `wait`, at least `least` of them: the run begins. Silos that are
+  /// absent then have dropped out. In a job, returns also once no silo is absent any more. Calls `tell` with the status
+  /// of all silos, at once and whenever it changes. Throws AggregationAborted if the run has no time left.
   void wait_for_silos(std::optional<std::chrono::milliseconds> wait, std::size_t least,
                       const std::function<void(const std::vector<PartyStatus>&)>& tell);
 
-  /// Stops waiting for silo `silo`, which has ended before the run. Before wait_for_silos.
+  /// Stops waiting for silo `silo`, which has ended before the run. Precondition: called before wait_for_silos.
   void give_up(std::uint32_t silo);
 
   std::string address() const override { return address_; }
@@ -41,7 +42,7 @@ class CoordinatorWire final : public NetworkWire {
   void begin_without_absent();
 
   bool has_begun_ = false;
-  std::map<std::uint32_t, std::uint64_t> bound_by_;  // which of a silo's connections binds its line
+  std::map<std::uint32_t, std::uint64_t> bound_by_;  // number of the silo's connection that binds its line
   Doorman doorman_;
   std::string address_;
 };

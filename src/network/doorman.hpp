@@ -21,8 +21,9 @@ namespace dpreduce {
 
 // Failed visits, by the address that they came from.
 //
-// Addresses are no identities: many silos may share one, and one visitor may have many. So failures turn nobody
-// away. They decide who waits, for a bounded time, and who goes first. The table is bounded, and forgets.
+// Addresses are no identities: many silos may share an address, and one visitor may have many. So no visitor is refused
+// because of failures. Failures only decide which visitors wait, for a bounded time, and which go first. The table is
+// bounded, and old failures are forgotten.
 
 class FailedVisits {
  public:
@@ -31,18 +32,18 @@ class FailedVisits {
   static constexpr std::chrono::seconds kForgottenAfter{60};
   static constexpr std::chrono::milliseconds kFirstWait{10};
 
-  /// Network that an address counts for: the address itself for IPv4, the first 64 bits for IPv6.
+  /// Network of an address: the address itself for IPv4, the first 64 bits for IPv6.
   static std::string network_of(const boost::asio::ip::address& address);
 
-  /// Adds one failed visit. If the table is full, the address whose last failure is oldest is forgotten.
+  /// Adds one failed visit. If the table is full, the network whose last failure is oldest is forgotten.
   void add(const std::string& network, Clock::time_point now);
   /// Forgets the failures of a network from which a visit has succeeded.
   void forget(const std::string& network) { failures_.erase(network); }
 
-  /// Failures since the last visit that succeeded; 0 where the last one is older than kForgottenAfter.
+  /// Failures since the last visit that succeeded; 0 if the last failure is older than kForgottenAfter.
   std::uint64_t count(const std::string& network, Clock::time_point now) const;
-  /// Time that a visitor from there waits for its handshake: 0, then kFirstWait, doubled with each failure up to
-  /// `most`.
+  /// Time that a visitor from the network waits for its handshake: 0 without failures, kFirstWait after the first,
+  /// doubled with each further failure up to `most`.
   std::chrono::milliseconds wait(const std::string& network, Clock::time_point now,
                                  std::chrono::milliseconds most) const;
 
@@ -58,16 +59,17 @@ class FailedVisits {
 
 // Connections to the coordinator's port, until their identity is known.
 //
-//     stranger   a socket, until its whole first record of TLS is here: half of the time of a visit
-//     visitor    one of the places, kMostVisitors over a network, until it has proved that it is a silo of the roster
-//                and has greeted
+//     stranger   a socket, until its whole first record of TLS has come: for at most half of the time of a visit
+//     visitor    in one of the places, of which there are kMostVisitors over a network, until it has proved that it is
+//                a silo of the roster and has greeted
 //
-// Only a visit with a whole first record takes a place, or one of the handshakes of a second. A visitor above the rate
+// Only a visit with a whole first record uses a place, or one of the handshakes of a second. A visitor above the rate
 // of handshakes waits. A visitor from a network whose visits have failed waits too, and leaves half of the rate to
-// others. If all places are taken, the next visitor takes that of a visitor from the network that holds most of them
-// and has failed, then any. The same holds for strangers, who are as many at most: the oldest of those gives up its
-// place. So whoever holds connections keeps nobody out for long. Until TLS has proved a visitor, nothing but TLS looks
-// at what it sends. A visitor that TLS has authenticated, but whose greeting is wrong, receives the reason.
+// others. If all places are taken, the next visitor replaces a visitor from the network that holds most places among
+// those with failures; without such a network, any visitor. The same holds for strangers, of whom there are at most as
+// many: the oldest of those gives up its place. So holding connections keeps no other visitor out for long. Until TLS
+// has authenticated a visitor, only TLS reads its bytes. A visitor that TLS has authenticated, but whose greeting is
+// wrong, receives the reason.
 
 class Doorman {
  public:
@@ -78,7 +80,7 @@ class Doorman {
   static constexpr std::size_t kLinesAtOnce = 10;
   static constexpr std::chrono::seconds kReportAgain{10};
 
-  /// A visitor with the proven identity `key`, that has greeted. What it sends next is read on by `reader`.
+  /// Visitor with the proven identity `key` that has greeted. `reader` reads on from here.
   struct Proved {
     PublicKey key{};
     std::shared_ptr<TlsConnection> connection;
@@ -86,9 +88,9 @@ class Doorman {
     Greeting greeting;
   };
 
-  /// Listens. A visitor has the time `visit` to prove itself; at most `most_visitors` may do so at once. `admit`
-  /// returns whether to read on at once. `tell` receives a line about refused visitors. Throws BadInput naming
-  /// --listen, address and the system's reason. All outlive it.
+  /// Listens at `listen`. A visitor has the time `visit` to prove itself; at most `most_visitors` may do so at once.
+  /// `admit` returns whether to read on at once. `tell` receives a line about refused visitors. Throws BadInput naming
+  /// --listen, address and the system's reason. `io`, `identity` and the functions outlive this object.
   Doorman(boost::asio::io_context& io, const NetworkAddress& listen, TlsIdentity& identity,
           std::chrono::milliseconds visit, std::function<bool(Proved)> admit,
           std::function<void(const std::string&)> tell, std::size_t most_visitors = kMostVisitors);
@@ -97,13 +99,13 @@ class Doorman {
   Doorman(const Doorman&) = delete;
   Doorman& operator=(const Doorman&) = delete;
 
-  /// Address that it listens on, with the port that the system gave it.
+  /// Address that the doorman listens on, with the port that the system assigned.
   NetworkAddress address() const;
 
   /// Logs a refused connection, within the bound on such lines.
   void report_refused(const std::string& line);
 
-  /// Turns away visitors whose time is over.
+  /// Refuses visitors whose time is over, and begins handshakes that are due.
   void tick(Clock::time_point now);
 
  private:

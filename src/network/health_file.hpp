@@ -4,9 +4,9 @@
 //      "address": "0.0.0.0:7000", "updated": 1767225600, "note": "process 42 wrote this at ...",
 //      "parties": {"north": "here", ...}}
 //
-// "exit_code" is in it once the party has ended. SIGTERM and Ctrl-C remove the file. A file that is older than ten
-// seconds and has no exit code is that of a process that was killed, as its note says. Its owner alone may read it
-// (mode 0600): an exit code may depend on rows.
+// The file has "exit_code" once the party has ended. SIGTERM and Ctrl-C remove the file. A file that is older than ten
+// seconds and has no exit code is from a process that was killed, as its note says. Only its owner may read the file
+// (mode 0600), since an exit code may depend on rows.
 #pragma once
 
 #include <condition_variable>
@@ -21,8 +21,8 @@ namespace dpreduce {
 
 class HealthFile {
  public:
-  /// Writes to `path`; if that is empty, no file. `wire` outlives it. Throws BadInput with the path and the system's
-  /// reason, or if the file is there and is no health file.
+  /// Writes the file at `path`; no file if `path` is empty. `wire` outlives this object. Throws BadInput with the path
+  /// and the system's reason, or if the file exists and is no health file.
   HealthFile(std::string path, const NetworkWire& wire, std::string role, std::string name);
   ~HealthFile();
   HealthFile(const HealthFile&) = delete;

@@ -1,4 +1,4 @@
-// A silo's end of the network: it dials the coordinator, and nobody else, and dials again if the line breaks.
+// Silo's end of the network: it dials only the coordinator, and dials again if the line breaks.
 #pragma once
 
 #include <memory>
@@ -15,16 +15,17 @@ namespace dpreduce {
 
 class SiloWire final : public NetworkWire {
  public:
-  /// Begins to dial; the hosts in turn, if there are more than one.
+  /// Begins to dial the coordinator; with `further_hosts`, its hosts in turn.
   SiloWire(const Identity& identity, NetworkTerms terms, const NetworkAddress& coordinator,
            std::vector<std::string> further_hosts = {});
   ~SiloWire() override;
 
-  /// Returns when the coordinator has begun the run, its first message being here. Throws AggregationAborted if it
-  /// refuses this silo, or cannot be reached in the time of a run; `tell` receives a line about the reason to wait.
+  /// Returns when the coordinator has begun the run: its first message has come. `tell` receives a line with the reason
+  /// for waiting. Throws AggregationAborted if the coordinator refuses this silo, or cannot be reached in the time of a
+  /// run.
   void wait_for_run(const std::function<void(const std::string&)>& tell);
 
-  /// Returns once there is a connection. Throws AggregationAborted naming what was tried if there is none in that time.
+  /// Returns once a connection is open. Throws AggregationAborted naming what was tried if none opens within `longest`.
   void wait_for_coordinator(std::chrono::milliseconds longest);
 
   std::string address() const override { return coordinator_.text(); }
@@ -40,7 +41,7 @@ class SiloWire final : public NetworkWire {
   // Takes the connection by value: it outlives `dialed_`.
   bool take_answer(std::shared_ptr<TlsConnection> connection, LinkReader& reader, std::span<const std::byte> bytes);
   void dial_again(const std::string& why);
-  // Returns whether `since`, which begins now where nothing has begun, is longer ago than a dead connection lives.
+  // Sets `since` to now if absent. Returns whether `since` is longer ago than a dead connection lives.
   bool lasts(std::optional<WireClock::time_point>& since) const;
   std::string late() const;
 
@@ -57,7 +58,7 @@ class SiloWire final : public NetworkWire {
   std::optional<WireClock::time_point> unresolved_since_;  // the coordinator's name, before the first connection
   std::optional<WireClock::time_point> refused_since_;     // while the coordinator holds a line of this identity open
   std::uint64_t greeted_ = 0;                              // connections so far
-  std::map<std::uint64_t, ExportedSecret> secrets_;        // that may bind the line, and that which does
+  std::map<std::uint64_t, ExportedSecret> secrets_;        // by connection: those that may bind the line, or do
   std::string trouble_;                                    // of the last attempt
   std::minstd_rand chance_{std::random_device{}()};
 };

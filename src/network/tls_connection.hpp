@@ -1,4 +1,4 @@
-// Connections under TLS: addresses, certificates, and what is sent and received.
+// Connections under TLS: addresses, certificates, and the bytes sent and received.
 #pragma once
 
 #include <array>
@@ -25,7 +25,7 @@ struct NetworkAddress {
   std::string host;  ///< a name, or an address of IPv4 or IPv6
   std::string port;  ///< 0 to 65535; 0: one that is free
 
-  /// "host:7000", "[::1]:7000".
+  /// Text such as "host:7000" or "[::1]:7000".
   std::string text() const;
 };
 
@@ -35,21 +35,21 @@ NetworkAddress parse_address(std::string_view option, const std::string& text);
 
 // A party's TLS 1.3: its certificate's key is its identity.
 //
-// Every party makes a certificate when it starts, signed by itself, for the Ed25519 key that is in the roster. So TLS
-// proves the identity of the other end, in both directions, and no authority is needed. Only the key of a certificate
+// Every party makes a self-signed certificate when it starts, for its Ed25519 key in the roster. So TLS proves the
+// identity of the other end, in both directions, and no certificate authority is needed. Only the key of a certificate
 // is used: no name, no date, so that a wrong clock does not matter. Sessions are not resumed, and nothing is sent
 // before both ends have proved themselves.
 
 class TlsIdentity {
  public:
-  /// Accepts these keys, and no others, at the other end.
+  /// Makes the certificate of `identity`. Accepts only the keys `accepted` at the other end.
   TlsIdentity(const Identity& identity, std::vector<PublicKey> accepted);
   TlsIdentity(const TlsIdentity&) = delete;
   TlsIdentity& operator=(const TlsIdentity&) = delete;
 
   boost::asio::ssl::context& context() { return context_; }
 
-  /// Returns, once, the key that the last handshake has been refused for; nullopt if there was another reason.
+  /// Returns, once, the key for which the last handshake was refused; nullopt if there was another reason.
   std::optional<PublicKey> take_refused() { return std::exchange(refused_, std::nullopt); }
 
  private:
@@ -67,7 +67,7 @@ ExportedSecret exported_secret(ssl_st* tls);
 
 // One TLS connection: bytes in, bytes out. All of it runs on the thread of the sockets.
 //
-// An end of it, however it comes, says nothing about the party at the other end.
+// The end of a connection, for any reason, does not imply that the party at the other end is gone.
 
 class TlsConnection : public std::enable_shared_from_this<TlsConnection> {
  public:
@@ -75,11 +75,11 @@ class TlsConnection : public std::enable_shared_from_this<TlsConnection> {
   enum class Side { kServer, kClient };
 
   struct Handlers {
-    /// Takes received bytes. Returns whether more is read; else until resume().
+    /// Takes received bytes. Returns whether to read on; if false, reading pauses until resume().
     std::function<bool(std::span<const std::byte>)> take;
-    /// Adds to `out` what is to be written next; nothing: until flush().
+    /// Adds to `out` the bytes to be written next; if none, writing pauses until flush().
     std::function<void(std::vector<std::byte>& out)> fill;
-    /// Called at most once, and not after close(), with the reason: nothing more comes or goes.
+    /// Receives the reason when nothing more comes or goes. Called at most once, and not after close().
     std::function<void(const std::string& why)> ended;
   };
 
@@ -88,20 +88,20 @@ class TlsConnection : public std::enable_shared_from_this<TlsConnection> {
   /// Address of the other end.
   const std::string& remote() const { return remote_; }
 
-  /// Longest first record that is read. A silo's has some 300 bytes.
+  /// Longest first record that is read, in bytes. A silo's first record has some 300 bytes.
   static constexpr std::size_t kLongestHello = 4096;
 
-  /// Reads the visitor's first record, a whole ClientHello, before anything else costs memory or time; then calls
-  /// `then`, with what was wrong, or with an empty text: the handshake may begin. At the server's end.
+  /// Reads the visitor's first record, a whole ClientHello, before anything else costs memory or time. Then calls
+  /// `then` with the fault, or with an empty text: the handshake may begin. For the server's end.
   void read_hello(std::function<void(const std::string& fault)> then);
 
-  /// Calls `done` at the end of the handshake, with what was wrong, or with an empty text. `identity` outlives it.
+  /// Makes the handshake, and then calls `done` with the fault, or with an empty text. `identity` outlives this object.
   void handshake(TlsIdentity& identity, Side side, std::function<void(const std::string& fault)> done);
-  /// Preconditions: the handshake is done.
+  /// Proven key of the other end, and secret of the connection. Precondition: the handshake is done.
   PublicKey peer() { return peer_key(stream_->native_handle()); }
   ExportedSecret secret() { return exported_secret(stream_->native_handle()); }
 
-  /// Sets the handlers that are called from here on; reading begins with this first call.
+  /// Sets the handlers that are called from here on. Reading begins with the first call.
   void set_handlers(Handlers handlers);
   void resume();
   void flush();
@@ -125,7 +125,7 @@ class TlsConnection : public std::enable_shared_from_this<TlsConnection> {
   bool is_closed_ = false;
 };
 
-/// Description of a connection's error, in words.
+/// Description in words of a connection's error.
 std::string words_of(const boost::system::error_code& error);
 
 }  // namespace dpreduce
