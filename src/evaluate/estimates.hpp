@@ -3,8 +3,7 @@
 // Interval of a proportion p from two noised counts. The interval accounts for the noise, which is known, and for the
 // sampling of rows.
 //
-// Legend: R of n rows are right, R ~ Bin(n, p); r = R + N(0, s^2) and w = n - R + N(0, s^2) were released. For any true
-// p,
+// Legend: R of n rows are right, R ~ Bin(n, p). Released: r = R + N(0, s^2) and w = n - R + N(0, s^2). At any true p,
 //
 //     T(p) = (1 - p) r - p w = R - n p + N(0, s^2 (p^2 + (1 - p)^2))
 //

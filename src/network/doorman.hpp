@@ -90,7 +90,7 @@ class Doorman {
 
   /// Listens at `listen`. A visitor has the time `visit` to prove itself; at most `most_visitors` may do so at once.
   /// `admit` returns whether to read on at once. `tell` receives a line about refused visitors. Throws BadInput naming
-  /// --listen, address and the system's reason. `io`, `identity` and the functions outlive this object.
+  /// --listen, address and the system's reason. `io`, `identity` and all that the functions refer to outlive it.
   Doorman(boost::asio::io_context& io, const NetworkAddress& listen, TlsIdentity& identity,
           std::chrono::milliseconds visit, std::function<bool(Proved)> admit,
           std::function<void(const std::string&)> tell, std::size_t most_visitors = kMostVisitors);

@@ -10,8 +10,7 @@
 
 namespace dpreduce {
 
-/// Returns the model: with default `options` the one that `fit --method ls` makes from the same release. Throws as
-/// refit.
+/// Returns the model: by default that which `fit --method ls` makes from the same release. Throws as refit.
 Refit refit_targets(const KeptStatistics& statistics, const RefitOptions& options);
 
 /// Returns intervals by docs/reference/schemas/refit-intervals.schema.json, with targets in place of classes.

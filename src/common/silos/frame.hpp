@@ -46,10 +46,10 @@ enum class FrameKind : std::uint8_t {
   kMasked,     ///< silo: a piece of its masked statistic
   kUnmask,     ///< coordinator: list of silos whose masked statistics are complete
   kReveal,     ///< silo: one share of one secret of each silo whose shares it holds
-  kDone,       ///< coordinator: the sum is made
+  kDone,       ///< coordinator: the sum is computed
   kDropped,    ///< coordinator: the run goes on without this silo, and why
   kConsent,    ///< silo: its signature on the lists that it has received
-  kQuorum,     ///< coordinator: the signatures of at least t silos on them
+  kQuorum,     ///< coordinator: the signatures of at least t silos on these lists
   kPlan,       ///< silo: digest of its own noise plan, signed; coordinator: digests of all
   kRefusal     ///< silo: it takes no part, by terms of its own that it does not disclose
 };

@@ -49,15 +49,14 @@ class MaskingSilo {
   /// Lets this silo mask from here on. Throws AggregationAborted if fewer than t silos have signed the same U1 and U2.
   void take_sharing_quorum(PayloadReader& quorum);
 
-  /// words <- words + masks of the words from first_word on.
+  /// words[i] <- words[i] + masks at place first_word + i.
   void mask(std::uint64_t first_word, std::span<std::uint64_t> words);
 
   /// Answers "unmask" with "consent". Throws AggregationAborted if U3 is not a subset of U2 with at least t silos, this
   /// one among them.
   std::vector<std::byte> take_unmask(PayloadReader& unmask);
 
-  /// Answers the second "quorum" with "reveal". Throws AggregationAborted if fewer than t silos have signed the same
-  /// U3.
+  /// Answers the second "quorum" with "reveal". Throws AggregationAborted if fewer than t silos signed the same U3.
   std::vector<std::byte> take_summed_quorum(PayloadReader& quorum);
 
   /// U1, U2, U3 as far as this silo has received them.
@@ -94,7 +93,7 @@ class MaskingSilo {
 //
 // An attempt may be given up for another one at any time before this silo has signed the list of summed silos (U3). A
 // silo that has signed U3 takes part in no further attempt: two attempts that were both opened would give the
-// difference of two sums. Each attempt that is given up costs a silo its place, so there are no more of them than
+// difference of two sums. Each attempt that is given up costs a silo its place: there are no more of them than
 // silos.
 
 class SiloSum {
@@ -119,7 +118,7 @@ class SiloSum {
   /// AggregationAborted if the message does not fit, and as MaskingSilo does.
   Due take(FrameKind kind, std::uint32_t attempt, PayloadReader& body);
 
-  /// words <- words + masks of the words from first_word on, in the attempt under way. Precondition (asserted): `kMask`
+  /// words[i] <- words[i] + masks at place first_word + i, in the attempt under way. Precondition (asserted): `kMask`
   /// was due in this attempt.
   void mask(std::uint64_t first_word, std::span<std::uint64_t> words);
 

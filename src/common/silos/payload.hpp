@@ -1,5 +1,4 @@
-// Payload of a message: numbers and bytes one after the other, little-endian, with every length bounded by the bytes
-// left.
+// Payload of a message: numbers and bytes in sequence, little-endian, every length bounded by the bytes left.
 #pragma once
 
 #include <algorithm>
