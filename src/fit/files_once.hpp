@@ -1,12 +1,13 @@
-// Files of a job: each counts once, so that no two ranks read it as their own. And each has one role: rows that are
-// private are not public as well.
+// Checks that each file of a job counts once and has one role: no two ranks read a file as their own, and no private
+// rows are public as well.
 //
-//     ranks with files of their own      all names and identities at the coordinator, compared there
-//     ranks that share a list of files   the list must be the same on all: rows are cut by its length
-//     silos                              compared on each machine by the silos themselves (silos/file_claims.hpp)
-//     training rows and public ones      files of all ranks at the coordinator, and on each rank their first and last
-//                                        rows: a copy is another file to the file system. Among silos each party
-//                                        compares its own, and the coordinator with what silos on its machine claim
+//     ranks with files of their own      the coordinator gathers all names and identities, and compares them
+//     ranks that share a list of files   the list must be the same on all ranks: rows are split by its length
+//     silos                              silos compare their files on each machine themselves (silos/file_claims.hpp)
+//     training rows and public ones      the coordinator compares the files of all ranks. Each rank compares the first
+//                                        and last rows of its own: a copy is another file to the file system. Among
+//                                        silos each party compares its own files, and the coordinator compares its
+//                                        files with those that silos on its machine claim
 #pragma once
 
 #include <memory>
@@ -19,42 +20,42 @@
 
 namespace dpreduce {
 
-/// Throws BadInput on every rank, with both names on one of them, where two ranks have one file (or one data set of it)
-/// as features, or as labels; and where ranks that share a list do not see the same. Collective. Not among silos.
+/// Throws on every rank if two ranks have the same file (or the same data set of a file) as features, or as labels, or
+/// if ranks that share a list see different files: BadInput on one rank, for two ranks with one file with both names,
+/// and PeerFailed on the others. Collective. Not among silos.
 void require_files_once(const WorkerRows& rows, bool is_shared, Communicator& ranks);
 
-/// Claims a silo's files. Keep the claims until all silos have looked. Null over a network, where parties do not share
-/// a machine. Not collective.
+/// Claims a silo's files. Returns null over a network, where parties do not share a machine. Keep the claims until all
+/// silos have called require_no_earlier_claim. Not collective.
 std::unique_ptr<FileClaims> claim_files(const WorkerRows& rows, const Communicator& ranks);
 
-/// Throws BadInput where a silo of a smaller number on this machine has claimed one of these files. Not collective; all
-/// silos must have claimed theirs.
+/// Throws BadInput if a silo with a smaller number on this machine has claimed one of these files. Precondition: all
+/// silos have claimed theirs. Not collective.
 void require_no_earlier_claim(const WorkerRows& rows, const FileClaims& claims);
 
-/// Throws BadInput where a file beside those of the pattern's {rank} exists that no rank of the job would read. Not
-/// collective.
+/// Throws BadInput if a file matches the pattern with {rank} but no rank of the job would read it. Not collective.
 void require_no_file_left_out(const RowFiles& options, const Communicator& ranks);
 
-/// Rows that are not to be training rows, and how messages call them: "public" is of --public-x.
+/// Rows that must not be training rows, and the name of their role in messages: "public" for --public-x.
 struct OtherRole {
   const char* name;
-  WorkerRows* rows;  ///< null where this rank has none
+  WorkerRows* rows;  ///< null if this rank has none
 };
 
-/// An array that is private beside the training rows, and the option that names it; null where there is none.
+/// Array that is private beside the training rows, and the option that names it. The array is null if there is none.
 struct PrivateArray {
   const char* option = "";
   const ShardedArray* array = nullptr;
 };
 
-/// Names, in words, which files of `other` and of the training rows are one, or have the same features, where rows of
-/// `other` on any rank are training rows on any rank. Empty where none are. Collective, and the same on all ranks;
-/// among silos not collective, and about this party's rows.
+/// Returns, in words, which files of `other` and of the training rows are the same, or have the same features; empty if
+/// rows of `other` on no rank are training rows on any rank. Collective, and the same on all ranks. Among silos not
+/// collective, and about this party's rows.
 std::string training_rows_among(const OtherRole& other, WorkerRows& training, const PrivateArray& beside,
                                 Communicator& ranks);
 
-/// Throws BadInput on every rank where rows of `other`, which are taken for public, are training rows, or lie
-/// in files that the given ones refer to. Collective.
+/// Throws on every rank (Communicator::together) BadInput if rows of `other`, which are used as public, are training
+/// rows, or are in files that the named files refer to. Collective.
 void require_public(const OtherRole& other, WorkerRows& training, const PrivateArray& beside, Communicator& ranks);
 
 }  // namespace dpreduce

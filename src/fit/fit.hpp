@@ -3,8 +3,8 @@
 //     fit(options, ranks)         open_fit  ->  open_account  ->  train      rows in the files that the options name
 //     fit(options, rows, ranks)   the same                                   rows in memory
 //
-// Nothing is printed, and no model or report is written. The caller keeps what it wants of the result, and then every
-// rank calls finish(). Until that another run can go on with what a killed one has saved.
+// The call prints nothing, and writes no model and no report. The caller keeps what it wants of the result, and then
+// every rank calls finish(). Until then another run can resume from what a killed run has saved.
 #pragma once
 
 #include <cstddef>
@@ -27,69 +27,70 @@ namespace dpreduce {
 /// Place where the account of a fit's spending is kept.
 enum class Accounts {
   kLedger,    ///< the ledger that the options name, with its limit
-  kElsewhere  ///< the caller, by FittedRun::fit->plan(), before it shows anybody the result; no ledger is left
+  kElsewhere  ///< the caller, by FittedRun::fit->plan(), before it shows anybody the result; no ledger is kept
 };
 
-/// Returns `options`, validated, for a fit that is called rather than started by the command. Throws UsageError where
-/// they name no training rows, or no ledger that a fit with noise could be charged on; where they want something of an
-/// account kept elsewhere, a dry run, or silos; as validated.
+/// Returns `options`, validated, for a fit that a program calls rather than the command starts. Throws UsageError if
+/// they name no training rows, or no ledger to charge a fit with noise on; if they request a budget limit or --resume
+/// while accounts are kept elsewhere; for a dry run or silos; and as validated.
 FitOptions checked_call(FitOptions options, const Communicator& ranks, Accounts accounts);
 
-/// Returns where every rank has the same options and the same `accounts`; but for those of its machine, test rows and
-/// the paths of ledger and outputs, which serve at the coordinator. Noise is made for the options of rank 0: a rank
-/// that clipped its rows by another norm would be covered by none. Collective; not among silos, which compare digests.
-/// Throws UsageError where this rank's are not those of rank 0, BadInput where its features have other names,
-/// PeerFailed elsewhere.
+/// Checks that every rank has the same options and the same `accounts`. Machine options, test rows and the paths of
+/// ledger and outputs may differ: they serve at the coordinator. Noise is made for the options of rank 0: a rank that
+/// clipped its rows by another norm would not be covered by that noise. Collective; not among silos, which compare
+/// digests. Throws UsageError if this rank's options are not those of rank 0, BadInput if its features have other
+/// names, PeerFailed elsewhere.
 void require_one_call(const FitOptions& options, Accounts accounts, Communicator& ranks);
 
-/// Function that gets a line for the user; may be null.
+/// Function that receives a line for the user; may be null.
 using Warn = std::function<void(const std::string&)>;
 
-/// Does the work. Where the run has charged something and can be resumed, an error also reports what the next start may
-/// do about it. Where the error is another rank's, `warn` gets that line.
+/// Does the work. If the run has charged something and can be resumed, an error also reports how the next start may
+/// resume. If the error is another rank's, `warn` receives that line.
 void with_way_to_resume(const Releaser& releaser, const Warn& warn, const std::function<void()>& work);
 
 /// Terms of a rank's training, and its observers.
 struct TrainingTerms {
   unsigned threads = 1;
-  std::optional<std::size_t> memory_bytes{};  ///< of row buffers; empty: --memory
-  Timings timings{};                          ///< begun by the caller: what it did before is in the phase "open"
-  /// Called at the beginning of each pass over rows. Returns what is called between chunks of them, with the share of
-  /// rows that is done, on the thread that trains. Null: progress is not shown. Either may throw, e.g. Interrupted: the
-  /// fit then ends on every rank, here with that exception, elsewhere with PeerFailed; what was charged stays charged,
-  /// and can be resumed.
+  std::optional<std::size_t> memory_bytes{};  ///< of row buffers; nullopt: --memory
+  Timings timings{};                          ///< begun by the caller, whose earlier work is in the phase "open"
+  /// Called at the beginning of each pass over rows. Returns a function that is called between chunks of rows, on the
+  /// thread that trains, with the share of rows that is done. Null: progress is not shown. Either may throw, e.g.
+  /// Interrupted. The fit then ends on every rank: here with that exception, elsewhere with PeerFailed. Charges made
+  /// before stay charged, and that run can be resumed.
   ProgressOf progress{};
-  ReleaseWatcher watcher{};           ///< shown each release; only where a rank is alone
+  ReleaseWatcher watcher{};           ///< shown each release; only if a rank is alone
   ReleaseWatcher observer{};          ///< shown releases at the coordinator (RunSides)
-  Warn warn{};                        ///< gets a line on how to resume where another rank failed
-  WorkerRows* evaluated = nullptr;    ///< test rows, where figures of them share the budget (OpenFit)
-  StatisticSource* source = nullptr;  ///< of sums over training rows that are elsewhere; only where a rank is alone
+  Warn warn{};                        ///< receives a line on how to resume if another rank failed
+  WorkerRows* evaluated = nullptr;    ///< test rows, if their metrics share the budget (OpenFit)
+  StatisticSource* source = nullptr;  ///< sums over training rows that are elsewhere; only if a rank is alone
 };
 
-/// The result of a fit. On every rank, where the classifier is the same.
+/// Result of a fit, on every rank. The classifier is the same on all ranks.
 struct FittedRun {
-  std::shared_ptr<const ResolvedFit> fit;  ///< its guarantee is of runs that this one goes on from as well
-  Classifier classifier;  ///< its parts are the linear scores, with the guarantee where there is one; of an
-                          ///< evaluation the model that was evaluated, of a release all zeros
-  std::optional<Selection> chosen_public_rows;  ///< as prototypes, where the method chooses
+  std::shared_ptr<const ResolvedFit> fit;  ///< its guarantee also covers runs that this one resumes
+  Classifier classifier;  ///< linear scores as parts, with the guarantee if there is one; for an
+                          ///< evaluation the evaluated model, for a release all zeros
+  std::optional<Selection> chosen_public_rows;  ///< prototypes, if the method chooses them
   std::string chosen_setting;                   ///< by --choose or --isotropy-share; at the coordinator
-  std::vector<std::size_t> hidden_targets;      ///< whose range noise hides: the model has a constant for them
+  std::vector<std::size_t> hidden_targets;      ///< targets whose range noise hides: the model has a constant for them
   Timings timings;                              ///< so far
-  LedgerHead ledger_before{};                   ///< where the ledger stood; at the coordinator
-  // These keep the charges, and are destroyed in the reverse order.
+  LedgerHead ledger_before{};                   ///< head of the ledger before the run; at the coordinator
+  // These members keep the charges, and are destroyed in the reverse order.
   std::unique_ptr<PrivateFolder> folder;
-  std::unique_ptr<Releaser> releaser;  ///< refers to the ranks, which outlive it
-  Communicator* ranks = nullptr;       ///< which outlive this, where they are
+  std::unique_ptr<Releaser> releaser;  ///< refers to the ranks, which outlive the releaser
+  Communicator* ranks = nullptr;       ///< outlive this object, wherever they are
 
-  /// Ends the run on the ledger, and removes its file. Call it when the result is kept. Collective; does nothing
-  /// without noise, or a second time. A run that is destroyed without it has stopped: its reservation is released, and
-  /// its file remains if it has charged something. Throws as Releaser::finish at the coordinator, PeerFailed elsewhere.
+  /// Ends the run on the ledger, and removes its file. Call it once the result is kept. Does nothing without noise, or
+  /// a second time. A run that is destroyed without finish() has stopped: its reservation is released, and its file
+  /// remains if it has charged something. Collective. Throws as Releaser::finish at the coordinator, PeerFailed
+  /// elsewhere.
   void finish();
 };
 
-/// Trains by `fit` on open rows; `training` are this rank's. Collective. Preconditions: there is an account where the
-/// plan has noise, and test rows where the plan releases metrics of them (asserted); rows have the plan's number of
-/// features; the plan's public rows are there. Throws as Releaser and for_each_lattice_chunk, with what
+/// Trains by `fit` on open rows; `training` are this rank's rows. Collective. Preconditions: there is an account if the
+/// plan has noise, and there are test rows if the plan releases metrics of them (asserted); rows have the plan's number
+/// of features; the plan's public rows are there. Throws as Releaser and for_each_lattice_chunk, with the line that
 /// with_way_to_resume adds.
 FittedRun train(std::shared_ptr<const ResolvedFit> fit, WorkerRows& training, const PublicRows& public_rows,
                 Communicator& ranks, std::optional<FitAccount> account, TrainingTerms terms = {});

@@ -1,5 +1,5 @@
-// Account of a fit's releases: the ledger that they are charged to and the run file that saves them, opened before a
-// row is read.
+// Account of a fit's releases: the ledger that the releases are charged to and the run file that saves them, both
+// opened before a row is read.
 #pragma once
 
 #include <memory>
@@ -17,30 +17,30 @@
 
 namespace dpreduce {
 
-/// Account of a fit. Every rank has one; it is used on the coordinator, and at silos that keep ledgers of their own.
+/// Account of a fit. Every rank has one; the coordinator uses it, and so do silos that keep their own ledgers.
 struct FitAccount {
   Charging charging;
   RunFile file{};
-  bool goes_on = false;                     ///< from a run that has charged something; at the coordinator
-  std::vector<std::string> notes{};         ///< sentences on what earlier runs have left; at the coordinator
-  LedgerHead begins_at{};                   ///< where the ledger stood; at the coordinator
-  std::unique_ptr<PrivateFolder> folder{};  ///< of a ledger that is dropped with the account
+  bool goes_on = false;                     ///< resumes a run that has charged something; at the coordinator
+  std::vector<std::string> notes{};         ///< sentences on what earlier runs have left behind; at the coordinator
+  LedgerHead begins_at{};                   ///< head of the ledger before the run; at the coordinator
+  std::unique_ptr<PrivateFolder> folder{};  ///< folder of a ledger that is dropped with the account
 };
 
-/// Opens the ledger of --ledger with a run file beside it; with --resume the file of the dead run of this ledger and
-/// configuration, where there is one. Returns nullopt where nothing is charged. Journals of earlier versions are
-/// removed, and their runs given up. Collective. Throws UsageError where --resume wants a run whose releases are not
-/// saved: of the seed's, of one that promises nothing, of fedavg; BadInput where something cannot be read or written;
-/// LedgerCorrupt; what RunFile throws.
+/// Opens the ledger of --ledger with a run file beside it. With --resume opens the file of the dead run of this ledger
+/// and configuration, if there is one. Returns nullopt if nothing is charged. Journals of earlier versions are removed,
+/// and their runs given up. Collective. Throws UsageError if --resume requests a run whose releases are not saved: a
+/// run with --seed, a run without a guarantee, or fedavg. Throws BadInput if something cannot be read or written;
+/// LedgerCorrupt; and as RunFile.
 std::optional<FitAccount> open_account(const ResolvedFit& fit, Communicator& ranks);
 
-/// Opens a ledger that is gone with the account: for those who keep accounts elsewhere. Returns nullopt where nothing
-/// is charged. Collective. Throws as PrivateFolder.
+/// Opens a ledger that is deleted with the account, for callers that keep accounts elsewhere. Returns nullopt if
+/// nothing is charged. Collective. Throws as PrivateFolder.
 std::optional<FitAccount> open_own_account(const ResolvedFit& fit, Communicator& ranks);
 
-/// Returns a flat object: method, its settings and the preprocessing; budget, accountant and every block's noise; this
-/// version. It has no number of ranks, threads or rows, and no path. A run file has its digest: only a run with the
-/// same one goes on with it. `options` are resolved. Precondition: the plan has noise.
+/// Returns a flat object: the method, its settings and the preprocessing; budget, accountant and every block's noise;
+/// this version. The object has no number of ranks, threads or rows, and no path. A run file has the object's digest:
+/// only a run with the same digest resumes from the file. `options` are resolved. Precondition: the plan has noise.
 nlohmann::json run_binding(const FitOptions& options, const FitPlan& plan);
 
 }  // namespace dpreduce
