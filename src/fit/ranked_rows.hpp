@@ -1,4 +1,4 @@
-// Training rows that are spread over the ranks.
+// Rows that are spread over the ranks: opening them, and counting their labels.
 #pragma once
 
 #include <cstddef>
@@ -12,21 +12,21 @@
 
 namespace dpreduce {
 
-/// Owner of the rows in a run among silos. In other jobs all ranks share them, or each has its own.
+/// Owner of rows in a run among silos. In other jobs all ranks share the rows, or each rank has its own.
 enum class RowsOfSilos {
   kEachItsOwn,  ///< training rows: each silo has its own, the coordinator none
   kCoordinator  ///< public, validation and test rows
 };
 
-/// Opens the rows of worker `worker` of `workers` and checks that they have the model's `input_dim` features. Throws
+/// Opens the rows of worker `worker` of `workers`, and checks that they have the model's `input_dim` features. Throws
 /// BadInput.
 WorkerRows open_rows_for(std::size_t input_dim, const RowFiles& options, int worker, int workers);
 
 /// Throws BadInput naming the rows unless they have `input_dim` features.
 void require_features_of(const WorkerRows& rows, std::size_t input_dim, const std::string& name);
 
-/// Opens this rank's rows of `dim` features. Not collective. Throws as WorkerRows::open, and BadInput where their
-/// number of features is another.
+/// Opens this rank's rows of `dim` features. Not collective. Throws as WorkerRows::open, and BadInput if the rows have
+/// another number of features.
 WorkerRows open_rows_of_rank(const RowFiles& options, std::size_t dim, const Communicator& ranks);
 
 /// Opens this rank's rows, with the same number of features on every rank. Collective. Throws BadInput and UsageError
@@ -34,12 +34,14 @@ WorkerRows open_rows_of_rank(const RowFiles& options, std::size_t dim, const Com
 /// for two ranks, or a file that matches {rank} would count for none (files_once.hpp).
 WorkerRows open_ranked_rows(const RowFiles& options, Communicator& ranks, RowsOfSilos whose = RowsOfSilos::kEachItsOwn);
 
-/// Opens this rank's own rows in memory likewise. `options` names them in messages. A rank may have none. Collective.
-/// Throws BadInput as WorkerRows::in_memory, and where ranks' rows differ in their number of features.
+/// Opens this rank's own rows in memory, as open_ranked_rows. Messages name the rows by `options`. A rank may have no
+/// rows. Collective. Throws BadInput as WorkerRows::in_memory, and if the rows of ranks differ in their number of
+/// features.
 WorkerRows ranked_rows_in_memory(const ArrayView& x, const ArrayView& y, const RowFiles& options, Communicator& ranks);
 
-/// Counts these labels by class, whether they are class indices or zeros and ones. Throws BadInput where one is no
-/// class, unless these are taken (UnlistedLabels): they count nowhere; PeerFailed where another rank fails.
+/// Counts the labels of the rows in `range` by class, for class indices and for zeros and ones. Throws BadInput if a
+/// label is no class, unless such labels are accepted (UnlistedLabels): those count nowhere. Throws PeerFailed if
+/// another rank fails.
 std::vector<std::uint64_t> label_counts(ShardedArray& labels, const RowRange& range, std::size_t classes,
                                         Communicator& ranks);
 

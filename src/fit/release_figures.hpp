@@ -1,8 +1,9 @@
-// Figures of a run's releases beside those of their noise: norms, and spectra of Gram matrices. They are public, and
-// free: functions of released numbers and of the plan alone.
+// Reported figures of a run's releases, beside those of their noise: norms, and spectra of Gram matrices. The figures
+// are public and cost nothing: they are functions of released numbers and of the plan alone.
 //
-// Legend: a block of N noised numbers has norm |z|. The expected square of its noise is N s^2. For an upper triangle of
-// order d, whose off-diagonal entries have variance s^2 / 2, it is (d + d (d - 1) / 4) s^2.
+// Legend: a block z of N noised numbers has norm |z|. The expected square of the norm of its noise is N s^2, s the
+// standard deviation of each entry. For an upper triangle of order d, whose off-diagonal entries have variance s^2 / 2,
+// the expected square is (d + d (d - 1) / 4) s^2.
 #pragma once
 
 #include <cstdint>
@@ -20,14 +21,13 @@ namespace dpreduce {
 
 /// Norms of one block of one round, in lattice units.
 struct BlockFigures {
-  std::string release;  ///< as label_of_round has it
+  std::string release;  ///< name of the round, as by label_of_round
   std::string block;
-  double norm;        ///< |z|: of what came out, noise included
+  double norm;        ///< |z| of the released numbers, noise included
   double noise_norm;  ///< root of the expected square of the noise alone
 };
 
-/// The spectrum of one released Gram matrix, in units of the clip norm's square, so that a row adds at most 1 to one
-/// eigenvalue.
+/// Spectrum of one released Gram matrix, in units of the squared clip norm: a row adds at most 1 to one eigenvalue.
 struct SpectrumFigures {
   std::string release;
   std::string block;
@@ -41,25 +41,27 @@ struct ClassShares {
   double noise;  ///< standard deviation of each
 };
 
-/// Larger matrices are left out: their eigenvalues would take longer than some methods do.
+/// Largest order of a matrix whose spectrum is reported: larger ones would take longer than some methods do.
 inline constexpr std::uint64_t kLargestSpectrum = 2048;
 
-/// Root of the expected square of the norm of a block's noise (see the legend), where its numbers have noise `sigma`.
+/// Returns the root of the expected square of the norm of a block's noise (see the legend), whose numbers have noise
+/// `sigma`.
 double noise_norm(const PlannedBlock& block, double sigma);
 
+/// Collects the figures of a run from its releases, one release after the other.
 class ReleaseFigures {
  public:
-  /// Releases have the noise of `plan`, which outlives this.
+  /// Precondition: releases have the noise of `plan`, which outlives this object.
   ReleaseFigures(const NoisePlan& plan, bool with_spectra) : plan_(plan), with_spectra_(with_spectra) {}
 
-  /// To be called with every release in turn (RunSides::observer). Returns the figures of its blocks, valid until the
-  /// next call. Throws as released_eigenvalues.
+  /// Adds a release; called with every release in turn (RunSides::observer). Returns the figures of its blocks, valid
+  /// until the next call. Throws as released_eigenvalues.
   std::span<const BlockFigures> add(const WatchedRelease& watched);
 
   const std::vector<BlockFigures>& blocks() const { return blocks_; }
-  /// Throws as released_eigenvalues.
+  /// Returns the spectra so far. Throws as released_eigenvalues.
   const std::vector<SpectrumFigures>& spectra();
-  /// Shares by the first release of class sizes; none if there is no such release, or noise leaves no row.
+  /// Returns the shares by the first release of class sizes; nullopt without such a release, or if noise leaves no row.
   const std::optional<ClassShares>& class_shares() const { return class_shares_; }
 
  private:

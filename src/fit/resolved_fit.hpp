@@ -1,4 +1,4 @@
-// Fit that is decided: requested options, resolved, and what follows from them before a row is read.
+// Decided fit: requested options, resolved, and everything that follows from them before a row is read.
 #pragma once
 
 #include <cstddef>
@@ -20,34 +20,35 @@
 
 namespace dpreduce {
 
-/// Immutable, so that threads can share it: an audit makes tens of thousands of runs from one plan.
+/// Resolved options, plan and method. Immutable, so that threads can share it: an audit makes tens of thousands of runs
+/// from one plan.
 class ResolvedFit {
  public:
   /// Resolves a fit for rows of `input_dim` features, with `public_rows` public rows to choose from, on ranks that have
-  /// `bytes_for_rank` each. `options` are validated. Throws UsageError where options and features do not fit (resolved,
+  /// `bytes_for_rank` each. `options` are validated. Throws UsageError if options and features do not fit (resolved,
   /// make_fit_plan).
   ResolvedFit(const FitOptions& options, std::size_t input_dim, std::uint64_t public_rows = 0,
               std::uint64_t bytes_for_rank = std::numeric_limits<std::uint64_t>::max());
 
-  /// Takes a fit that was decided elsewhere: resolved options, and the plan that follows from them.
+  /// Holds a fit that was decided elsewhere: resolved options, and the plan that follows from them.
   ResolvedFit(FitOptions resolved, FitPlan plan);
 
-  /// Returns the same fit, continuing runs that have charged releases with these labels beside the plan, which nobody
-  /// was shown. The labels are in FitPlan::lost, and the guarantee is of all.
+  /// Returns the same fit, resuming runs that have charged releases with these labels beyond the plan, which nobody was
+  /// shown. The labels are in FitPlan::lost, and the guarantee covers these releases as well.
   ResolvedFit with_lost(std::vector<std::string> labels) const;
 
   const FitOptions& options() const { return options_; }  ///< resolved
   const FitPlan& plan() const { return plan_; }
   const TrainingMethod& method() const { return *method_; }
 
-  /// Guarantee as a model declares it; nullopt where the fit is not private.
+  /// Guarantee as a model declares it; nullopt if the fit is not private.
   std::optional<PrivacyStatement> statement() const;
 
   /// Terms of the run that the ledger records with its charges.
   RunTerms terms() const;
 
-  /// Plan by which a rank with so many threads goes through `rows`, in `memory_bytes` of row buffers; nullopt:
-  /// --memory.
+  /// Returns the plan by which a rank with `threads` threads passes over `rows`, with `memory_bytes` of row buffers;
+  /// nullopt: --memory.
   StreamPlan stream_over(const WorkerRows& rows, unsigned threads,
                          std::optional<std::size_t> memory_bytes = std::nullopt) const;
 
@@ -57,26 +58,26 @@ class ResolvedFit {
   std::unique_ptr<const TrainingMethod> method_;
 };
 
-/// Returns the fit that rank 0 decides on, at every rank of a job: ranks whose processors round differently would
-/// differ in noise. A silo trusts nobody with its plan, and makes its own of the options that it has agreed to.
-/// Arguments as of ResolvedFit: `options` of rank 0 counts, and the least of all ranks' `bytes_for_rank`. Collective.
-/// Throws as ResolvedFit at rank 0, PeerFailed elsewhere.
+/// Returns the fit that rank 0 decides on, on every rank of a job: ranks whose processors round differently would
+/// differ in noise. A silo trusts nobody with its plan, and makes a plan of its own from the options that it has agreed
+/// to. Arguments as for ResolvedFit: rank 0's `options` count, and the smallest `bytes_for_rank` of all ranks.
+/// Collective. Throws as ResolvedFit at rank 0, PeerFailed elsewhere.
 std::shared_ptr<const ResolvedFit> resolved_for_job(const FitOptions& options, std::size_t input_dim,
                                                     std::uint64_t public_rows, std::uint64_t bytes_for_rank,
                                                     Communicator& ranks);
 
-/// Inputs of the run that whoever runs it has declared public.
+/// Inputs of the run that its user has declared public.
 std::vector<PublicByWord> public_by_word(const FitOptions& options);
 
 /// Budget of a data set under `--budget-epsilon` and `--budget-delta`. Throws UsageError naming the option and its
 /// limit.
 DataSetBudget data_set_budget(double epsilon, double delta);
 
-/// Part of the training rows that is trained on; nullopt where it is all of them. `data` are validated.
+/// Part of the training rows that is trained on; nullopt if all are. `data` are validated.
 std::optional<LongTail> long_tail_of(const DataOptions& data);
 
-/// The plan for rows of `input_dim` features, with so many public rows to choose from; `options` are resolved. Throws
-/// UsageError where options and features do not fit.
+/// Returns the plan for rows of `input_dim` features, with `public_rows` public rows to choose from; `options` are
+/// resolved. Throws UsageError if options and features do not fit.
 FitPlan make_fit_plan(const FitOptions& options, std::size_t input_dim, std::uint64_t public_rows = 0);
 
 }  // namespace dpreduce
