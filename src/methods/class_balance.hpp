@@ -1,13 +1,15 @@
-// Scores that treat small classes as large ones: adjusted by noised class sizes.
+// Adjustment of scores by noised class sizes, so that small classes count as much as large ones.
 //
-//     p_c = log max(n_c, s, 1), less the largest of them; rounds begin at biases p_c, and in the end
-//     b_c <- b_c - p_c        n_c the released size of class c, s its noise's standard deviation
+//     p_c = log max(n_c, s, 1), minus the largest of these
+//     b_c = p_c at the start of rounds, and b_c <- b_c - p_c at the end
 //
-// Softmax rounds learn log p(class | row), which holds log of the class's share. Without that share the largest score
-// is the class that is right most often over classes. Few rounds from 0 do not come to the log of a small share. A
-// class smaller than its noise counts as large as the noise: nothing else is known of it. Source: [menon2021], logit
-// adjustment after training, with noised sizes. All but the sizes is post-processing. Where rows are centered by public
-// rows, these refine the result (public_refit.hpp).
+// Legend: n_c the released size of class c, s the standard deviation of its noise, b_c its bias.
+//
+// Softmax rounds learn log p(class | row), which holds the log of the class's share. Without that share the largest
+// score belongs to the class that maximizes accuracy averaged over classes. A few rounds from 0 do not reach the log of
+// a small share. A class smaller than its noise counts as large as the noise: nothing else is known about its size.
+// Source: [menon2021], logit adjustment after training, with noised sizes. Everything but the sizes is post-processing.
+// If rows are centered by public rows, public rows refine the result (public_refit.hpp).
 #pragma once
 
 #include "aggregator/solvers/linear_scores.hpp"
@@ -16,20 +18,20 @@
 
 namespace dpreduce {
 
-/// Share of mu^2 that class sizes take.
+/// Share of mu^2 for the class sizes.
 inline constexpr double kSizesShare = 0.01;
 
-/// Returns whether the method that `options` (resolved) name is adjusted: --objective balanced, by rounds.
+/// Returns whether the method that resolved `options` name is adjusted: under --objective balanced, a method by rounds.
 bool adjusts_scores(const FitOptions& options);
 
-/// Returns whether public rows refine what adjusts_scores adjusts. They do if the method allows it, rows of `dim`
-/// features are centered by `public_rows` public rows, and the noise exceeds sampling (prototype_choice.hpp). A method
-/// does not allow it if d x d matrices are too slow.
+/// Returns whether public rows refine the scores that adjusts_scores adjusts: if the method allows refinement, rows of
+/// `dim` features are centered by `public_rows` public rows, and the noise exceeds sampling (prototype_choice.hpp). A
+/// method does not allow refinement if d x d matrices are too slow.
 bool refits_on_public_rows(const FitOptions& options, std::size_t dim, std::uint64_t public_rows);
 
-/// Trains `method` on the run and returns its scores, the same on every rank. Where adjusts_scores says so, they are
-/// adjusted by the release "class_sizes", which is made first. Where refits_on_public_rows says so, they are refined by
-/// the run's candidates. Collective. Preconditions (asserted): one bias a class. Throws as TrainingMethod::train.
+/// Trains `method` on the run and returns its scores, the same on every rank. If adjusts_scores, the scores are
+/// adjusted by the release "class_sizes", which is made first. If refits_on_public_rows, the run's candidates refine
+/// them. Collective. Precondition (asserted): one bias a class. Throws as TrainingMethod::train.
 LinearScores trained_scores(const TrainingMethod& method, TrainingRun& run, const FitOptions& options);
 
 }  // namespace dpreduce

@@ -33,15 +33,15 @@ inline constexpr std::array spellings<Centering>{std::pair{std::string_view{"non
                                                  std::pair{std::string_view{"public"}, Centering::kPublic},
                                                  std::pair{std::string_view{"moments"}, Centering::kMoments}};
 
-/// Largest number of features of rows whose raw columns may have units of their own: embeddings have more. Tables of 4
-/// to 64 gained up to 29 points by scaled columns at epsilon .3 to 3, and columns of one size lost .3 at most by the
-/// question.
+/// Largest number of features of rows whose raw columns may have units of their own; embeddings have more features.
+/// Tables of 4 to 64 features gained up to 29 points by scaled columns at epsilon .3 to 3. Columns of one size lost at
+/// most .3 by the test whether columns differ.
 inline constexpr std::size_t kMostRawColumns = 64;
 
 /// Search, with noise, for ranges of raw columns that are not public.
 enum class FindRanges {
   kNever,
-  kWhereColumnsDiffer,  ///< in size: else rows stay as they are
+  kWhereColumnsDiffer,  ///< in size; otherwise rows stay unscaled
   kAlways
 };
 template <>
@@ -55,16 +55,16 @@ struct PreparationOptions {
   double clip_norm = 1.0;
   std::size_t pool = 1;
   std::vector<double> feature_range{};       ///< lo, hi of all raw columns, or of each; public
-  std::optional<FindRanges> finds_ranges{};  ///< empty: as the method likes it, else never
-  bool sets_length = false;                  ///< normalize or clip_norm are said, be it as they are without words
-  bool chooses_clip = false;                 ///< rows keep their lengths, up to a C that a noised histogram tells
-  std::optional<Centering> center{};         ///< empty: as the method likes it
-  std::optional<double> center_share{};      ///< of mu^2, for the DP center; empty: as the method likes it
+  std::optional<FindRanges> finds_ranges{};  ///< nullopt: the method's choice, else never
+  bool sets_length = false;                  ///< the user gave normalize or clip_norm, even if the value is the default
+  bool chooses_clip = false;                 ///< rows keep their lengths, up to a C that a noised histogram gives
+  std::optional<Centering> center{};         ///< nullopt: the method's choice
+  std::optional<double> center_share{};      ///< of mu^2, for the DP center; nullopt: the method's choice
   std::size_t pca = 0;                       ///< components to project on; 0: none
-  std::optional<double> pca_share{};         ///< of mu^2, for components of private rows; empty: a default
+  std::optional<double> pca_share{};         ///< of mu^2, for components of private rows; nullopt: a default
   std::size_t select = 0;                    ///< features to keep; 0: all
-  std::optional<SelectBy> select_by{};       ///< empty: distance
-  std::optional<double> select_share{};  ///< of mu^2, where features are selected before the method; empty: a default
+  std::optional<SelectBy> select_by{};       ///< nullopt: distance
+  std::optional<double> select_share{};  ///< of mu^2, if features are selected before the method; nullopt: a default
   bool operator==(const PreparationOptions&) const = default;
 
   bool finds_some() const { return finds_ranges.value_or(FindRanges::kNever) != FindRanges::kNever; }
@@ -72,7 +72,7 @@ struct PreparationOptions {
   bool leaves_lengths_open() const {
     return !sets_length && normalize == Normalize::kL2 && clip_norm == 1.0 && pool == 1;
   }
-  /// Returns whether they leave ranges of columns open as well.
+  /// Returns whether the options leave ranges of columns open as well.
   bool leaves_columns_open() const { return feature_range.empty() && !finds_ranges && leaves_lengths_open(); }
 };
 
@@ -88,7 +88,7 @@ struct OutputOptions {
   std::string timings{};  ///< seconds of the run, for the data's owner; empty: none
   OutputFormat format = OutputFormat::kText;
   bool dry_run = false;
-  bool overwrite = false;  ///< replace model and report that are there already
+  bool overwrite = false;  ///< replace existing model and report
   bool quiet = false;      ///< no progress and no summary
   bool operator==(const OutputOptions&) const = default;
 };
@@ -98,7 +98,7 @@ DPREDUCE_ARCHIVE(OutputOptions, out, report, html, metrics, timings, format, dry
 /// Resources of its machine that a rank may use.
 struct MachineOptions {
   unsigned threads = 0;                     ///< 0: every core alone, one under a launcher
-  std::optional<std::size_t> memory_mib{};  ///< for the row buffers of a rank; empty: as the method likes it
+  std::optional<std::size_t> memory_mib{};  ///< for the row buffers of a rank; nullopt: the method's choice
   bool operator==(const MachineOptions&) const = default;
 };
 
@@ -112,21 +112,21 @@ struct PrivacyOptions {
   std::string ledger = "ledger.jsonl";
   std::optional<double> limit_epsilon{};  ///< of the data set, over all runs on the ledger; with limit_delta
   std::optional<double> limit_delta{};
-  bool resume = false;  ///< go on with a killed run, where there is one
+  bool resume = false;  ///< resume a killed run, if there is one
   bool operator==(const PrivacyOptions&) const = default;
 };
 
 DPREDUCE_ARCHIVE(PrivacyOptions, budget, adjacency, seed, ledger, limit_epsilon, limit_delta, resume)
 
-/// Evaluation of a model on rows: in place of training on them (--method is then "evaluate"), or after it.
+/// Evaluation of a model on rows: instead of training on them (--method is then "evaluate"), or after training.
 struct EvaluationOptions {
   EvaluationTerms terms{};
   std::vector<std::string> files{};   ///< of the models
   std::vector<std::string> models{};  ///< their bytes; empty: a fit
-  bool models_are_public = false;     ///< by the user's word, whatever they say of themselves
-  std::size_t input_dim = 0;          ///< features of a row that they are for
+  bool models_are_public = false;     ///< by the user's declaration, whatever the models declare
+  std::size_t input_dim = 0;          ///< features of a row that the models take
   double level = 0.95;                ///< probability with which each interval holds
-  /// Share of mu^2 for metrics of the test rows of a fit, which are then private; empty: metrics are exact, and cost
+  /// Share of mu^2 for metrics of the test rows of a fit, which are then private; nullopt: metrics are exact, and cost
   /// nothing.
   std::optional<double> share{};
   bool operator==(const EvaluationOptions&) const = default;
@@ -134,7 +134,7 @@ struct EvaluationOptions {
 
 DPREDUCE_ARCHIVE(EvaluationOptions, terms, files, models, models_are_public, input_dim, level, share)
 
-/// Statistics that `dpreduce release` may release in place of training (--method is then "release").
+/// Statistics that `dpreduce release` may release instead of training (--method is then "release").
 enum class StatisticKind { kGram, kClassSums, kClassSizes, kClassGrams };
 template <>
 inline constexpr std::array spellings<StatisticKind>{
@@ -143,6 +143,7 @@ inline constexpr std::array spellings<StatisticKind>{
     std::pair{std::string_view{"class_sizes"}, StatisticKind::kClassSizes},
     std::pair{std::string_view{"class_grams"}, StatisticKind::kClassGrams}};
 
+/// All options of a fit, in parts.
 struct FitOptions {
   DataOptions data;
   PreparationOptions rows;
@@ -154,7 +155,7 @@ struct FitOptions {
   EvaluationOptions evaluation{};
   std::vector<StatisticKind> statistics{};  ///< empty: a fit
   bool operator==(const FitOptions&) const = default;
-  /// Returns whether the fit trains on its rows or releases sums of them, and does not test a model by them.
+  /// Returns whether the fit trains on its rows or releases sums of them, and does not test a model on them.
   bool is_of_training_rows() const { return evaluation.models.empty(); }
 };
 

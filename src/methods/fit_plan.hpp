@@ -1,4 +1,4 @@
-// Plan of a fit, before any row is read: pure arithmetic on public knowledge (fit/resolved_fit.hpp makes it).
+// Plan of a fit before any row is read: pure arithmetic on public knowledge (made by fit/resolved_fit.hpp).
 #pragma once
 
 #include <cstddef>
@@ -17,29 +17,30 @@
 
 namespace dpreduce {
 
+/// Plan of a fit: its releases with their noise, its guarantee and its memory.
 struct FitPlan {
-  Preprocessing preprocessing;             ///< without center, projection and selection, which come on the way
-  std::size_t dim = 0;                     ///< of prepared rows, and so of the model; without an intercept
+  Preprocessing preprocessing;             ///< without center, projection and selection, which are added during the run
+  std::size_t dim = 0;                     ///< features of prepared rows, and so of the model; without an intercept
   std::size_t projection_elements = 0;     ///< of the matrix that rows are projected or whitened by; 0 for none
   std::vector<ReleaseRequest> requests;    ///< in the order in which they are made
-  std::optional<Loss> loss;                ///< of gradients and Hessians; none where none are released
+  std::optional<Loss> loss;                ///< of gradients and Hessians; nullopt if none are released
   std::optional<PlannedSelection> choice;  ///< among candidates, by training rows; also in `noise`
-  /// The choice of prototypes among public rows; also in `noise`, or with epsilon 0.
+  /// Choice of prototypes among public rows; also in `noise`, or with epsilon 0.
   std::optional<PlannedSelection> public_selection;
-  std::optional<NoisePlan> noise;      ///< none in a non-private run
-  std::optional<Guarantee> guarantee;  ///< as above; of what is lost as well
-  std::vector<std::string> lost{};     ///< labels of what was charged beside the plan and never shown
+  std::optional<NoisePlan> noise;      ///< nullopt in a non-private run
+  std::optional<Guarantee> guarantee;  ///< nullopt as above; also covers `lost`
+  std::vector<std::string> lost{};     ///< labels of releases charged beyond the plan and never shown
   bool is_private = false;             ///< with noise, and no forfeits
-  Forfeits forfeits{};                 ///< why a run with noise is not
-  std::optional<DataSetBudget> limit;  ///< of the data set, over all runs, where the user sets one
+  Forfeits forfeits{};                 ///< reasons why a run with noise is not private
+  std::optional<DataSetBudget> limit;  ///< of the data set, over all runs, if the user sets one
   std::string config;                  ///< everything public that decides what is released, as JSON
   std::string config_digest;           ///< of that
-  std::size_t memory_bytes = 0;        ///< of a rank: row buffers and statistic, whatever the number of rows
+  std::size_t memory_bytes = 0;        ///< of a rank: row buffers and statistic, for any number of rows
 
   bool has_request(std::string_view name) const;
   /// Returns the request of that name. Precondition (asserted): there is one.
   const ReleaseRequest& request(std::string_view name) const;
-  /// Returns whether a unit's sums are clipped in any release: then its rows are needed together.
+  /// Returns whether a unit's sums are clipped in any release. If so, a unit's rows are needed together.
   bool clips_units() const;
   /// Returns whether Gram matrices are released class by class (TrainingRun::release_class_grams).
   bool makes_class_grams() const;
