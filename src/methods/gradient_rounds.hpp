@@ -1,14 +1,15 @@
-// Training by rounds: every round releases a statistic at the coordinator's weights, and a step rule moves them.
+// Training by rounds: every round releases a statistic at the coordinator's weights, and a step rule moves the weights.
 //
 //     W_(t-1) on the lattice, broadcast  ->  release there: gradient + noise  ->  step rule at the coordinator  ->  W_t
 //
 // Legend: W is K x d (d counts the intercept coordinate), T rounds, S = 32767, Z the length that residuals are clipped
-// to. A released entry is the sum over rows in lattice units; divided by unit = Lattice{Z, K}.scale() * Lattice{C,
-// d}.scale() it is in feature units, with noise of known standard deviation s = sigma / unit: a smaller Z is less
-// noise. Sums, never means: no rule knows n, or how many rows a sample has taken. On a Poisson sample at rate q the
-// unit is q times that one: gradients are unbiased for the sum over all rows, and a step rule need not know of samples.
+// to. A released entry is the sum over rows in lattice units. Divided by unit = Lattice{Z, K}.scale() * Lattice{C,
+// d}.scale() it is in feature units, with noise of known standard deviation s = sigma / unit: a smaller Z means less
+// noise. Releases are sums, never means: no rule knows n, or the number of rows in a sample. On a Poisson sample at
+// rate q the unit is q times the unit above: gradients are unbiased for the sum over all rows, and a step rule need not
+// know about samples.
 //
-// A rule post-processes releases. It runs on the coordinator alone, so that W has the same bits for any number of
+// A rule post-processes releases. The rule runs on the coordinator alone, so that W has the same bits for any number of
 // ranks.
 #pragma once
 
@@ -32,12 +33,11 @@
 
 namespace dpreduce {
 
-/// Share of C^2 that an intercept coordinate takes of every row in rounds, unless the method's steps know its
-/// curvature.
+/// Share of C^2 for the intercept coordinate of every row in rounds, unless the method's steps know its curvature.
 inline constexpr double kInterceptShare = 0.1;
 
 /// Largest change of a score by a step of bounded size. A class's weights then move by at most 20 / C, so that
-/// probabilities can come close to 0 and 1, and turn back in some rounds.
+/// probabilities can come close to 0 and 1, and return within a few rounds.
 inline constexpr double kScoreReach = 20.0;
 
 /// Reach of a method's steps: `usual` on log odds, 1 on squares, whose scores aim at 0 and 1. With the usual reach on
@@ -46,30 +46,30 @@ inline double score_reach(Loss loss, double usual = kScoreReach) {
   return loss == Loss::kSquare ? 1.0 : usual;
 }
 
-/// A round, as its step rule sees it.
+/// Round as its step rule sees it.
 struct NoisedRound {
   std::uint64_t round;     ///< t, from 1
-  const Release& release;  ///< all that the round released: a block "gradient", K x d, estimates the sum over all rows
-  double unit;             ///< what an entry of the block is divided by, to be in feature units
+  const Release& release;  ///< all that the round released; block "gradient", K x d, estimates the sum over all rows
+  double unit;             ///< divisor that converts an entry of the block to feature units
 
   const ReleasedBlock& block() const { return release.block("gradient"); }
-  /// The block in feature units.
+  /// Returns the block in feature units.
   std::vector<double> gradient() const { return in_units(block(), unit); }
-  /// s: of the noise of each entry of gradient(); 0 without noise.
+  /// s: standard deviation of the noise of each entry of gradient(); 0 without noise.
   double sigma() const { return block().sigma() / unit; }
 };
 
-/// Curvature h = s sqrt(T) C / 0.9. Steps of length 1 / h let the noise of all T rounds together move a row's scores by
-/// 0.9 standard deviations, whatever d, K, T and budget. With much longer steps, residuals answer to noise; with much
-/// shorter ones, weights stay where they began.
+/// Curvature h = s sqrt(T) C / 0.9. With steps of length 1 / h the noise of all T rounds together moves a row's scores
+/// by 0.9 standard deviations, for any d, K, T and budget. With much longer steps residuals respond to noise; with much
+/// shorter steps weights stay near their start.
 double curvature_of_noise(double sigma, std::uint64_t rounds, double clip_norm);
 
-/// A step rule: from one round's release to the next weights.
+/// Step rule: from one round's release to the next weights.
 class StepRule {
  public:
   virtual ~StepRule() = default;
 
-  /// `weights` (K x d): W_(t-1) comes in, W_t goes out. Called on the coordinator only, for t = 1, ..., T.
+  /// Replaces W_(t-1) in `weights` (K x d) by W_t. Called on the coordinator only, for t = 1, ..., T.
   virtual void step(const NoisedRound& round, std::span<double> weights) = 0;
 
   /// Returns Z of the next round, above 0, after a round at `residual_norm`. Called on the coordinator only, after
@@ -77,70 +77,73 @@ class StepRule {
   virtual double next_residual_norm(double residual_norm) const { return residual_norm; }
 };
 
+/// Settings of training by rounds.
 struct RoundSettings {
   std::uint64_t rounds = 1;  ///< T
   Loss loss = Loss::kSoftmax;
   Iterate iterate = Iterate::kLast;
   bool choose = false;                     ///< among several iterates, `iterate` first
-  std::optional<double> warm_start_share;  ///< of mu^2, for class means that are released first; empty: none are
-  double initial_score = 0.0;              ///< of every class and row at W_0, where rows have an intercept coordinate
+  std::optional<double> warm_start_share;  ///< of mu^2, for class means that are released first; nullopt: none are
+  double initial_score = 0.0;              ///< of every class and row at W_0, if rows have an intercept coordinate
   double residual_norm = 1.0;              ///< Z of the first round
   std::string_view release = "gradient";   ///< its block "gradient" is K x d
   double intercept_share = kInterceptShare;
   double sampling_rate = 1.0;             ///< q: a row enters a round by a coin of its own; 1: all do
-  std::optional<double> learning_rate{};  ///< the user's; empty: the step rule's own
-  std::optional<double> radius{};         ///< Frobenius norm that W is kept within; empty: none
+  std::optional<double> learning_rate{};  ///< the user's; nullopt: the step rule's own
+  std::optional<double> radius{};         ///< Frobenius norm that bounds W; nullopt: none
 };
 
-/// Settings of rounds by `options`, with the method's own number of rounds where they name none; on samples at rate q,
-/// 1 / q times as many, at most 400. With sigmoid loss every score starts at -10: most labels of a class are 0 (a
-/// public constant; source: [mehta2023], Table 7).
+/// Returns the settings of rounds by `options`, with `default_rounds` rounds if `options` name no number. On samples at
+/// rate q the default is 1 / q times as many, at most 400. With sigmoid loss every score starts at -10: most labels of
+/// a class are 0 (a public constant; source: [mehta2023], Table 7).
 RoundSettings round_settings(const FitOptions& options, std::uint64_t default_rounds);
 
 /// Number of iterates that train_in_rounds has to choose among.
 std::size_t iterates_to_choose_among(const RoundSettings& settings);
 
-/// Score at which a class is as likely as not: 0 of sigmoids, 1/2 of least squares, nullopt of softmax.
+/// Score at which a class is as likely as not: 0 for sigmoids, 1/2 for least squares, nullopt for softmax.
 std::optional<double> decision_threshold(Loss loss);
 
-/// Function of a score that the loss takes for a class's probability; nullopt of squares.
+/// Function of a score that the loss uses as a class's probability; nullopt for squares.
 std::optional<Link> link_of(Loss loss);
 
-/// Returns {"rounds", "loss", "residual_norm", "iterate", "intercept"}, with a warm start "warm_start_share", on
-/// samples "batch", and "learning_rate" and "radius" where the user gave them: for reports, and for what a ledger line
-/// is bound to.
+/// Returns {"rounds", "loss", "residual_norm", "iterate", "intercept"}, with a warm start also "warm_start_share", on
+/// samples also "batch", and "learning_rate" and "radius" if the user gave them. Used in reports, and in what a ledger
+/// line is bound to.
 nlohmann::json to_json(const RoundSettings& settings);
 
-/// Releases of a method whose own releases are `own`, rounds last. With a warm start, class means are released before
-/// the rounds. Shares of `own` add up to 1, and so do those of the result. Rounds are sampled as the settings say.
+/// Returns the releases of a method whose own releases are `own`, rounds last. With a warm start, class means are
+/// released before the rounds. Shares of `own` add up to 1, and so do those of the result. Rounds are sampled at the
+/// rate of the settings.
 std::vector<ReleaseRequest> with_warm_start(const RoundSettings& settings, const ReleaseTerms& terms,
                                             std::vector<ReleaseRequest> own);
 
-/// Returns the coordinator's weights (K x d; those of other ranks are not used) on the lattice, at every rank. 2 K d
-/// bytes are sent. Collective. Throws as LatticeWeights.
+/// Returns the coordinator's weights (K x d; those of other ranks are not used) on the lattice, at every rank. Cost: 2
+/// K d bytes sent. Collective. Throws as LatticeWeights.
 LatticeWeights shared_weights(TrainingRun& run, std::span<const double> weights);
 
-/// Function that makes W_t of W_(t-1) at the coordinator; t from 1. Collective.
+/// Function that makes W_t from W_(t-1) at the coordinator; t from 1. Collective.
 using Advance = std::function<void(std::uint64_t round, std::vector<double>& weights)>;
 
 /// Returns the scores of W_T, of (W_1 + ... + W_T) / T, or of a chosen average of consecutive iterates, after T rounds
-/// from W_0: zero, but for the intercept's weights. A choice is by the scores of both heads where there is a `prior`.
+/// from W_0, which is zero except for the intercept's weights. With a `prior` a choice is by the scores of both heads.
 /// The same on every rank. Collective. Throws what `advance` throws.
 LinearScores iterate_rounds(TrainingRun& run, const RoundSettings& settings, const Advance& advance,
                             const Prior* prior = nullptr);
 
-/// iterate_rounds where a round is a release at W_(t-1) and a step. Collective. Preconditions (asserted): the
+/// Runs iterate_rounds where a round is a release at W_(t-1) and a step. Collective. Precondition (asserted): the
 /// coordinator has a rule; other ranks need none. Throws as TrainingRun::release and LatticeWeights; what the rule
 /// throws.
 ///
 /// With a warm start class means are released first. Rounds then descend on -log((softmax(W q)_y + softmax(h)_y) / 2),
 /// h the row's cosines to the means without their intercept coordinate, and the means become the scores' prototypes.
 /// Source: [zhu2024], Algorithm 2 and Definition 2.4.
+///
 /// Cost: T passes over the rows; 8 K d bytes up and 2 K d bytes down a round, for a release of a gradient alone.
 LinearScores train_in_rounds(TrainingRun& run, const RoundSettings& settings, StepRule* rule);
 
-/// Method that trains in rounds, with all that follows from their settings. Unless it overrides them, its releases are
-/// those that the settings name, of rows with an intercept.
+/// Method that trains in rounds, with everything that follows from its settings. Unless it overrides them, its releases
+/// are those that the settings name, of rows with an intercept.
 class RoundsMethod : public TrainingMethod {
  public:
   std::vector<ReleaseRequest> requests(ReleaseTerms terms) const override;
