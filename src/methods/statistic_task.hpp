@@ -1,5 +1,5 @@
-// Statistic that a training run requests, by value: all that a process with some of the rows needs beside them and the
-// plan. All of it is public, but for the secret of rows that are digested.
+// Statistic that a training run requests, by value: all that a process with some of the rows needs, beside these rows
+// and the plan. All of it is public, except the secret of digested rows.
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@
 
 namespace dpreduce {
 
-/// LatticeWeights by value: what weights_of makes them of again.
+/// LatticeWeights by value: weights_of rebuilds the weights from this.
 struct TaskWeights {
   std::vector<std::int16_t> values;  ///< K x d, row-major
   std::vector<double> largest;       ///< K
@@ -33,7 +33,7 @@ struct TaskWeights {
 struct TaskGradientPoint {
   TaskWeights weights;
   Loss loss = Loss::kSoftmax;
-  std::optional<TaskWeights> directions;  ///< of the prior, where there is one
+  std::optional<TaskWeights> directions;  ///< of the prior, if there is one
   std::size_t features = 0;               ///< of the prior
   double residual_norm = 1.0;
 
@@ -59,6 +59,7 @@ inline constexpr std::array spellings<StatisticPart>{
     std::pair{std::string_view{"class sums"}, StatisticPart::kClassSums},
     std::pair{std::string_view{"Gram matrix of a class"}, StatisticPart::kGramOfClass}};
 
+/// Task of a statistic: the release, its rows' preparation, its point and its part.
 struct StatisticTask {
   std::string release;          ///< its name in the plan
   Preprocessing preprocessing;  ///< of the rows that are summed
@@ -68,31 +69,30 @@ struct StatisticTask {
   std::size_t label = 0;                  ///< for kGramOfClass
 };
 
-/// The task of a release at this point.
+/// Returns the task of a release at this point.
 StatisticTask task_of(std::string_view release, const Preprocessing& preprocessing, const PublicPoint& point);
 
-/// Returns the blocks that a task requests. Throws UsageError where the plan has no such release, or none of such a
-/// part.
+/// Returns the blocks that a task requests. Throws UsageError if the plan has no such release, or no such part of it.
 std::vector<BlockShape> shape_of(const StatisticTask& task, const FitPlan& plan);
 
-/// Throws UsageError unless the task is of the plan: the plan has the release, made at a point of that kind and in that
-/// part; with the plan's preparation of rows, sizes, loss and bound on residuals; centers, weights and radii within the
-/// range that arithmetic takes; and nothing set that the release does not use. A task comes from elsewhere, and decides
-/// what is read and written, and how far a row moves the sums. So any task that is not refused moves by at most what
-/// the plan has charged.
+/// Throws UsageError unless the task belongs to the plan. The plan must have the release, made at a point of that kind
+/// and in that part, with the plan's preparation of rows, sizes, loss and bound on residuals. Centers, weights and
+/// radii must be within the range of the arithmetic. Fields that the release does not use must not be set. A task comes
+/// from elsewhere, and decides what is read and written, and how far a row moves the sums: any accepted task moves the
+/// sums by at most what the plan has charged.
 void require_of_plan(const StatisticTask& task, const FitPlan& plan, std::size_t classes);
 
-/// The digests whose halves a sum of parts holds, in its last block.
+/// Returns the digests whose halves a sum of parts holds, in its last block.
 std::vector<RowDigest> digests_of(const Statistic& sum);
 
-/// Returns the exact statistic of `rows` alone. Sums of it over rows that are cut in any way are the statistic of all.
-/// Cost and memory: those of the released statistic; for kGramOfClass a pass over labels, and n_j d (d + 1) / 2
-/// multiply-adds for the n_j rows of the class. Throws as shape_of and for_each_lattice_chunk, and UsageError where the
-/// task is none of the plan's (require_of_plan).
+/// Returns the exact statistic of `rows` alone. For any partition of the rows, these statistics add up to the statistic
+/// of all rows. Cost and memory: those of the released statistic; for kGramOfClass a pass over labels, and n_j d (d +
+/// 1) / 2 multiply-adds for the n_j rows of the class. Throws as shape_of and for_each_lattice_chunk, and UsageError if
+/// the task does not belong to the plan (require_of_plan).
 Statistic statistic_of_rows(const StatisticTask& task, const FitPlan& plan, WorkerRows& rows, const StreamPlan& stream,
                             const OnChunk& on_chunk);
 
-/// Source of a run's sums when none of its processes has rows.
+/// Source of the sums of a run whose processes have no rows.
 class StatisticSource {
  public:
   virtual ~StatisticSource() = default;

@@ -1,12 +1,12 @@
-// One training run as a method sees it: releases of statistics of everybody's rows, one after the other.
+// Training run as a method sees it: releases of statistics over all ranks' rows, one after the other.
 //
 //     release(name)         = this rank's statistic of its rows  ->  noise, ledger, reduction (aggregator/release)
 //     sum_public(name)      = this rank's statistic of its public rows  ->  reduction over ranks
-//     rows()                = the training rows as they are prepared now (prepared_rows.hpp)
-//     choices()             = what is chosen by rows: a setting, public rows (ChoicesOfRun)
+//     rows()                = the training rows in their current preparation (prepared_rows.hpp)
+//     choices()             = choices by rows: a setting, public rows (ChoicesOfRun)
 //
-// A method gets at rows only through its run. So it cannot look at anything without noise, and its releases are all
-// that a run needs to go on: releases that are saved are taken, and no row is read for them.
+// A method reaches rows only through its run. It therefore cannot read anything without noise, and its releases are all
+// that a resumed run needs: saved releases are used, and no row is read for them.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ namespace dpreduce {
 //     choose(candidates)    = correct rows of each  ->  the best on public rows, or a private choice
 //     select_public_rows()  = utilities of all public rows  ->  a private choice for each class
 
-/// Rows that are no secret; null where there are none.
+/// Public rows of a rank; null if absent.
 struct PublicRows {
   WorkerRows* features = nullptr;    ///< without labels
   WorkerRows* validation = nullptr;  ///< with labels
@@ -41,44 +41,46 @@ struct PublicRows {
 
 /// One of several classifiers that the same releases give.
 struct Candidate {
-  std::string setting;                ///< how reports name it
+  std::string setting;                ///< name in reports
   std::vector<double> weights;        ///< K x d, d counting an intercept, in the coordinates of prepared rows
-  std::optional<double> threshold{};  ///< that of its scores, where candidates differ in it; the same on every rank
+  std::optional<double> threshold{};  ///< of its scores, if candidates differ in it; the same on every rank
 };
 
+/// Choices by rows in one run, and their results.
 class ChoicesOfRun {
  public:
-  /// All references outlive it, and so do public rows.
+  /// Makes the choices of a run. All references outlive it, and so do public rows.
   ChoicesOfRun(Communicator& ranks, PreparedRows& rows, Releaser& releaser, const FitPlan& plan, Timings& timings,
                const PublicRows& public_rows)
       : ranks_(ranks), rows_(rows), releaser_(releaser), plan_(plan), timings_(timings), public_rows_(public_rows) {}
 
-  /// Returns the candidate to go on with, its weights the same on every rank; of one candidate that one. The choice is
-  /// by the number of rows, prepared as they are now, that each candidate gets right. With validation rows it is the
-  /// candidate with most; else one drawn by training rows with the exact exponential mechanism, charged; without noise
-  /// the one with most of those. Of equal ones it is the first. A row of several classes is right where its largest
-  /// score is of one of them. With `prior`, the same on every rank, scores are those of both heads. Shapes: as many
-  /// candidates on every rank; weights and settings matter at the coordinator. Collective. Phase: choose. Throws as
-  /// for_each_lattice_chunk and Releaser::select.
+  /// Returns the candidate to continue with, its weights the same on every rank; a single candidate is returned as it
+  /// is. The choice is by the number of rows, in their current preparation, that each candidate predicts correctly.
+  /// With validation rows the choice is the candidate with most correct rows; otherwise a candidate drawn by training
+  /// rows with the exact exponential mechanism, charged; without noise the candidate with most correct training rows.
+  /// The first of equal candidates is chosen. A row of several classes is correct if its largest score belongs to one
+  /// of them. With `prior`, the same on every rank, scores are those of both heads. Shapes: as many candidates on every
+  /// rank; weights and settings matter at the coordinator. Collective. Phase: choose. Throws as for_each_lattice_chunk
+  /// and Releaser::select.
   Candidate choose(std::vector<Candidate> candidates, const Prior* prior = nullptr);
-  /// Notes a setting that a method has chosen by what it released before, for reports.
+  /// Notes, for reports, a setting that a method has chosen by its earlier releases.
   void note(std::string setting) { chosen_setting_ = std::move(setting); }
-  /// The setting that was chosen, at the coordinator; empty where there was nothing to choose.
+  /// Returns the chosen setting, at the coordinator; empty if there was nothing to choose.
   const std::string& chosen_setting() const { return chosen_setting_; }
 
   /// Chooses the public rows that are the prototypes of each class, by the sum of their utilities (utilities.hpp) over
-  /// all rows, prepared as they are now. The choice is drawn with the exact exponential mechanism, and charged; without
-  /// noise it is the best. The same on every rank. Where nothing is clipped, ranks of one cluster sum up class sums,
-  /// which all of them then hold without noise, and share the public rows. Else, and among silos, every rank goes
-  /// through all public rows with its own rows. Collective. Phases: utilities, select. Preconditions (asserted): the
-  /// plan has the selection, and there are candidates. Throws as for_each_lattice_chunk and Releaser::select.
+  /// all rows in their current preparation. The choice is drawn with the exact exponential mechanism, and charged;
+  /// without noise it is the best. The same on every rank. If nothing is clipped, ranks of one cluster sum up class
+  /// sums, which all of them then hold without noise, and share the public rows. Otherwise, and among silos, every rank
+  /// passes over all public rows with its own rows. Collective. Phases: utilities, select. Preconditions (asserted):
+  /// the plan has the selection, and there are candidates. Throws as for_each_lattice_chunk and Releaser::select.
   const Selection& select_public_rows(const CosineClip& clip);
-  /// Result of select_public_rows; null before.
+  /// Returns the result of select_public_rows; null before it.
   const Selection* chosen_public_rows() const { return chosen_public_rows_ ? &*chosen_public_rows_ : nullptr; }
-  /// A public row as rows are prepared now; zeros where it has a NaN or an infinity. Throws BadInput where it cannot be
-  /// read.
+  /// Returns a public row in the current preparation of rows; zeros if the row has a NaN or an infinity. Throws
+  /// BadInput if the row cannot be read.
   std::vector<double> candidate_row(std::uint64_t index) const;
-  /// All public rows to choose among. Precondition (asserted): there are some.
+  /// Returns all public rows to choose among. Precondition (asserted): there are some.
   WorkerRows& candidates() const;
 
  private:
@@ -95,17 +97,17 @@ class ChoicesOfRun {
   std::optional<Selection> chosen_public_rows_;
 };
 
-/// Function called at the rank that owns the class, with its released Gram matrix (upper triangle). Returns what is
-/// made of it, as many numbers for every class.
+/// Function called at the rank that owns the class, with its released Gram matrix (upper triangle). Returns the numbers
+/// that are made from the matrix, equally many for every class.
 using OnClassGram = std::function<std::vector<double>(std::size_t label, const ReleasedBlock& gram)>;
 
-/// Name under which observers are shown the whole of "class_least_squares", where a method keeps it.
+/// Name under which observers are shown the whole of "class_least_squares", if a method keeps it.
 inline constexpr std::string_view kWholeClassGrams = "class_grams";
 
-/// Number of Gram matrices that a rank sums up before their reductions begin; as many may be on their way meanwhile.
+/// Number of Gram matrices that a rank sums up before their reductions begin; as many may be in transit meanwhile.
 inline constexpr std::size_t kGramsAtOnce = 4;
 
-/// A release as it becomes public, and the public point that its statistic was taken at.
+/// Release as it becomes public, and the public point at which its statistic was computed.
 struct WatchedRelease {
   std::string_view name;
   const Release& release;
@@ -113,68 +115,70 @@ struct WatchedRelease {
   PublicPoint point;
 };
 
+/// Function that is shown a release as it becomes public.
 using ReleaseWatcher = std::function<void(const WatchedRelease&)>;
 
-/// Observers of a run, and the source of its sums where it is not this rank's rows.
+/// Observers of a run, and the source of its sums if that is not this rank's rows.
 struct RunSides {
-  /// Shown every release as it becomes public. Releases in parts are whole on one rank only: with more ranks they must
-  /// not be watched.
+  /// Shown every release as it becomes public. Releases in parts are whole on one rank only: with more ranks such
+  /// releases must not be watched.
   ReleaseWatcher watcher{};
-  /// Shown, within `together`, every release that is summed over ranks, as it becomes public, also one that was saved:
-  /// of a release in parts what all ranks know, its sums. At the coordinator alone.
+  /// Shown, within `together`, every release that is summed over ranks as it becomes public, including saved ones: for
+  /// a release in parts its sums, which all ranks know. At the coordinator alone.
   ReleaseWatcher observer{};
   StatisticSource* source = nullptr;  ///< of sums over training rows that are elsewhere (PreparedRows)
 };
 
+/// Run of a method on one rank: its releases, its rows and its choices.
 class TrainingRun {
  public:
-  /// All references outlive the run, and so do public rows.
+  /// Makes the run of one rank. All references outlive the run, and so do public rows.
   TrainingRun(Communicator& ranks, WorkerRows& rows, Releaser& releaser, const FitPlan& plan, const StreamPlan& stream,
               ProgressOf progress, Timings& timings, const PublicRows& public_rows = {}, RunSides sides = {});
 
-  /// Makes the next round of that release, of a sample of the rows where the plan has one. Returns it at the
-  /// coordinator; other ranks get one without blocks. Collective: all ranks stop soon after one fails. The statistic is
-  /// taken at `point`, the same on every rank. Throws as for_each_lattice_chunk and Releaser::release.
+  /// Makes the next round of the release `name`, of a sample of the rows if the plan has one. Returns the release at
+  /// the coordinator; other ranks get a release without blocks. The statistic is computed at `point`, the same on every
+  /// rank. Collective: all ranks stop soon after one fails. Throws as for_each_lattice_chunk and Releaser::release.
   Release release(std::string_view name, const PublicPoint& point = {});
 
-  /// Makes the next round of that release as each rank makes it of its own rows, at a point of its own, with noise of
-  /// its own (Releaser::release_of_each_rank). Returns on every rank its own. Collective: all ranks make it at the same
-  /// time, and stop soon after one fails. Precondition (asserted): with more ranks there is no watcher. Throws as
-  /// release.
+  /// Makes the next round of the release `name` separately on each rank, from the rank's own rows, at a point of its
+  /// own, with noise of its own (Releaser::release_of_each_rank). Returns on every rank its own release. Collective:
+  /// all ranks make it at the same time, and stop soon after one fails. Precondition (asserted): with more ranks there
+  /// is no watcher. Throws as release.
   Release release_of_own_rows(std::string_view name, const PublicPoint& point);
 
-  /// Charges the next round of that release, which the method does not make because of what it released before
+  /// Charges the next round of the release `name`, which the method does not make because of its earlier releases
   /// (Releaser::charge_unmade). Collective.
   void charge_unmade(std::string_view name) { releaser_.charge_unmade(name); }
 
-  /// Returns the exact sum of that statistic over the public rows of all ranks, transformed as training rows are now;
-  /// at the coordinator, else without blocks. It costs nothing, because it says nothing about training rows.
-  /// Collective. Precondition (asserted): there are public rows. Throws as for_each_lattice_chunk.
+  /// Returns, at the coordinator, the exact sum of that statistic over the public rows of all ranks, in the current
+  /// preparation of training rows; elsewhere without blocks. The sum costs nothing, because it says nothing about
+  /// training rows. Collective. Precondition (asserted): there are public rows. Throws as for_each_lattice_chunk.
   Release sum_public(std::string_view name);
 
-  /// Makes the release "class_least_squares", class by class, in memory that does not grow with their number but for
-  /// what is made of them. First `on_sums` is called on every rank with gram (where it is released) and class_sums.
-  /// Then `on_gram` is called for each class, at one of the ranks: a matrix is dropped when it returns. Neither may
-  /// call a collective, nor show anything: all of it is one release, which is charged and saved after the last class.
-  /// Returns at the coordinator, K x width, what on_gram returned for each class. For a release that was saved neither
-  /// is called, and no row is read. Phases: sums, gram, reduce, solve. Collective; errors as release, and BadInput
-  /// where files change while they are read. Memory of a rank: that of the stream, 8 d^2 + 8 d^2 min(P, kGramsAtOnce) +
-  /// 8 d^2 for released matrices, and what the callbacks use; at the coordinator 8 K width.
+  /// Makes the release "class_least_squares", class by class, in memory that does not grow with the number of classes,
+  /// except for what is made of them. First `on_sums` is called on every rank with gram (if it is released) and
+  /// class_sums. Then `on_gram` is called for each class, at one of the ranks: a matrix is dropped when `on_gram`
+  /// returns. Neither may call a collective, nor show anything: all of it is one release, which is charged and saved
+  /// after the last class. Returns at the coordinator, K x width, the results of on_gram for each class. For a saved
+  /// release neither is called, and no row is read. Phases: sums, gram, reduce, solve. Collective; errors as release,
+  /// and BadInput if files change while they are read. Memory of a rank: that of the stream, 8 d^2 + 8 d^2 min(P,
+  /// kGramsAtOnce) + 8 d^2 for released matrices, and the memory of the callbacks; at the coordinator 8 K width.
   std::vector<double> release_class_grams(std::string_view name, std::size_t width,
                                           const std::function<void(const Release&)>& on_sums,
                                           const OnClassGram& on_gram);
 
   /// Shows the observer, at the coordinator, the whole of a release that was made class by class, under the name
-  /// kWholeClassGrams: `whole` makes it there. Collective.
+  /// kWholeClassGrams. `whole` makes the release there. Collective.
   void show_class_grams(const std::function<Release()>& whole);
 
-  /// Releaser::decision.
+  /// Returns Releaser::decision.
   std::vector<double> decision(const std::string& name, std::size_t numbers,
                                const std::function<std::vector<double>()>& decide) {
     return releaser_.decision(name, numbers, decide);
   }
 
-  /// Scores that rounds begin with, one a class and of every row alike; empty: 0. Known at the coordinator.
+  /// Scores at which rounds begin, one a class, the same for every row; empty: 0. Known at the coordinator.
   void set_first_scores(std::vector<double> scores) { first_scores_ = std::move(scores); }
   const std::vector<double>& first_scores() const { return first_scores_; }
 
