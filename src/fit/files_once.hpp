@@ -54,8 +54,8 @@ struct PrivateArray {
 std::string training_rows_among(const OtherRole& other, WorkerRows& training, const PrivateArray& beside,
                                 Communicator& ranks);
 
-/// Throws on every rank (Communicator::together) BadInput if rows of `other`, which are used as public, are training
-/// rows, or are in files that the named files refer to. Collective.
+/// Throws BadInput if rows of `other`, which are used as public, are training rows, or are in files that the named
+/// files refer to. Throws on every rank (Communicator::together). Collective.
 void require_public(const OtherRole& other, WorkerRows& training, const PrivateArray& beside, Communicator& ranks);
 
 }  // namespace dpreduce

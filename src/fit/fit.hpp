@@ -27,7 +27,7 @@ namespace dpreduce {
 /// Place where the account of a fit's spending is kept.
 enum class Accounts {
   kLedger,    ///< the ledger that the options name, with its limit
-  kElsewhere  ///< the caller, by FittedRun::fit->plan(), before it shows anybody the result; no ledger is kept
+  kElsewhere  ///< the caller, by FittedRun::fit->plan(), before it shows the result; no ledger is kept
 };
 
 /// Returns `options`, validated, for a fit that a program calls rather than the command starts. Throws UsageError if
@@ -68,9 +68,9 @@ struct TrainingTerms {
 
 /// Result of a fit, on every rank. The classifier is the same on all ranks.
 struct FittedRun {
-  std::shared_ptr<const ResolvedFit> fit;  ///< its guarantee also covers runs that this one resumes
-  Classifier classifier;  ///< linear scores as parts, with the guarantee if there is one; for an
-                          ///< evaluation the evaluated model, for a release all zeros
+  std::shared_ptr<const ResolvedFit> fit;       ///< its guarantee also covers runs that this one resumes
+  Classifier classifier;                        ///< linear scores as parts, with the guarantee if there is one; for an
+                                                ///< evaluation the evaluated model, for a release all zeros
   std::optional<Selection> chosen_public_rows;  ///< prototypes, if the method chooses them
   std::string chosen_setting;                   ///< by --choose or --isotropy-share; at the coordinator
   std::vector<std::size_t> hidden_targets;      ///< targets whose range noise hides: the model has a constant for them

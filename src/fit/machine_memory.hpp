@@ -28,7 +28,7 @@ inline constexpr std::string_view kCureOfFit =
 void require_memory(std::uint64_t bytes_of_rank, int ranks_on_machine, std::uint64_t available,
                     std::string_view cure = kCureOfFit);
 
-/// This rank's part of its machine.
+/// Share of its machine that a rank has.
 struct MachineShare {
   int ranks = 1;                           ///< on the machine
   std::optional<std::uint64_t> available;  ///< bytes, for all of these ranks; nullopt if the machine reports none

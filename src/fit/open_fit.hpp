@@ -51,8 +51,8 @@ struct OpenFit {
   WorkerRows training;                      ///< this rank's
   std::optional<WorkerRows> public_sums{};  ///< this rank's share of public rows that are summed
   std::optional<WorkerRows> validation{};   ///< this rank's share
-  std::optional<WorkerRows> candidates{};   ///< all public rows, where prototypes may be chosen among them
-  std::optional<WorkerRows> evaluated{};  ///< this rank's test rows, looked at, where figures of them share the budget
+  std::optional<WorkerRows> candidates{};   ///< all public rows, if prototypes may be chosen among them
+  std::optional<WorkerRows> evaluated{};  ///< this rank's test rows, already checked, if their metrics share the budget
   std::unique_ptr<FileClaims> claims{};   ///< a silo's claims on its files, for the coordinator on this machine
   unsigned threads = 1;                   ///< of this rank: --threads
 

@@ -51,7 +51,7 @@ double noise_norm(const PlannedBlock& block, double sigma);
 /// Collects the figures of a run from its releases, one release after the other.
 class ReleaseFigures {
  public:
-  /// Precondition: releases have the noise of `plan`, which outlives this object.
+  /// Expects releases with the noise of `plan`, which outlives this object.
   ReleaseFigures(const NoisePlan& plan, bool with_spectra) : plan_(plan), with_spectra_(with_spectra) {}
 
   /// Adds a release; called with every release in turn (RunSides::observer). Returns the figures of its blocks, valid

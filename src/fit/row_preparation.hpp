@@ -1,4 +1,4 @@
-// Preparation of rows before a method sees them, where it depends on the rows: scaling, clipping, centering,
+// Preparation of rows before a method sees them, as far as it depends on the rows: scaling, clipping, centering,
 // projection, selection. The steps, in this order:
 //
 //     ranges    of targets, and of raw columns, by noised histograms, if they are not public; --method auto requests

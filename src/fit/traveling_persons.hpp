@@ -5,7 +5,7 @@
 //
 //     worker     PersonCounts::sealed      the (u, m_p(u)) of one partition, under PRF(s, "persons", p, nonce), with a
 //                                          tag
-//     anybody    add                       both lists; two lists that share a partition do not add
+//     any        add                       both lists; two lists that share a partition do not add
 //     driver     opened  ->  PersonTable   m(u) of each person in several partitions; a digest of each partition's list
 //     worker     count_over_partitions     m(u) of each person here; refused, naming the partition, if its list differs
 //

@@ -2,7 +2,7 @@
 // MPI: Dask, Spark, Ray. Such tasks may be retried, duplicated and merged in any order.
 //
 //     driver    TravelingPlan::made     ->  plan, to every worker
-//               where the unit is a person, workers count first (traveling_persons.hpp):
+//               if the unit is a person, workers count first (traveling_persons.hpp):
 //     worker    person_counts(plan, persons, partition)  ->  PersonCounts; they add up in any tree
 //     driver    plan.counted(counts)    ->  the plan that goes to every worker
 //     worker    partial_sum(plan, task, rows, partition)  ->  PartialSum; they add up in any tree

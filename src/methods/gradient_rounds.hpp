@@ -131,7 +131,7 @@ using Advance = std::function<void(std::uint64_t round, std::vector<double>& wei
 LinearScores iterate_rounds(TrainingRun& run, const RoundSettings& settings, const Advance& advance,
                             const Prior* prior = nullptr);
 
-/// Runs iterate_rounds where a round is a release at W_(t-1) and a step. Collective. Precondition (asserted): the
+/// Runs iterate_rounds with rounds of a release at W_(t-1) and a step. Collective. Precondition (asserted): the
 /// coordinator has a rule; other ranks need none. Throws as TrainingRun::release and LatticeWeights; what the rule
 /// throws.
 ///

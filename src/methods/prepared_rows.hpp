@@ -104,7 +104,7 @@ class PreparedRows {
   std::optional<KeptChunks> kept_;    // rows_ as transform_ prepares them
   std::optional<UnprojectedRows> unprojected_;
   bool are_checked_ = false;            // by a pass over all of rows_
-  std::optional<std::uint64_t> first_;  // once a sample has asked for it
+  std::optional<std::uint64_t> first_;  // once a sample has requested it
 };
 
 }  // namespace dpreduce

@@ -58,8 +58,8 @@ struct MethodEntry {
 
   /// Returns the method that resolved `options` describe; null if resolve names another method.
   std::unique_ptr<TrainingMethod> (*make)(const FitOptions& options) = nullptr;
-  /// Returns `options` with another method in place of this method, chosen by public knowledge alone; null: the method
-  /// itself trains.
+  /// Returns `options` with another method in place of this method, chosen by public knowledge alone; null: this
+  /// method is used itself.
   FitOptions (*resolve)(FitOptions options, const RowsAhead& rows) = nullptr;
   /// Criterion of `resolve`, if reports name the method that it has chosen; else empty.
   std::string_view resolved_by = {};
@@ -69,7 +69,7 @@ struct MethodEntry {
   /// Returns whether scores of a row have a constant in addition to products with the row; null: yes.
   bool (*has_constant)(const FitOptions& options) = nullptr;
   double center_share = kCenterShare;  ///< of mu^2, for a released center if the user sets no share
-  bool whitens_rows = false;  ///< train() multiplies rows by a square matrix, or may, if it stands for other methods
+  bool whitens_rows = false;  ///< train() multiplies rows by a square matrix, or may, if it resolves to other methods
   bool whitens_by_public_rows = false;  ///< and by --public-x if given
   bool chooses_public_rows = false;     ///< releases which public rows represent a class: pure, and nothing is summed
   bool selects_features = false;        ///< --select uses its own release, at no charge

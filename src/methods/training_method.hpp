@@ -61,7 +61,7 @@ class TrainingMethod {
 std::unique_ptr<TrainingMethod> make_method(const FitOptions& options);
 
 /// Returns `options` with every `auto` replaced by its value, chosen by public knowledge alone, for rows of `input_dim`
-/// features, with `public_rows` public rows to choose from. A method that stands for others names the chosen method
+/// features, with `public_rows` public rows to choose from. A method that resolves to others names the chosen method
 /// (MethodEntry::resolve). Rounds on rows of several classes descend on sigmoids. --memory is 64 MiB if rows are read
 /// once; else 4096 MiB, or half of `bytes_for_rank` if that is less: results do not depend on --memory. Throws
 /// UsageError if an option belongs to another method than the chosen one.

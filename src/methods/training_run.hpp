@@ -39,7 +39,7 @@ struct PublicRows {
   WorkerRows* candidates = nullptr;  ///< without labels; opened as all of them on every rank
 };
 
-/// One of several classifiers that the same releases give.
+/// Candidate classifier, one of several that the same releases give.
 struct Candidate {
   std::string setting;                ///< name in reports
   std::vector<double> weights;        ///< K x d, d counting an intercept, in the coordinates of prepared rows
@@ -172,7 +172,7 @@ class TrainingRun {
   /// kWholeClassGrams. `whole` makes the release there. Collective.
   void show_class_grams(const std::function<Release()>& whole);
 
-  /// Returns Releaser::decision.
+  /// Returns a decision that a run file saves (Releaser::decision).
   std::vector<double> decision(const std::string& name, std::size_t numbers,
                                const std::function<std::vector<double>()>& decide) {
     return releaser_.decision(name, numbers, decide);
@@ -200,7 +200,7 @@ class TrainingRun {
   PreparedRows rows_;
   ChoicesOfRun choices_;
   std::vector<double> first_scores_;
-  WorkerRows* public_features_;  // null where there are none
+  WorkerRows* public_features_;  // null if absent
   RunSides sides_;
 };
 
