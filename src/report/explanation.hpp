@@ -1,4 +1,4 @@
-// Guarantee of a reported run, in words and in numbers.
+// Explanation of a reported run: its guarantee in words and in numbers.
 #pragma once
 
 #include <string>
@@ -13,33 +13,36 @@
 
 namespace dpreduce {
 
-/// Returns what privacy explain --format json prints: {"private", "dry_run", "method", "epsilon", "delta", "mu",
+/// Explanation as `privacy explain --format json` prints it: {"private", "dry_run", "method", "epsilon", "delta", "mu",
 /// "adjacency", "accountant", "attack", "warning", "groups", "releases", "words": {heading: [sentences]}}.
 nlohmann::json explanation_of(const ReportedRun& run);
 
-/// Names what else about the same records adds to the loss.
+/// Sentence on the other releases about the same records that add to the loss.
 std::string other_releases_sentence(const ReportedRun& run);
 
-/// Sentences of each section, "words" of explanation_of, in the order in which they are printed. For a model file they
-/// are those that follow from its promise, and where the others are found.
+/// Sentences of each section, "words" of explanation_of, in the order in which they are printed. A model file has only
+/// the sentences that follow from its promise, and names where to find the others.
 std::vector<Words> words_of(const ReportedRun& run);
 
-/// Sentences of one section; empty if there is no such section.
+/// Sentences of one section; empty if the section is absent.
 std::vector<std::string> sentences_of(const std::vector<Words>& words, std::string_view key);
 
-/// Sentences of each section for pages and cards, where test metrics stand by themselves and declare whether their rows
-/// are training rows: readers of what is public do not see those.
+/// Sentences of each section for public pages and cards. The section of test metrics and the declaration that test rows
+/// are training rows are left out, because pages and cards show both separately. Readers of public documents do not see
+/// metrics of training rows.
 std::vector<Words> public_words_of(ReportedRun run);
 
-/// Largest share of those who are in that an attacker finds who calls this share of those who are not in present; 0 <=
-/// false_alarms <= 1. By mu where the guarantee has it, else by epsilon and delta.
+/// Upper bound on an attacker's power: the largest share of the members that the attacker calls present, if the
+/// attacker also calls the share `false_alarms` of the non-members present. Computed from epsilon and delta, and from
+/// mu too if the guarantee has it: the smaller of both. Precondition: 0 <= false_alarms <= 1.
 double found_at_most(const ReportedGuarantee& guarantee, double false_alarms);
 
-/// Names why (epsilon, delta) promises little, in one line with its figures. Empty where epsilon is at most 20 and
-/// delta is below 0.001.
+/// Reason why (epsilon, delta) promises little, in one line with its figures; empty if epsilon is at most 20 and delta
+/// is below 0.001.
 std::string weakness_of(double epsilon, double delta, PrivacyUnit unit = PrivacyUnit::kRecord);
 
-/// Prints a weakness as one line on standard error; nothing for an empty text. Called by the coordinator, once a run.
+/// Prints a weakness as one line on standard error; prints nothing for an empty text. The coordinator calls it once a
+/// run.
 void warn_of_weakness(const std::string& weakness);
 
 /// Bound of a unit to B rows, in words: "count for at most 2 rows together".

@@ -1,5 +1,5 @@
-// Report of a fit when it is done: public constants, released values, and metrics of test rows; never an exact count or
-// sum of training rows.
+// Report of a finished fit: public constants, released values, and metrics of test rows; never an exact count or sum of
+// training rows.
 #pragma once
 
 #include <cstddef>
@@ -21,52 +21,53 @@
 
 namespace dpreduce {
 
-/// Metrics of test rows, exact, and outside of every guarantee: for rows of one class each counts of classes; where
-/// labels are n x K zeros and ones metrics of sets; for numbers how much is explained.
+/// Exact metrics of test rows, outside of every guarantee. Counts of classes if each row has one class; metrics of sets
+/// if labels are n x K zeros and ones; explained variation if targets are numbers.
 using TestFigures = std::variant<ClassCounts, LabelSetFigures, TargetFigures>;
 
-/// JSON of the metrics. For one class a row it has the confusion matrix, K lists of K counts, row t those of true class
-/// t by predicted class, where classes are no more than `most_classes`. Precondition: at most kMostClassesInMatrix.
-/// `shares` of training rows determine the minority classes; may be empty.
+/// JSON of the metrics. If each row has one class and there are at most `most_classes` classes, the JSON has the
+/// confusion matrix: K lists of K counts, row t the rows of true class t by predicted class. Precondition: most_classes
+/// is at most kMostClassesInMatrix. `shares`, the class shares of training rows, determine the minority classes; may be
+/// empty.
 nlohmann::json test_json(const TestFigures& figures, std::span<const double> shares, std::size_t most_classes);
 
-/// Note that reports have beside test metrics where test rows are training rows.
+/// Note beside test metrics if the test rows are training rows.
 nlohmann::json training_rows_note();
 
-/// The report of a run that is not finished yet; keys are part of the command-line contract. At the coordinator.
+/// Report of a run that is not finished yet; its keys are part of the command-line contract. At the coordinator.
 nlohmann::json fit_report(const FittedRun& run, const std::optional<TestFigures>& test, int ranks, unsigned threads);
 
-/// Adds figures of the releases beside their noise: "norm" and "noise_norm" to each entry of privacy.releases that
-/// there are figures of, and "spectra".
+/// Adds the figures of the releases and their noise: "norm" and "noise_norm" to each entry of privacy.releases that has
+/// figures, "class_shares" if the run has them, and "spectra".
 void add_figures(nlohmann::json& report, ReleaseFigures& figures);
 
 /// Reason in a report why a run with noise is not private. Precondition: there are forfeits.
 std::string note_of(const Forfeits& forfeits);
 
-/// Adds the inputs of the run that the user has declared public, if there are any.
+/// Adds the inputs of the run that the user has declared public; adds nothing if there are none.
 void add_words(nlohmann::json& report, const FitOptions& options);
 
-/// State of the ledger, by which `ledger verify --report` finds whether it is the same ledger, and whether lines were
-/// cut off since; and its spending. At the coordinator.
+/// State of the ledger and its spending. `ledger verify --report` compares the state to find whether the ledger is the
+/// same, and whether lines were cut off since. At the coordinator.
 nlohmann::json ledger_json(const Releaser& releaser, const PrivacyOptions& privacy);
 
-/// Spending of all runs on the run's ledger together, in words (balance_text). At the coordinator. Precondition: its
+/// Total spending of all runs on the run's ledger, in words (balance_text). At the coordinator. Precondition: the run's
 /// releases are charged to a ledger.
 std::string ledger_balance(const FittedRun& run);
 
-/// {"for_release": false, "note", "phases": {phase: seconds}, "ranks": [the same of each]}: seconds of the coordinator,
-/// and of every rank where there are several. For the data's owner alone.
+/// Seconds of the coordinator, and of every rank if there are several: {"for_release": false, "note", "phases": {phase:
+/// seconds}, "ranks": [the same of each]}. For the data's owner alone.
 nlohmann::json timings_json(const RankTimings& phases, const std::vector<RankTimings>& of_ranks);
 
-/// Members of a run of silos, those that dropped out, when and why, and the cost of each kind of message. At the
-/// coordinator of a run of silos.
+/// Members of a run among silos, the members that dropped out, when and why, and the cost of each kind of message. At
+/// the coordinator of a run among silos.
 nlohmann::json silos_json(const Communicator& ranks, NoiseSource noise);
 
-/// Returns {kind: seconds}: the time that the coordinator waited for messages of each kind. Beside Timings, for the
+/// Seconds that the coordinator waited for messages of each kind: {kind: seconds}. Shown beside the timings, for the
 /// data's owner.
 nlohmann::json waits_json(const Communicator& ranks);
 
-/// Returns {"method", "chosen", "by"}: the method that the named one resolves to, of resolved `options`.
+/// Method that the requested one resolves to: {"method", "chosen", "by"}, of resolved `options`.
 nlohmann::json adaptive_json(const MethodOptions& method);
 
 }  // namespace dpreduce

@@ -1,4 +1,4 @@
-// A ledger for its readers: in words, as JSON, and as events of another accounting library.
+// Ledger for its readers: in words, as JSON, and as events of another accounting library.
 #pragma once
 
 #include <cstddef>
@@ -15,40 +15,41 @@
 
 namespace dpreduce {
 
-/// The charges of one run, in their order.
+/// Charges of one run, in their order.
 struct ChargesOfRun {
   std::string run;
   std::vector<LedgerCharge> charges;
 };
 
-/// All charges by run, in the order of the runs' first ones; runs at the same time write in turn.
+/// All charges by run, in the order of the runs' first charges; charges of simultaneous runs alternate in the ledger.
 std::vector<ChargesOfRun> charges_by_run(const LedgerState& state);
 
-/// Number of the last runs of a ledger that get a distribution of losses: it takes time, so that earlier runs get none.
+/// Largest number of runs, the last of a ledger, that get a privacy loss distribution: each takes time, so that earlier
+/// runs get none.
 inline constexpr std::size_t kMostDistributions = 100;
 
-/// Deltas that private runs declare, in ascending order, each once.
+/// Deltas that private runs declare, ascending, each once.
 std::vector<double> deltas_of_runs(const LedgerState& state);
 
-/// Delta that epsilons are reported at where no other is requested: the delta of the runs. Where runs declare several,
-/// it is the least, which says no less of any of them. Where none declares one, it is kReportedDelta.
+/// Default delta at which epsilons are reported: the delta that the runs declare. If runs declare several, it is the
+/// least, which states no less about any of them. If no run declares one, it is kReportedDelta.
 double reported_delta(const LedgerState& state);
 
-/// Output of ledger show --format json: {"releases", "adjacency", "runs", "mu", "rho", "deltas_of_runs", "open_runs"},
-/// with sampled rounds also "epsilon" and "delta". Runs are in the order of their first charges. Each has the spending
-/// of it and of all before it together ("so_far"), as if all were about the same records. Epsilons are reported at
-/// `delta`, by default reported_delta; sums for neighbors by `adjacency`, by default strictest_adjacency
-/// (data_set_budget.hpp).
+/// Output of `ledger show --format json`: {"releases", "adjacency", "runs", "mu", "rho", "deltas_of_runs",
+/// "open_runs"}, with sampled rounds also "epsilon" and "delta". Runs are in the order of their first charges. Each run
+/// has its own spending, and the total spending up to and including it ("so_far"), as if all runs were about the same
+/// records. Epsilons are reported at `delta`, by default reported_delta. Sums hold for neighbors by `adjacency`, by
+/// default strictest_adjacency (data_set_budget.hpp).
 nlohmann::json json_of_ledger(const LedgerState& state, std::optional<double> delta = std::nullopt,
                               std::optional<Adjacency> adjacency = std::nullopt);
 
-/// Terms of a run among silos in words: on the coordinator's ledger those of the run, on a silo's own ledger against
-/// whom its charge holds.
+/// Terms of a run among silos in words. On the coordinator's ledger: the terms of the run. On a silo's own ledger: the
+/// parties against whom its charge holds.
 std::string silos_text(const LedgerSilos& silos);
 
-/// Returns what ledger show prints: a paragraph for each run, rounds that are alike in one line. Then come the spending
-/// of all runs together for neighbors by `adjacency`, in epsilon at `delta` (defaults as of json_of_ledger), and what
-/// open runs may still charge.
+/// Output of `ledger show`: a paragraph for each run, with rounds that are alike in one line. Then follow the total
+/// spending of all runs for neighbors by `adjacency`, in epsilon at `delta` (defaults as of json_of_ledger), and the
+/// amounts that open runs may still charge.
 std::string ledger_text(const LedgerState& state, std::optional<double> delta = std::nullopt,
                         std::optional<Adjacency> adjacency = std::nullopt);
 

@@ -1,4 +1,4 @@
-// Model card: all that a reader must know of a model before it is used, as Markdown.
+// Model card: all that a reader must know of a model before using it, as Markdown.
 #pragma once
 
 #include <optional>
@@ -13,14 +13,14 @@ namespace dpreduce {
 /// digit.
 void require_of_model(const Classifier& classifier, const ReportedRun& run, const std::string& path);
 
-/// Throws BadInput, naming `path`, unless it is a private evaluation of this model alone.
+/// Throws BadInput, naming `path`, unless `evaluation` is a private evaluation of this model alone.
 void require_evaluation_of(const Classifier& classifier, const ReportedRun& evaluation, const std::string& path);
 
 /// Returns the model card in Markdown, with YAML front matter in the fields of Hugging Face. Sections: the model, its
-/// guarantee in the words of privacy explain, the releases, test metrics, and how to load the file `name`. Metrics with
-/// noise, of the report or an evaluation, replace exact ones. Without a report the card has only what the model file
-/// declares. Numbers are those of model and report, to the last digit. The license is left to the user. `report_path`
-/// names the report in messages. Precondition: the report is of this model.
+/// guarantee in the words of `privacy explain`, the releases, test metrics, and how to load the file `name`. Metrics
+/// with noise, of the report or of an evaluation, replace exact ones. Without a report the card has only the contents
+/// of the model file. Numbers are those of model and report, to the last digit. The license is left to the user.
+/// `report_path` names the report in messages. Precondition: the report is of this model.
 std::string model_card(const Classifier& classifier, const std::string& name, const std::optional<ReportedRun>& run,
                        const std::string& report_path, const std::optional<ReportedRun>& evaluation = std::nullopt);
 

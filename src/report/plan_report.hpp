@@ -13,10 +13,10 @@
 
 namespace dpreduce {
 
-/// {"epsilon", "delta", "mu", "rho", "adjacency", "accountant", "releases": [{"name", "release", "sensitivity",
-/// "sigma", "mu", "coordinates"}]}; one entry a block and round, sensitivity and sigma in lattice units; a symmetric
-/// block has "sigma_off_diagonal" too. A budget that promises little has a "warning" (weakness_of). Figures are
-/// null and releases empty in a non-private run.
+/// Privacy of the plan: {"epsilon", "delta", "mu", "rho", "adjacency", "accountant", "releases": [{"name", "release",
+/// "sensitivity", "sigma", "mu", "coordinates"}]}. Releases have one entry a block and round, sensitivity and sigma in
+/// lattice units; a symmetric block has "sigma_off_diagonal" too. A budget that promises little has a "warning"
+/// (weakness_of). In a non-private run figures are null and releases empty.
 nlohmann::json privacy_json(const FitPlan& plan, const FitOptions& options);
 
 /// Expected error of the releases, for some numbers of rows. For class means {"rows_per_class", "error"}, where error =
@@ -27,34 +27,34 @@ nlohmann::json privacy_json(const FitPlan& plan, const FitOptions& options);
 /// much. |noise| is the root of its expected square (release_figures.hpp).
 nlohmann::json expected_error_json(const FitPlan& plan);
 
-/// Returns why the plan's guarantee is weak (explanation.hpp); empty if it is not, or if the run is not private.
+/// Reason why the plan's guarantee is weak (explanation.hpp); empty if it is not weak, or if the run is not private.
 std::string weakness_of(const FitPlan& plan, PrivacyUnit unit);
 
-/// Note on the treatment of columns if no option is about them: the run estimates their sizes, or a run with few
-/// columns leaves them unscaled. Empty if neither matters.
+/// Note on the treatment of columns if no option sets it: the run estimates their sizes, or a run with few columns
+/// leaves them unscaled. Empty in all other runs.
 std::string note_on_columns(const FitOptions& options, const FitPlan& plan);
 
 /// Note that the given delta is not used, since the guarantee is pure; empty if delta is used.
 std::string delta_note(const FitOptions& options, const FitPlan& plan);
 
-/// Forecast of a run's cost. It depends on the number of rows, which is private: for the data's owner alone, never part
-/// of a report.
+/// Forecast of a run's cost. The forecast depends on the number of rows, which is private: it is for the data's owner
+/// alone, never part of a report.
 struct RunEstimate {
   int ranks = 1;
-  unsigned threads = 1;            ///< a rank
-  std::uint64_t memory_bytes = 0;  ///< of the coordinator, which needs most
+  unsigned threads = 1;            ///< per rank
+  std::uint64_t memory_bytes = 0;  ///< of the coordinator, which needs the most
   std::optional<std::uint64_t> available_bytes;
   double words = 0.0;  ///< words_of_rank
 };
 
-/// The smallest number with two significant decimal digits that is at least `value`; 0 for 0.
-/// Precondition: value >= 0, finite.
+/// Smallest number with two significant decimal digits that is at least `value`; 0 for 0.
+//// Precondition: value >= 0, finite.
 double rounded_up(double value);
 
-/// Returns what --dry-run --format json prints: the plan, and "cost": {"for_release": false, "note", "ranks",
-/// "threads", "memory_bytes_per_rank", "memory_bytes_available", "wire_bytes_per_rank", "wire_bytes"}. Each rank sends
-/// its part of every sum once and gets every broadcast once; wire_bytes is that of all ranks but the coordinator.
-/// Numbers that depend on the number of rows are rounded up to two digits, so that they do not reveal it.
+/// Output of `--dry-run --format json`: the plan, and "cost": {"for_release": false, "note", "ranks", "threads",
+/// "memory_bytes_per_rank", "memory_bytes_available", "wire_bytes_per_rank", "wire_bytes"}. Each rank sends its part of
+/// every sum once and receives every broadcast once; wire_bytes is the total of all ranks but the coordinator. Numbers
+/// that depend on the number of rows are rounded up to two digits, so that they do not reveal it.
 nlohmann::json dry_run_json(const FitOptions& options, const FitPlan& plan, const RunEstimate& cost);
 
 }  // namespace dpreduce

@@ -1,5 +1,5 @@
-// Reported run: the contents of a report of fit, or of evaluate --private, checked. Explanation, card and page are made
-// of it.
+// Reported run: the checked contents of a report of fit or of evaluate --private. Explanation, card and page are made
+// from it.
 //
 //     FittedRun  ->  JSON (fit_report.hpp)  <->  file
 //                      |
@@ -30,12 +30,12 @@ struct ReportedBlock {
   std::uint64_t coordinates = 0;
   double sensitivity = 0.0;
   double sigma = 0.0;
-  double sampling_rate = 1.0;  ///< of the round that released it; 1: all rows
+  double sampling_rate = 1.0;  ///< sampling rate of the round that released it; 1: all rows
   bool is_symmetric = false;   ///< the upper triangle of a Gram matrix
 };
 
-/// The blocks in the order of their first rounds, those of one release together that are alike in all but the number of
-/// their round.
+/// Blocks grouped into rounds, in the order of their first rounds: blocks of one release that differ only in the number
+/// of their round are one group.
 std::vector<std::vector<ReportedBlock>> rounds_of(const std::vector<ReportedBlock>& blocks);
 
 struct ReportedSelection {
@@ -49,19 +49,19 @@ struct ReportedSelection {
 struct ReportedGuarantee {
   double epsilon = 0.0;
   double delta = 0.0;
-  std::optional<double> mu;  ///< absent where there are sampled rounds
+  std::optional<double> mu;  ///< absent if there are sampled rounds
   Adjacency adjacency = Adjacency::kAddRemove;
-  std::optional<Accountant> accountant{};  ///< a model file does not name it
+  std::optional<Accountant> accountant{};  ///< absent from a model file
   PrivacyUnit unit = PrivacyUnit::kRecord;
-  std::uint64_t rows_per_person = 1;                ///< B, where the unit is a person; 0 where a ledger does not say
-  std::optional<std::uint64_t> silos_per_person{};  ///< where silos have promised that no person is in more of them
+  std::uint64_t rows_per_person = 1;                ///< B, if the unit is a person; 0 if a ledger does not state it
+  std::optional<std::uint64_t> silos_per_person{};  ///< if silos have promised that no person is in more of them
 };
 
 /// Silo that dropped out of a run among silos with masked sums.
 struct ReportedLostSilo {
-  std::string name;    ///< printable ASCII, other bytes escaped, as the others
-  std::string phase;   ///< the kind of message that was due
-  std::string reason;  ///< its beginning
+  std::string name;    ///< printable ASCII, other bytes escaped; so are the other members
+  std::string phase;   ///< kind of message that was due
+  std::string reason;  ///< beginning of the reason
 };
 /// Members of a run among silos with masked sums.
 struct ReportedSilos {
@@ -71,35 +71,35 @@ struct ReportedSilos {
   std::optional<std::vector<ReportedLostSilo>> lost{};
 };
 
-/// Returns "auto (by fc)" for a method that was chosen for the requested one; `method` where they are the same, or
-/// `asked` is empty.
+/// Returns "auto (by fc)" if `method` was chosen for the requested method `asked`; returns `method` if both are the
+/// same, or `asked` is empty.
 std::string method_text_of(const std::string& asked, const std::string& method);
 
-/// Source that a run is reported from. A model file holds the promise of its fit and no more, and a ledger that of all
-/// its runs.
+/// Kind of document that a run is reported from. A model file holds the promise of its fit and no more; a ledger holds
+/// the promise of all its runs.
 enum class ReportedOf { kReport, kModel, kLedger };
 
 struct ReportedRun {
-  nlohmann::json content{};  ///< the report itself; figures beside the promise are read of it where they are shown
+  nlohmann::json content{};  ///< the report itself; figures beside the promise are read from it when they are shown
   std::string method{};      ///< printable ASCII, other bytes escaped
-  std::string asked{};       ///< what --method named, where `method` was chosen for it; else empty
+  std::string asked{};       ///< value of --method, if `method` was chosen for it; else empty
   bool is_private = false;
   Forfeits forfeits{};         ///< why a run with noise is not private
-  bool is_dry_run = false;     ///< a plan: nothing was released
-  bool is_evaluation = false;  ///< of a model that is there already: nothing was trained
+  bool is_dry_run = false;     ///< plan: nothing was released
+  bool is_evaluation = false;  ///< evaluation of an existing model: nothing was trained
   ReportedOf of = ReportedOf::kReport;
-  PrivacyUnit unit = PrivacyUnit::kRecord;       ///< whom it protects, or would
-  std::optional<ReportedGuarantee> guarantee{};  ///< of private runs only
+  PrivacyUnit unit = PrivacyUnit::kRecord;       ///< unit that the run protects, or would protect
+  std::optional<ReportedGuarantee> guarantee{};  ///< absent if the run is not private
   std::vector<ReportedBlock> blocks{};
   std::vector<ReportedSelection> selections{};
   std::optional<ReportedSilos> silos{};
   bool is_chosen_by_validation = false;  ///< --choose with validation rows, which nothing protects
   std::vector<PublicByWord> public_by_word{};
-  std::vector<std::string> models{};         ///< of an evaluation: what each model promises of its own rows, in words
-  bool is_tested_on_training_rows = false;   ///< its test figures are exact figures about training rows
-  std::optional<ReportedMetrics> figures{};  ///< about test rows, with noise; none where they are exact, or absent
-  bool is_on_a_long_tail = false;            ///< an experiment: trained on a part of the rows
-  std::optional<LedgerHead> ledger{};        ///< when the report was made; absent where nothing was charged
+  std::vector<std::string> models{};         ///< of an evaluation: the promise of each model for its own rows, in words
+  bool is_tested_on_training_rows = false;   ///< test figures are exact figures about training rows
+  std::optional<ReportedMetrics> figures{};  ///< noised figures of test rows; nullopt if they are exact or absent
+  bool is_on_a_long_tail = false;            ///< experiment: trained on a part of the rows
+  std::optional<LedgerHead> ledger{};        ///< state when the report was made; absent if nothing was charged
 
   /// Returns whether releases have noise. A run without noise is not private either.
   bool has_noise() const { return !blocks.empty() || !selections.empty(); }
@@ -109,27 +109,28 @@ struct ReportedRun {
   bool is_seeded() const { return std::ranges::find(forfeits, Forfeit::kSeed) != forfeits.end(); }
 };
 
-/// Largest size of a report in bytes; larger files are refused. A report of 2^20 classes takes about 25 MB.
+/// Largest size of a report in bytes; larger files are refused. A report of 2^20 classes has about 25 MB.
 inline constexpr std::size_t kLargestReport = std::size_t{64} << 20;
 
 /// Returns the run that a report is about. `path` names the report in messages. Throws BadInput unless the report is an
-/// object with the fields of a report, each in its range, and not in contradiction: a private run has releases, each
-/// with sigma and sensitivity, or selections; mu covers every block's own; epsilon is at least what mu gives at delta,
-/// or, where delta is 0, all selections together, and then there is nothing but selections.
+/// object with the fields of a report, each in its range, without contradiction: a private run has releases, each with
+/// sigma and sensitivity, or selections; mu is at least that of every block; epsilon is at least what mu gives at
+/// delta. If delta is 0, epsilon is instead at least that of all selections together, and the run has selections only.
 ReportedRun reported_run(nlohmann::json content, const std::string& path);
 
-/// Returns the run of a text. Throws BadInput also where it is no JSON, or values are nested too deep.
+/// Parses a report and returns its run. Throws BadInput also if the text is not JSON, or values are nested too deep.
 ReportedRun parse_report(std::string_view text, const std::string& path);
 
-/// Returns the run of a file. Throws BadInput also if it cannot be read, is no regular file, or passes kLargestReport.
+/// Reads a report file and returns its run. Throws BadInput also if the file cannot be read, is not a regular file, or
+/// is larger than kLargestReport.
 ReportedRun read_report(const std::string& path);
 
-/// Returns the fit as a model declares it. Throws BadInput, naming `path`, where it promises something and states no
-/// epsilon.
+/// Returns the fit as a model declares it. Throws BadInput, naming `path`, if the model promises something and declares
+/// no epsilon.
 ReportedRun run_of_model(const Classifier& model, const std::string& path);
 
-/// Returns all runs of a ledger together, as if they were about the same records. Throws BadInput, naming `path`, where
-/// no private run has charged anything, or no epsilon bounds what they spent.
+/// Returns all runs of a ledger together, as if they were about the same records. Throws BadInput, naming `path`, if no
+/// private run has charged anything, or no epsilon bounds their spending.
 ReportedRun run_of_ledger(const LedgerState& state, const std::string& path);
 
 }  // namespace dpreduce

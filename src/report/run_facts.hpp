@@ -1,5 +1,5 @@
-// Reported runs for terminals: the output of a fit, a private evaluation or a dry run, made of its report; and one run
-// as every accountant states it.
+// Reported runs for terminals: the output of a fit, a private evaluation or a dry run, made from its report; and one
+// run under every accountant.
 #pragma once
 
 #include <optional>
@@ -15,7 +15,7 @@
 
 namespace dpreduce {
 
-/// The promise of a report's "privacy".
+/// Promise of a report's "privacy".
 Facts promise_facts(const JsonFields& privacy);
 
 /// Blocks with their noise. Rounds that are alike but for their number are in one row.
@@ -23,18 +23,18 @@ Table releases_table(std::string caption, const std::vector<ReportedBlock>& bloc
 
 Table selections_table(const JsonFields& privacy);
 
-/// Promise, ledger, and what was made and found. At the coordinator.
+/// Output of a run: promise, ledger, and results. At the coordinator.
 std::string run_text(const FittedRun& run, const nlohmann::json& report);
 
-/// A dry run, whose JSON is `plan` (dry_run_json).
+/// Output of a dry run, whose JSON is `plan` (dry_run_json).
 std::string dry_run_text(const nlohmann::json& plan);
 
-/// Puts a figure of an accountant, "epsilon_gdp", into a result of `privacy convert` or `compose`: null where it cannot
-/// be given, and "not_computed" has the reason under the same key.
+/// Puts a figure of an accountant, such as "epsilon_gdp", into a result of `privacy convert` or `compose`. An absent
+/// figure is null, and "not_computed" has the reason under the same key.
 void put_figure(nlohmann::json& result, const char* figure, const std::optional<double>& value,
                 const std::string& why_not);
 
-/// Delta, one fact for each of these figures, and "why" they differ.
+/// Facts of such a result: delta, one fact for each figure, and "why" they differ.
 Facts accounted_facts(const nlohmann::json& result);
 
 /// Digits of the figures that privacy commands print.

@@ -1,12 +1,12 @@
-// The course of runs for programs that look on (--metrics): a JSON line for every release as it becomes public, and
-// one for the end of each run.
+// Progress of runs for monitoring programs (--metrics): one JSON line for every release when it becomes public, and one
+// line for the end of each run.
 //
 //     {"phase": "gradient", "round": 3, "rounds": 20, "private": true, "bytes": 40960,
 //      "blocks": [{"name": "gradient", "norm": 812.4, "noise_norm": 655.1}],
 //      "spent": {"mu": 0.09, "epsilon": 0.31, "delta": 1e-6, "unit": "record"}}
 //
-// Functions of released numbers and of the plan: they cost nothing. In a run with a seed, whose noise anyone
-// can compute, "private" is false, and norms are for the data's owner.
+// Lines are functions of released numbers and of the plan: they cost no privacy. In a run with a seed, whose noise
+// anyone can compute, "private" is false, and norms are for the data's owner.
 #pragma once
 
 #include <cstdint>
@@ -27,14 +27,14 @@ namespace dpreduce {
 
 class RunMetrics {
  public:
-  /// Writes lines of a run with that plan into `file`, from now on; both outlive this. Epsilons are of `unit`, and
-  /// reported at `delta`.
+  /// Writes the lines of a run with that plan into `file`; file and plan outlive the object. Epsilons hold for `unit`
+  /// and are reported at `delta`.
   RunMetrics(LineFile& file, const FitPlan& plan, PrivacyUnit unit, double delta);
 
-  /// Writes the line of a release. Call it with every release in turn (TrainingTerms::observer), and its figures.
+  /// Writes the line of a release. Call it with every release in turn (TrainingTerms::observer) and its figures.
   /// Precondition: the plan has noise. Throws as LineFile::write.
   void add(std::string_view release, std::span<const BlockFigures> figures);
-  /// Writes that the run is done, and all of its plan is spent, selections too. Throws as LineFile::write.
+  /// Writes that the run is done, and that all of its plan is spent, selections included. Throws as LineFile::write.
   void end();
 
  private:

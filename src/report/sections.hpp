@@ -1,5 +1,5 @@
-// Sections of a run, an evaluation or a ledger for its readers: built once of its JSON, and written as text for
-// terminals and as Markdown for cards here, and as HTML for pages in html.hpp.
+// Sections of a run, an evaluation or a ledger for its readers. Sections are built once from JSON. This file writes
+// them as text for terminals and as Markdown for cards; html.hpp writes them as HTML for pages.
 #pragma once
 
 #include <functional>
@@ -16,21 +16,21 @@
 
 namespace dpreduce {
 
-/// Form in which a value is written. A cost is rounded up, and noise down, so that no reader takes a bound for a better
-/// one.
+/// Form in which a value is written. Costs are rounded up and noise is rounded down, so that no reader mistakes a bound
+/// for a better one.
 enum class Written {
   kText,
   kFigure,       ///< 6 digits, 3 on pages
   kScore,        ///< 3 decimals, 3 digits on pages
   kShare,        ///< 3 decimals, per cent on pages
-  kDifference,   ///< of shares: the same, with its sign on pages
+  kDifference,   ///< difference of shares: as kShare, with its sign on pages
   kAtMost,       ///< 3 digits, rounded up
   kAtLeast,      ///< 3 digits, rounded down
   kShareAtMost,  ///< 3 digits, rounded up; per cent on pages
   kBytes,        ///< "12 MiB"
 };
 
-/// A value: a text, or a number that pages hold exactly beside what they show of it.
+/// Value: a text, or a number, of which pages hold the exact value beside the rounded one.
 struct Cell {
   Cell(std::string plain) : text(std::move(plain)) {}  // NOLINT(google-explicit-constructor)
   Cell(const char* plain) : text(plain) {}             // NOLINT(google-explicit-constructor)
@@ -38,7 +38,7 @@ struct Cell {
   Cell(nlohmann::json value, Written how) : number(std::move(value)), written(how) {}
 
   std::string text{};
-  nlohmann::json number{};  ///< null where there is none
+  nlohmann::json number{};  ///< null for a text
   Written written = Written::kText;
 };
 
@@ -56,7 +56,7 @@ inline Cell at_least(nlohmann::json number) {
 }
 
 struct Fact {
-  std::string name;  ///< empty: it goes on with the one before
+  std::string name;  ///< empty: continues the fact before
   Cell value;
   std::string note{};
 };
@@ -66,18 +66,18 @@ struct Table {
   std::string caption;
   std::vector<std::string> columns;
   std::vector<std::vector<Cell>> rows{};
-  std::string summary{};    ///< what a page shows until the table is opened; empty: the table
-  std::string intervals{};  ///< "of one kind" or "of several kinds" where columns 2 to 4 are value, low and high end
+  std::string summary{};    ///< text that a page shows until the table is opened; empty: the table is open
+  std::string intervals{};  ///< "of one kind" or "of several kinds" if columns 2 to 4 are value, low and high end
 
   /// Adds a row, whose first cell is its heading. Precondition (asserted): as many cells as there are columns.
   void add(std::vector<Cell> cells);
 };
 
-/// Table of values that a page draws as a chart. Without scripts the table is in the chart's place.
+/// Table of values that a page draws as a chart. Without scripts the table takes the chart's place.
 struct Chart {
   std::string title;
-  std::string caption;  ///< what to see, and how to read it
-  nlohmann::json spec;  ///< "chart", axes, and which column of the table is what (bundle/values.js)
+  std::string caption;  ///< what the chart shows and how to read it
+  nlohmann::json spec;  ///< "chart", axes, and the role of each column of the table (bundle/values.js)
   Table values;
 };
 
@@ -85,7 +85,7 @@ struct Chart {
 struct Words {
   std::string heading;  ///< empty: paragraphs
   std::vector<std::string> sentences;
-  std::string key{};  ///< what they are about: "holds_for" in JSON, "holds for" on terminals
+  std::string key{};  ///< subject: "holds_for" in JSON, "holds for" on terminals
 };
 
 struct Alarm {
@@ -95,14 +95,14 @@ struct Alarm {
 using Block = std::variant<Facts, Table, Chart, Words, Alarm>;
 using Blocks = std::vector<Block>;
 
-/// Section of a document. Readers see no section that has nothing in its blocks.
+/// Section of a document. Readers see no section whose blocks are all empty.
 struct Section {
   std::string title;
   Blocks blocks;
-  std::string owner_only{};  ///< why it is for the data's owner and not for release; empty: it is public
+  std::string owner_only{};  ///< why the section is for the data's owner and not for release; empty: it is public
 };
 
-/// A member of a JSON object, as facts and tables show it.
+/// Member of a JSON object, as facts and tables show it.
 struct Column {
   const char* member;
   std::string heading{};  ///< empty: the member's name, in words
@@ -110,37 +110,38 @@ struct Column {
   std::string note{};
 };
 
-/// "sampling rate" of "sampling_rate".
+/// Name of a member as words: "sampling rate" for "sampling_rate".
 std::string as_words(std::string member);
 
-/// Facts of the members that are there, in this order. Throws BadInput where one has another type.
+/// Facts of the members that are present, in this order. Throws BadInput if a member has another type.
 Facts facts_of(const JsonFields& fields, const std::vector<Column>& columns);
 
-/// A fact for each sentence, the heading before the first of them.
+/// Fact for each sentence, with the heading before the first of its section.
 Facts facts_of(const std::vector<Words>& sections);
 
-/// A row for each object. Columns that no object has are left out, but the first. Throws as facts_of.
+/// Table with a row for each object. A column that no object has is left out, unless it is the first. Throws as
+/// facts_of.
 Table table_of(std::string caption, const std::vector<JsonFields>& objects, const std::vector<Column>& columns,
                std::string summary = "");
 
-// For terminals: costs and noise in so many digits, lines of at most so many characters.
+// Terminals: `digits` is the number of digits of costs and noise, `columns` the length of the longest line.
 
 std::string text_of(const Cell& cell, int digits = 3);
-/// A line for each fact.
+/// Text with a line for each fact.
 std::string text_of(const Facts& facts, int digits = 3, std::size_t columns = printed_columns());
-/// "epsilon 1, delta 1e-06".
+/// All facts in one line: "epsilon 1, delta 1e-06".
 std::string line_of(const Facts& facts, int digits = 3);
-/// Aligned columns under the caption; nothing without rows. The widest columns are broken until all have room.
+/// Aligned columns under the caption; empty if the table has no rows. The widest columns are broken until all fit.
 std::string text_of(const Table& table, int digits = 3, std::size_t columns = printed_columns());
 
-/// Prints a result as JSON, or as what `text` makes of it.
+/// Prints a result as JSON, or as the text that `text` returns.
 void print_result(OutputFormat format, const nlohmann::json& json, const std::function<std::string()>& text);
 
-// For cards.
+// Cards.
 
-/// Text that Markdown takes for nothing but text.
+/// Text with Markdown's special characters escaped.
 std::string as_text(std::string_view text);
-/// Sentences, as text, one below the other.
+/// Sentences as a bulleted list of escaped text.
 std::string bullets(const std::vector<std::string>& sentences);
 std::string markdown_of(const Facts& facts);
 std::string markdown_of(const Table& table);
