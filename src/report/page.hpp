@@ -38,8 +38,8 @@ PageDocument document_of_file(const std::string& path);
 enum class Audience { kOwner, kPublic };
 
 /// Page on these documents, in their order, as HTML in UTF-8. The same documents give the same bytes.
-//// @pre there is a document.
-//// @throws BadInput naming document and member if a member has another type than the program writes.
+/// @pre there is a document.
+/// @throws BadInput naming document and member if a member has another type than the program writes.
 std::string page_of(std::span<const PageDocument> documents, Audience audience = Audience::kOwner);
 
 /// Inlined texts.

@@ -48,7 +48,7 @@ struct RunEstimate {
 };
 
 /// Smallest number with two significant decimal digits that is at least `value`; 0 for 0.
-//// Precondition: value >= 0, finite.
+/// Precondition: value >= 0, finite.
 double rounded_up(double value);
 
 /// Output of `--dry-run --format json`: the plan, and "cost": {"for_release": false, "note", "ranks", "threads",
