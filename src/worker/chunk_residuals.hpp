@@ -1,4 +1,4 @@
-// Residuals of a chunk of rows: the factor that every statistic of a training round shares.
+// Residuals of a chunk of rows: the factor that all statistics of a training round share.
 #pragma once
 
 #include <cstdint>
@@ -16,17 +16,17 @@
 
 namespace dpreduce {
 
-/// Probabilities of the second head for a chunk of rows.
+/// Probabilities u of the second head for a chunk of rows.
 class ChunkPriors {
  public:
-  /// `prior` outlives the object.
+  /// Refers to `prior`, which outlives the object.
   explicit ChunkPriors(const Prior& prior);
 
-  /// Takes u = softmax(h) of every row (residuals.hpp), on the team's threads. Precondition (asserted): the rows have
+  /// Computes u = softmax(h) of every row (residuals.hpp) on the team's threads. Precondition (asserted): the rows have
   /// the directions' features. Cost: n K d multiply-adds, 8 K bytes a row.
   void assign(const LatticeRows& chunk, ThreadTeam& team);
 
-  /// u of one of those rows, K entries.
+  /// Returns u of one of those rows, K entries.
   std::span<const double> of_row(std::size_t row) const;
 
  private:
@@ -36,7 +36,7 @@ class ChunkPriors {
   std::vector<double> priors_;  // n x K
 };
 
-/// Time of rounds by part, in seconds of all threads together.
+/// Time of rounds by part, in seconds summed over all threads.
 struct RoundSeconds {
   double scores = 0.0;
   double residuals = 0.0;
@@ -46,49 +46,51 @@ struct RoundSeconds {
   RoundSeconds& operator+=(const RoundSeconds& other);
 };
 
-/// Up to this many classes, rows are taken 256 at a time, and each of several threads has sums of its own: 8 K d bytes.
+/// Largest number of classes for which rows are processed 256 at a time; each of several threads then has its own sums,
+/// 8 K d bytes.
 inline constexpr std::size_t kFewClasses = 64;
 
-/// B, if the request's units are clipped; else nullopt.
+/// Returns B if the request's units are clipped; else nullopt.
 std::optional<std::uint64_t> clip_of(const ReleaseRequest& request);
 
 class ChunkResiduals {
  public:
-  /// `point` outlives the object. With clipped_rows = B residuals are not weighed, but each unit's clipped to B rows
-  /// (clipped_units.hpp); chunks are then of whole units. Of rows with `targets`, which outlive the object, residuals
-  /// are of these; null or a count of 0: of classes. Preconditions (asserted): targets go with Loss::kSquare; a prior
-  /// has directions for all classes, and goes with Loss::kSoftmax.
+  /// Residuals at `point`, which outlives the object. With clipped_rows = B residuals are not weighed: each unit's
+  /// residuals are clipped to B rows (clipped_units.hpp), and chunks are of whole units. If the rows have `targets`,
+  /// which outlive the object, residuals are those of the targets; if `targets` is null or has a count of 0, those of
+  /// classes. Preconditions (asserted): targets go with Loss::kSquare; a prior has directions for all classes, and goes
+  /// with Loss::kSoftmax.
   ChunkResiduals(const GradientPoint& point, unsigned threads, std::optional<std::uint64_t> clipped_rows = std::nullopt,
                  const TargetColumns* targets = nullptr);
 
-  /// Takes the rows' scores and residuals (residuals.hpp). Cost: n K d multiply-adds, 10 K bytes a row; twice that with
-  /// a prior.
+  /// Computes the rows' scores and residuals (residuals.hpp). Cost: n K d multiply-adds, 10 K bytes a row; twice that
+  /// with a prior.
   void assign(const LatticeRows& chunk);
 
-  /// gradient <- gradient + R^T Q (K x d), and takes the rows' residual norms. With few classes some 256 rows at a
-  /// time, while they are in the cache: residuals and products are not kept, and memory is 10 K bytes for each of
-  /// these, and 8 K d, a thread. With many residuals are kept, 2 K bytes a row. Cost: 2 n K d multiply-adds.
-  /// Precondition (asserted): K x d entries.
+  /// gradient <- gradient + R^T Q (K x d); computes the rows' residual norms too. With few classes some 256 rows are
+  /// processed at a time, while they are in the cache: residuals and products are not kept, and memory a thread is 10 K
+  /// bytes for each of these rows, and 8 K d. With many classes residuals are kept, 2 K bytes a row. Cost: 2 n K d
+  /// multiply-adds. Precondition (asserted): K x d entries.
   void accumulate(const LatticeRows& chunk, std::span<std::int64_t> gradient);
 
-  /// rho, n x K, of the rows assigned last, weighed as weighted_rows.hpp says. Precondition (asserted): units are not
+  /// Returns rho, n x K, of the rows assigned last, weighed (weighted_rows.hpp). Precondition (asserted): units are not
   /// clipped.
   Int16View residuals() const;
-  /// |r|_2 of one of the rows that were assigned or accumulated last, before it was clipped.
+  /// Returns |r|_2, before clipping, of one of the rows assigned or accumulated last.
   double residual_norm(std::size_t row) const { return norms_[row]; }
-  /// The exact products <q, w_c> of one of the rows assigned last, K entries.
+  /// Returns the exact products <q, w_c> of one of the rows assigned last, K entries.
   std::span<const std::int64_t> products(std::size_t row) const;
-  /// u of one of those rows, K entries; none without a prior.
+  /// Returns u of one of those rows, K entries; empty without a prior.
   std::span<const double> prior(std::size_t row) const;
   const GradientPoint& point() const { return point_; }
-  /// The seconds of all calls so far.
+  /// Returns the seconds of all calls so far.
   const RoundSeconds& seconds() const { return seconds_; }
 
   /// Calls step(row, scratch) once for every row assigned last, on the threads; scratch has K entries.
   void for_each_row(const std::function<void(std::size_t, std::span<double>)>& step);
 
  private:
-  // Rows [first, last) of a chunk, and what one thread needs for them.
+  // Working memory of one thread for rows [first, last) of a chunk.
   struct Block {
     std::vector<std::int64_t> products;
     std::vector<std::int16_t> residuals;

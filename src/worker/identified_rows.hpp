@@ -1,4 +1,5 @@
-// Rows by person, from the identifiers in files: who has rows here, and whose each row is. No name is kept.
+// Rows grouped by person, from the identifiers in files: the persons with rows here, and the person of each row. No
+// name is kept.
 #pragma once
 
 #include <compare>
@@ -18,60 +19,61 @@
 
 namespace dpreduce {
 
-/// The upper 112 bits of the keyed hash of a person's identifier; the lower 16 of `low` are 0.
+/// Upper 112 bits of the keyed hash of a person's identifier; the lower 16 bits of `low` are 0.
 struct PersonHash {
-  static constexpr std::uint64_t kUnused = 0xffff;  ///< of `low`
+  static constexpr std::uint64_t kUnused = 0xffff;  ///< unused bits of `low`
 
   std::uint64_t high = 0;
   std::uint64_t low = 0;
   auto operator<=>(const PersonHash&) const = default;
 };
 
-/// Persons, sorted, each once, with how many rows each has.
+/// Persons, sorted, each once, with the number of rows of each.
 struct CountedPersons {
   std::vector<PersonHash> persons;
-  std::vector<std::uint64_t> rows;          ///< of all ranks, once they are summed
-  std::vector<std::uint64_t> first_rows{};  ///< places among the rows of all ranks; where coins are needed
-  std::vector<std::uint32_t> owners{};      ///< ranks that have most rows; once rows are summed over ranks
+  std::vector<std::uint64_t> rows;          ///< summed over all ranks, once ranks have summed them
+  std::vector<std::uint64_t> first_rows{};  ///< places among the rows of all ranks; present if coins are needed
+  std::vector<std::uint32_t> owners{};      ///< ranks with most rows of each person; once rows are summed over ranks
 
-  /// Position of a person, or the one where the person would be inserted.
+  /// Position of a person in `persons`, or the position at which the person would be inserted.
   std::size_t place_of(const PersonHash& person) const;
-  /// Number of rows of a person who is listed; else nullopt.
+  /// Number of rows of a listed person; nullopt for a person who is not listed.
   std::optional<std::uint64_t> rows_of(const PersonHash& person) const;
 };
 
-/// Some rows, grouped by person.
+/// Rows grouped by person.
 struct IdentifiedRows {
   CountedPersons persons;
-  std::vector<std::uint32_t> of_rows;  ///< where the person of each row stands among them
+  std::vector<std::uint32_t> of_rows;  ///< index of each row's person in `persons`
 
-  /// weight_of_rows(m, rows_per_person) of each row, m = persons.rows of its person.
+  /// Weights of the rows: weight_of_rows(m, rows_per_person), m = persons.rows of the row's person.
   std::vector<RowWeight> weights(std::uint64_t rows_per_person) const;
 
   /// Numbers persons in the order of their first rows here.
   RowUnits numbered() const;
   /// Numbers persons who are clipped here, in the same order. A person who counts for more rows than are here has the
   /// part here / m, m = persons.rows. A person with more than `most_together` rows (row_units.hpp) is numbered row by
-  /// row, each with the part 1 / m. These rows are counted on all ranks if ranks have summed them, else here. Throws
-  /// BadInput if there are more than 2^32 - 1 numbers.
+  /// row, each row with the part 1 / m; these rows are counted over all ranks if ranks have summed them, else here.
+  /// Throws BadInput if there are more than 2^32 - 1 numbers.
   RowUnits numbered_to_clip(std::uint64_t most_together) const;
 
  private:
   RowUnits numbered_where(const std::vector<char>& is_by_row) const;
 };
 
-/// Most bytes of memory that identifying uses per row: if each has a person of its own, by a text of at most 15 bytes.
+/// Largest number of bytes that identifying uses per row: if each row has its own person, identified by at most 15
+/// bytes.
 inline constexpr std::size_t kMostBytesToIdentify = 160;
-/// Most bytes that a row's weight uses, and that its person uses in addition if persons are clipped.
+/// Bytes of a row's weight, and bytes in addition for the row's person if persons are clipped (upper bounds).
 inline constexpr std::size_t kBytesOfRowWeight = 4;
 inline constexpr std::size_t kBytesOfRowPerson = 36;
 
-/// The keyed hash whose key is the next 32 bytes of `stream`. Throws EntropyFailure.
+/// Keyed hash whose key is the next 32 bytes of `stream`. Throws EntropyFailure.
 KeyedHash person_hash(RandomStream stream);
 
-/// The rows in `range` by person. Cost: one pass, a hash a person, and a sort of the persons. Memory: 4 bytes a row;
-/// meanwhile some 100 bytes a person (kMostBytesToIdentify), and the text of long identifiers. Throws BadInput as
-/// ArrayFile::visit_persons, and where there are more than 2^32 - 2 persons.
+/// Groups the rows in `range` by person. Cost: one pass, a hash a person, and a sort of the persons. Memory: 4 bytes a
+/// row; during the pass some 100 bytes a person (kMostBytesToIdentify), and the text of long identifiers. Throws
+/// BadInput as ArrayFile::visit_persons, and if there are more than 2^32 - 2 persons.
 IdentifiedRows identified(ShardedArray& persons, RowRange range, const KeyedHash& hash);
 
 }  // namespace dpreduce

@@ -1,4 +1,4 @@
-// A worker's rows kept as lattice chunks, so that many passes read, transform and round them once.
+// A worker's rows kept as lattice chunks, so that rows are read, transformed and rounded only once for many passes.
 #pragma once
 
 #include <cstddef>
@@ -14,28 +14,29 @@ namespace dpreduce {
 using KeptChunks = std::vector<LatticeRows>;
 
 /// Bytes of a row that is kept as integers: 2 d, 4 k and 5, and 4 + d / 256 for its energies (integer_kernel.hpp); a
-/// weight takes 4 more. By unit: 8 more for weight and unit, and what is remembered of it (clipped_units.hpp).
+/// weight takes 4 more. By unit: 8 more for weight and unit, and the remembered products (clipped_units.hpp).
 std::size_t bytes_per_kept_row(std::size_t output_dim, std::size_t labels_per_row, bool by_unit);
 
-/// Most rows that keep_lattice_chunks keeps: as many as fit beside one chunk in the making. Throws as rows_of_chunk.
+/// Largest number of rows that keep_lattice_chunks keeps: as many as fit beside one chunk that is being made. Throws as
+/// rows_of_chunk.
 std::uint64_t most_kept_rows(std::size_t memory_bytes, std::size_t input_dim, std::size_t output_dim,
                              std::size_t labels_per_row, bool by_unit);
 
 /// Purpose for which rows are kept.
 enum class KeptFor {
-  kRounds,      ///< many passes: their energies are measured, and products of a unit's rows remembered
+  kRounds,      ///< many passes: the rows' energies are measured, and products of a unit's rows remembered
   kProjection,  ///< one pass, and then project_kept_chunks to as many features and an intercept
 };
 
-/// Rows that for_each_lattice_chunk shows, in chunks; nullopt if they do not fit into plan.memory_bytes beside one more
-/// in the making. If rows are gone through by unit, products of a unit's rows are remembered (clipped_units.hpp). Cost:
-/// bytes_per_kept_row. Throws as for_each_lattice_chunk.
+/// Returns the rows of for_each_lattice_chunk, in chunks; nullopt if they do not fit into plan.memory_bytes beside one
+/// more chunk that is being made. If the pass goes by unit, products of a unit's rows are remembered
+/// (clipped_units.hpp). Cost: bytes_per_kept_row. Throws as for_each_lattice_chunk.
 std::optional<KeptChunks> keep_lattice_chunks(WorkerRows& rows, const RowTransform& transform, const StreamPlan& plan,
                                               KeptFor use, const OnChunk& on_chunk);
 
-/// Chunks that keep_lattice_chunks would keep of `rows` for rounds, made without reading them. `kept` holds the same
-/// rows as they are before the transform's projection (is_projection_of). A chunk is given back as soon as it has been
-/// projected.
+/// Returns the chunks that keep_lattice_chunks would keep of `rows` for rounds, made without reading the rows. `kept`
+/// holds the same rows before the transform's projection (is_projection_of). The memory of a chunk is freed as soon as
+/// the chunk has been projected.
 KeptChunks project_kept_chunks(KeptChunks kept, const WorkerRows& rows, const RowTransform& transform,
                                const StreamPlan& plan, const OnChunk& on_chunk);
 

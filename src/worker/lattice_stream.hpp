@@ -24,63 +24,64 @@ struct StreamPlan {
   std::size_t labels_per_row = 1;  ///< k, the most classes of a row
 };
 
-/// (C, d) of the rows that `transform` makes.
+/// Lattice (C, d) of the rows that `transform` makes.
 Lattice lattice_of(const RowTransform& transform);
 
-/// Slots for labels of a row in a chunk: k, or one where `rows` have no labels.
+/// Number of label slots of a row in a chunk: k, or one if `rows` have no labels.
 std::size_t slots_per_row(const WorkerRows& rows, const StreamPlan& plan);
 
-/// Small enough that a chunk's integers are still in the second-level cache when they are summed.
+/// Largest number of rows of a chunk: small enough that a chunk's integers are still in the second-level cache when
+/// they are summed.
 inline constexpr std::size_t kMostRowsPerChunk = 4096;
 
-/// Called after each chunk with the share of rows done, in [0, 1]. May throw to end the pass.
+/// Callback after each chunk with the share of rows done, in [0, 1]. May throw to end the pass.
 using OnChunk = std::function<void(double)>;
 
-/// Memory of one row in both forms, and of one of the next chunk: 4 d_in + 4 d bytes and three times k labels.
+/// Bytes of one row in both forms, and of one row of the next chunk: 4 d_in + 4 d bytes and three times k labels.
 std::size_t bytes_per_row(const Preprocessing& preprocessing, std::size_t labels_per_row = 1);
 
-/// The same of rows with d_in = input_dim features that become d = output_dim.
+/// Same for rows with d_in = input_dim features that become d = output_dim.
 std::size_t bytes_per_row(std::size_t input_dim, std::size_t output_dim, std::size_t labels_per_row);
 
-/// Rows of a chunk for which there are `memory_bytes`, at row_bytes each: as many as fit, at most 4096. Throws
-/// UsageError where not one does.
+/// Number of rows of a chunk of `memory_bytes`, at row_bytes each: as many as fit, at most 4096. Throws UsageError if
+/// not one row fits.
 std::size_t rows_of_chunk(std::size_t memory_bytes, std::size_t row_bytes);
 
 /// Throws UsageError if as many rows as are clipped together (row_units.hpp) do not fit into plan.memory_bytes,
-/// whatever rows there are. If they fit, so does every unit of a pass that goes by unit.
+/// whatever the rows are. If they fit, so does every unit of a pass that goes by unit.
 void require_room_for_units(const Preprocessing& preprocessing, const StreamPlan& plan);
 
-/// Calls `visit` with each chunk of the worker's rows, in order. If they are gone through by unit, chunks are of whole
-/// units, and have more rows than rows_of_chunk where one unit has more. The chunk's rows are `transform`ed and rounded
-/// to the lattice of (C, d); labels are k slots a row (one, of class 0, if the rows have none). By unit, features are
-/// read from where they lie, and labels of all rows are read ahead: 4 k bytes a row beside plan.memory_bytes. With
-/// several threads, and not by unit, the next chunk is prepared while one is visited, on the caller's thread still:
-/// `visit` leaves `rows` alone. Throws BadInput where rows cannot be read, a label is no class, or (BadRows::kFail) a
-/// row has a NaN, an infinity or more than k classes, naming file and row; UsageError if memory_bytes hold not one row,
-/// or not one unit's.
+/// Calls `visit` with each chunk of the worker's rows, in order. The chunk's rows are `transform`ed and rounded to the
+/// lattice of (C, d); labels are k slots a row (one, of class 0, if the rows have none). If the pass goes by unit,
+/// chunks are of whole units, and have more rows than rows_of_chunk if one unit has more. By unit, features are read
+/// from their place in the files, and labels of all rows are read ahead: 4 k bytes a row beside plan.memory_bytes. With
+/// several threads, and not by unit, the next chunk is prepared while one is visited, and `visit` still runs on the
+/// caller's thread: `visit` must not use `rows`. Throws BadInput if rows cannot be read, a label is not a class, or
+/// (BadRows::kFail) a row has a NaN, an infinity or more than k classes, naming file and row; UsageError if
+/// memory_bytes do not hold one row, or one unit's rows.
 void for_each_lattice_chunk(WorkerRows& rows, const RowTransform& transform, const StreamPlan& plan,
                             const std::function<void(const LatticeRows&)>& visit, const OnChunk& on_chunk);
 
-/// Calls `take` with the same chunks, each given away. All are prepared on the caller's thread. Throws as
-/// for_each_lattice_chunk.
+/// Calls `take` with the same chunks, and hands over each chunk. All chunks are prepared on the caller's thread. Throws
+/// as for_each_lattice_chunk.
 void take_lattice_chunks(WorkerRows& rows, const RowTransform& transform, const StreamPlan& plan,
                          const std::function<void(LatticeRows)>& take, const OnChunk& on_chunk);
 
-/// Selects the rows of a pass by their classes. Called once for each row, in order.
+/// Filter that selects the rows of a pass by their classes. Called once for each row, in order.
 using RowFilter = std::function<bool(std::span<const std::int32_t> classes)>;
 
-/// Selects the rows that have a class which `wants` takes.
+/// Returns a filter for the rows that have a class for which `wants` returns true.
 RowFilter rows_of_classes(std::function<bool(std::int32_t label)> wants);
 
-/// Calls `visit` likewise with the rows that `wants` takes, and with these only. Other rows are not transformed and,
-/// where a file holds native float32, not read; whether they are finite is not known. Chunks are filled up with wanted
-/// rows. With `weights`, those of the rows of range(), rows have these instead of their own. Precondition (asserted):
+/// Calls `visit` likewise, with only the rows for which `wants` returns true. Other rows are not transformed and, if a
+/// file holds native float32, not read; whether they are finite is not known. Chunks are filled up with selected rows.
+/// `weights`, if given, are those of the rows of range(), and replace the rows' own weights. Precondition (asserted):
 /// rows have labels. Memory of one row: 4 d_in more.
 void for_each_lattice_chunk_of(const RowFilter& wants, WorkerRows& rows, const RowTransform& transform,
                                const StreamPlan& plan, const std::function<void(const LatticeRows&)>& visit,
                                const OnChunk& on_chunk, std::span<const RowWeight> weights = {});
 
-/// Throws BadInput: an element of the row is NaN, or infinite. `where` names the row, for its owner.
+/// Throws BadInput: an element of the row is NaN or infinite. `where` names the row, for its owner.
 [[noreturn]] void refuse_not_finite(const std::string& where);
 
 /// Throws BadInput: the row has `labels` labels, and --max-labels allows `most`.
