@@ -1,4 +1,4 @@
-// A statistic that may be released: what it is computed from, what is declared of it, how far one row moves it.
+// Statistic that may be released: its inputs, its declaration, and how far one row moves it.
 #pragma once
 
 #include <cmath>
@@ -27,13 +27,12 @@
 
 namespace dpreduce {
 
-// A statistic is computed from rows, and from what it is taken at, which is public and the same on every rank of a
-// sum.
+// A statistic is computed from rows, at a point. The point is public and the same on every rank of a sum.
 
-/// A second head beside the weights that are trained: softmax of a row's cosines to released directions (K x d).
+/// Second head beside the trained weights: softmax of a row's cosines to released directions (K x d).
 struct Prior {
   const LatticeWeights& directions;
-  std::size_t features;  ///< of a row's d coordinates; what follows is an intercept, for which directions are 0
+  std::size_t features;  ///< features among a row's d coordinates; the rest is an intercept, for which directions are 0
 };
 
 /// Weights at which a gradient or a Hessian is taken.
@@ -41,25 +40,25 @@ struct GradientPoint {
   const LatticeWeights& weights;
   Loss loss = Loss::kSoftmax;
   const Prior* prior = nullptr;  ///< with kSoftmax only
-  /// Z: what residuals are clipped to, and the length that their lattice has as S.
+  /// Z: norm that residuals are clipped to. On their lattice this length is S.
   double residual_norm = residual_norm_of(loss, prior != nullptr);
 };
 
-/// The ball of each class that rows are clipped to (statistics/centered_sums.cpp), in feature units.
+/// Ball of each class that rows are clipped to (statistics/centered_sums.cpp), in feature units.
 struct ClassBalls {
   std::vector<double> centers;  ///< K x d
   std::vector<double> radii;    ///< K, above 0
 };
 
-/// Models that rows are scored by, and the terms of what is counted of their scores. If positives alone are counted,
-/// also the curve, in [0, 1], of each bin of their scores. All outlive the point.
+/// Models that score the rows, and the terms of the counts of their scores. If positives alone are counted, also the
+/// value of the curve, in [0, 1], for each bin of their scores. All outlive the point.
 struct ModelsPoint {
   std::span<const Classifier> models;
   const EvaluationTerms& terms;
   std::span<const double> curve{};
 };
 
-/// Point of a statistic; std::monostate if that is of the rows alone.
+/// Point of a statistic; std::monostate if the statistic is a function of the rows alone.
 using PublicPoint = std::variant<std::monostate, GradientPoint, ClassBalls, ModelsPoint>;
 
 struct StatisticInputs {
@@ -68,47 +67,47 @@ struct StatisticInputs {
   const StreamPlan& plan;
   const OnChunk& on_chunk;
   PublicPoint point{};
-  std::optional<RowSample> sample{};    ///< the rows to count; none: all of them
-  std::span<const LatticeRows> kept{};  ///< all of these rows by this transform; none: they are read and transformed
+  std::optional<RowSample> sample{};    ///< rows to count; nullopt: all rows
+  std::span<const LatticeRows> kept{};  ///< all of these rows by this transform; empty: rows are read and transformed
   bool are_checked = false;             ///< a pass over all of these rows has found none that BadRows::kFail refuses
 };
 
-/// Weights that a gradient of these rows is taken at. Preconditions (asserted): the point is one; its weights are for
-/// rows of that many entries.
+/// Returns the weights at which a gradient of these rows is taken. Preconditions (asserted): the point is a
+/// GradientPoint; its weights have as many entries as the rows.
 const GradientPoint& gradient_point(const StatisticInputs& inputs);
 
-/// Rows of a sample that are gathered before they are summed.
+/// Number of rows of a sample that are gathered before they are summed.
 inline constexpr std::size_t kDrawnRowsAtOnce = 1024;
 
-/// Calls `visit` with each chunk of the rows, kept or not. Of a sample with its rows alone, gathered: a row that is not
-/// drawn adds exactly nothing. Where the rows' units are known, units are drawn, and not rows; else, where all rows
-/// are kept or checked, drawn rows alone are touched. Memory of a sample: kDrawnRowsAtOnce rows of 2 d + 4 bytes, or as
-/// many as one unit has, where chunks are of whole units, or 4 d_in for each row of a chunk. Throws as
+/// Calls `visit` with each chunk of the rows, kept or not. With a sample, `visit` gets only the drawn rows, gathered: a
+/// row that is not drawn adds exactly nothing. If the rows' units are known, units are drawn instead of rows; else, if
+/// all rows are kept or checked, only drawn rows are touched. Memory of a sample: kDrawnRowsAtOnce rows of 2 d + 4
+/// bytes, or as many as one unit has, if chunks are of whole units, or 4 d_in for each row of a chunk. Throws as
 /// for_each_lattice_chunk.
 void for_each_chunk(const StatisticInputs& inputs, const std::function<void(const LatticeRows&)>& visit);
 
-// A statistic that may be released: what is declared of it, how a worker computes it, what it costs.
+// Statistic that may be released: its declaration, its computation on a worker, and its cost.
 //
-// Costs are in public numbers: the run's cost is made of them (fit/run_cost.hpp). The blocks of every statistic are
-// summed up over ranks; the costs declared here come on top.
+// Costs are in public numbers, and the run's cost is computed from them (fit/run_cost.hpp). The blocks of every
+// statistic are summed up over ranks; the costs declared here come on top.
 
 /// Preparation of later rows that a method may make from a release.
 enum class RowChange {
   kNone,
-  kCenter,      ///< their mean, d words to each rank; of rows before any projection
-  kComponents,  ///< the matrix that rows are projected by, to each rank; of rows before any projection
+  kCenter,      ///< centered at their mean: d words to each rank; of rows before any projection
+  kComponents,  ///< projected by a matrix, sent to each rank; of rows before any projection
   kWhitening    ///< the same, by G^(-1/2); of rows that may be projected already
 };
 
-/// Weights are sent on the lattice: an entry takes 2 bytes, a word has 8.
+/// Lattice entries in a word of 8 bytes. Weights are sent on the lattice, 2 bytes an entry.
 inline constexpr double kLatticeEntriesOfWord = 4.0;
 
 struct StatisticCost {
-  double words_down = 0.0;  ///< of 8 bytes, to each rank, a round: its point, or what every rank gets of it
+  double words_down = 0.0;  ///< 8-byte words to each rank, a round: its point, or the part that every rank gets
   RowChange row_change = RowChange::kNone;
 };
 
-/// The cost of a statistic of which ranks get nothing: none on top.
+/// Cost of a statistic of which ranks receive nothing: none on top.
 inline StatisticCost cost_of_sums(const ReleaseRequest&) {
   return {};
 }
@@ -117,10 +116,10 @@ inline double elements_of(const BlockRequest& block) {
   return static_cast<double>(block.elements);
 }
 
-/// Terms that declarations depend on; all public. Declarations are of one row. A unit moves a block at most B times as
-/// far as a row; `rows_per_unit` of the request says so (fit/resolved_fit.cpp sets it, for all requests alike). Every
-/// declaration has these preconditions (asserted) on what it reads, and those that it states: classes >= 2; 1 <=
-/// most_labels <= classes; dim >= 1; rounds >= 1; every share above 0, and below 1 where it is a part of a release.
+/// Public terms that declarations depend on. Declarations hold for one row. A unit moves a block at most B times as far
+/// as a row; the request states B as `rows_per_unit` (fit/resolved_fit.cpp sets it, for all requests alike). Every
+/// declaration has these preconditions (asserted) on the terms that it reads, and those that it states: classes >= 2; 1
+/// <= most_labels <= classes; dim >= 1; rounds >= 1; every share above 0, and below 1 if it is a part of a release.
 struct ReleaseTerms {
   std::size_t classes = 0;      ///< K
   std::size_t most_labels = 1;  ///< k: classes of a row
@@ -130,18 +129,18 @@ struct ReleaseTerms {
   double gram_share = 0.5;       ///< of mu^2, for the Gram matrices of a release with class sums
   double alpha = 1.0;            ///< weight of G beside class Gram matrices
   double hessian_share = 0.5;    ///< of mu^2, for the Hessians of a release with a gradient
-  Loss loss = Loss::kSoftmax;    ///< whose Hessians these are
-  std::uint64_t rounds = 1;      ///< of what is released at one public point after the other
-  EvaluationTerms evaluation{};  ///< of a model on these rows
+  Loss loss = Loss::kSoftmax;    ///< loss of these Hessians
+  std::uint64_t rounds = 1;      ///< of a release at one public point after the other
+  EvaluationTerms evaluation{};  ///< evaluation of a model on these rows
   bool has_units = false;        ///< rows have weights (row_units.hpp)
-  bool clips_units = false;      ///< units may have several rows, and are clipped where they can be
+  bool clips_units = false;      ///< units may have several rows, and are clipped if they can be
 
   /// Fraction bits of blocks that count rows: counts of weighed rows are in units of weights.
   unsigned count_bits() const { return has_units ? kWeightBits : 0; }
 };
 
-/// Kind of point that a statistic is taken at. At weights and balls it is released round by round, at one point after
-/// the other.
+/// Kind of point that a statistic is taken at. A statistic at weights or balls is released round by round, at one point
+/// after the other.
 enum class TakenAt {
   kRows,     ///< std::monostate
   kWeights,  ///< GradientPoint
@@ -149,35 +148,35 @@ enum class TakenAt {
   kModels    ///< ModelsPoint
 };
 
-/// Method that holds a unit of several rows to the most that B rows may move a statistic.
+/// Way to limit a unit of several rows, so that it moves a statistic at most as far as B rows may.
 enum class UnitForm {
   kClipped,  ///< its sums are clipped (clipped_units.hpp)
   kWeighed   ///< each of its rows weighs less (weighted_rows.hpp)
 };
 
-/// Members are references, so that an entry without one of them does not compile.
+/// Statistic that may be released. Members are references, so that an entry without one of them does not compile.
 struct StatisticEntry {
   /// Name of the release.
   std::string_view name;
   TakenAt taken_at;
-  /// Declares every block with its exact sensitivity. `share` of the run's mu^2, before it is scaled to all releases.
-  /// Precondition (asserted): share > 0.
+  /// Declares every block with its exact sensitivity. `share` is the share of the run's mu^2, before it is scaled to
+  /// all releases. Precondition (asserted): share > 0.
   ReleaseRequest (&declare)(const ReleaseTerms& terms, double share);
-  /// Computes the blocks of `request` from a worker's rows. Precondition: inputs.point is what it is taken at, asserted
-  /// where that is a point. Throws as for_each_lattice_chunk.
+  /// Computes the blocks of `request` from a worker's rows. Precondition: inputs.point is of the kind `taken_at`,
+  /// asserted unless that is std::monostate. Throws as for_each_lattice_chunk.
   Statistic (&compute)(const ReleaseRequest& request, const StatisticInputs& inputs);
   /// Cost of a round of `request`.
   StatisticCost (&cost)(const ReleaseRequest& request);
   UnitForm unit_form;
 
   /// Request that `declare` makes for rows of terms.dim features. A release that counts rows beside its sums weighs
-  /// units as a whole: a unit's counts all point the same way, so that B / m is the largest factor that holds both
-  /// together.
+  /// units as a whole. A unit's counts all point in the same direction, so that B / m is the largest factor that bounds
+  /// both together.
   ReleaseRequest request(const ReleaseTerms& terms, double share) const;
   bool is_round() const { return taken_at == TakenAt::kWeights || taken_at == TakenAt::kBalls; }
 };
 
-// Bounds on how far one row moves a sum of rows: what the declarations of statistics share.
+// Bounds on how far one row moves a sum of rows: the shared part of the declarations of statistics.
 //
 // Legend: a lattice row q has ||q||_2 <= S (kLatticeNorm) and a set Y of at most k of the K classes (most_labels; 1
 // where every row has one class); d features (an intercept is one of them).
@@ -187,37 +186,37 @@ struct StatisticEntry {
 // by |q - q'|^2. It moves t others by |q|^2 or |q'|^2, with t <= 2 (k - m) and t <= K - m. At t = 2 (k - m) squares are
 // linear in m, so the worst case is m = k, k times "the same class", or m = 0, k times "another class".
 
-/// S^2.
+/// Squared norm bound S^2.
 inline constexpr std::uint64_t kSquaredNorm = std::uint64_t{kLatticeNorm} * std::uint64_t{kLatticeNorm};
-/// S^4. 16 of these fit into 64 bits.
+/// Fourth power of the norm bound, S^4. 16 of these fit into 64 bits.
 inline constexpr std::uint64_t kFourthNorm = kSquaredNorm * kSquaredNorm;
 
-/// sqrt(k): the sensitivity of what a row adds to each of its classes, over that of a row of one class.
+/// sqrt(k): sensitivity of a sum to which a row adds for each of its classes, relative to a row of one class.
 inline double root_of(std::size_t most_labels) {
   return std::sqrt(static_cast<double>(most_labels));
 }
 
-/// A loss weight W_b that gives a block of a release the `share` of its mu^2: with one profile a block gets
-/// D_b sqrt(W_b) / sum, D_b its `sensitivity`, where all blocks get their weights in this way.
+/// Loss weight W_b that gives a block of a release the `share` of its mu^2. With one profile a block gets D_b sqrt(W_b)
+/// / sum, D_b its `sensitivity`, if all blocks get their weights in this way.
 inline double weight_of_share(double share, double sensitivity) {
   const double root = share / sensitivity;
   return root * root;
 }
 
-/// A row exchanged for another one.
+/// Exchange of a row for another one.
 struct LabelExchange {
-  std::string change;    ///< as SensitivityProfile has it
-  std::uint64_t common;  ///< m: classes that both rows have
-  std::uint64_t others;  ///< t: classes that one of them has
+  std::string change;    ///< name, as in SensitivityProfile
+  std::uint64_t common;  ///< m: number of classes that both rows have
+  std::uint64_t others;  ///< t: number of classes that one of them has
 };
 
-/// The exchanges that no other exchange of rows of at most `most_labels` classes passes, at any price of a count: the
-/// corners of the polygon of (m, t). m = k, t = 0; m = 0, t = min(2 k, K); and, where k < K < 2 k, the corner between
-/// these, m = 2 k - K, t = 2 (K - k). Preconditions: classes >= 2; 1 <= most_labels <= classes.
+/// Exchanges that no other exchange of rows of at most `most_labels` classes exceeds, at any price of a count: the
+/// corners of the polygon of (m, t). The corners are m = k, t = 0; m = 0, t = min(2 k, K); and, if k < K < 2 k, the
+/// corner between these, m = 2 k - K, t = 2 (K - k). Preconditions: classes >= 2; 1 <= most_labels <= classes.
 std::vector<LabelExchange> label_exchanges(std::uint64_t classes, std::uint64_t most_labels);
 
-/// The largest square of every block, as one change. Of units exchanged, where blocks hold a weighed row in different
-/// powers (weighted_rows.hpp): these are rounded apart, so that no block's change says anything of another's.
+/// Largest square of every block over the profiles, as one change. For units exchanged, if blocks hold a weighed row in
+/// different powers (weighted_rows.hpp): these are rounded apart, so that no block's change determines another's.
 SensitivityProfile largest_of_each_block(const std::vector<SensitivityProfile>& profiles);
 
 }  // namespace dpreduce
