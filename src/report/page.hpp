@@ -26,6 +26,7 @@ struct PageDocument {
   nlohmann::json content{};          ///< ledger, as `ledger show --format json` prints it
 };
 
+/// Document on the run of a fit or an evaluation; `path` is the report's file.
 PageDocument fit_document(ReportedRun run, const std::string& path);
 /// Reads a ledger as it is now. Throws as Ledger::read does.
 PageDocument ledger_document(const std::string& path);

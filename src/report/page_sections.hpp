@@ -17,6 +17,7 @@ std::vector<Words> shared_promise(std::span<const PageDocument> documents);
 
 /// Sections of a reported run, without the sentences of its promise that `said` contains.
 std::vector<Section> fit_sections(const PageDocument& document, const std::vector<Words>& said);
+/// Sections of a ledger.
 std::vector<Section> ledger_sections(const PageDocument& document);
 
 /// Sections that compare the reported runs among the documents: all in one table, accuracy over epsilon in one chart,

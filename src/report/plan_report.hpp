@@ -42,7 +42,7 @@ std::string delta_note(const FitOptions& options, const FitPlan& plan);
 struct RunEstimate {
   int ranks = 1;
   unsigned threads = 1;            ///< per rank
-  std::uint64_t memory_bytes = 0;  ///< of the coordinator, which needs the most
+  std::uint64_t memory_bytes = 0;  ///< need of the coordinator, the largest of all ranks
   std::optional<std::uint64_t> available_bytes;
   double words = 0.0;  ///< words_of_rank
 };

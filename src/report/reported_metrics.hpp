@@ -13,6 +13,7 @@
 
 namespace dpreduce {
 
+/// Noised figure with its interval.
 struct ReportedMetric {
   std::string name;             ///< "accuracy", "recall of cat"
   std::optional<double> value;  ///< absent if the interval excludes almost no value
@@ -31,6 +32,7 @@ struct ReportedList {
 /// Length of the longest list in words. Longer lists are in the report alone; words give only their length.
 inline constexpr std::size_t kMostReportedByOne = 20;
 
+/// Noised figures of a report.
 struct ReportedMetrics {
   bool is_private;  ///< false: whoever knows a seed, or the rows of the model, may know more
   double level;     ///< probability with which each interval holds

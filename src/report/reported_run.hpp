@@ -24,6 +24,7 @@
 
 namespace dpreduce {
 
+/// Released block of a run.
 struct ReportedBlock {
   std::string name;     ///< printable ASCII, other bytes escaped
   std::string release;  ///< likewise
@@ -38,6 +39,7 @@ struct ReportedBlock {
 /// of their round are one group.
 std::vector<std::vector<ReportedBlock>> rounds_of(const std::vector<ReportedBlock>& blocks);
 
+/// Private selection of a run.
 struct ReportedSelection {
   std::string name;  ///< printable ASCII, other bytes escaped
   double epsilon = 0.0;
@@ -46,6 +48,7 @@ struct ReportedSelection {
   std::uint64_t groups = 1;
 };
 
+/// Privacy guarantee of a run.
 struct ReportedGuarantee {
   double epsilon = 0.0;
   double delta = 0.0;
@@ -79,6 +82,7 @@ std::string method_text_of(const std::string& asked, const std::string& method);
 /// the promise of all its runs.
 enum class ReportedOf { kReport, kModel, kLedger };
 
+/// Reported run: the checked contents of one report, model file or ledger.
 struct ReportedRun {
   nlohmann::json content{};  ///< the report itself; figures beside the promise are read from it when they are shown
   std::string method{};      ///< printable ASCII, other bytes escaped
@@ -95,7 +99,7 @@ struct ReportedRun {
   std::optional<ReportedSilos> silos{};
   bool is_chosen_by_validation = false;  ///< --choose with validation rows, which nothing protects
   std::vector<PublicByWord> public_by_word{};
-  std::vector<std::string> models{};         ///< of an evaluation: the promise of each model for its own rows, in words
+  std::vector<std::string> models{};         ///< promise of each evaluated model for its own rows, in words
   bool is_tested_on_training_rows = false;   ///< test figures are exact figures about training rows
   std::optional<ReportedMetrics> figures{};  ///< noised figures of test rows; nullopt if they are exact or absent
   bool is_on_a_long_tail = false;            ///< experiment: trained on a part of the rows

@@ -21,6 +21,7 @@ Facts promise_facts(const JsonFields& privacy);
 /// Blocks with their noise. Rounds that are alike but for their number are in one row.
 Table releases_table(std::string caption, const std::vector<ReportedBlock>& blocks);
 
+/// Private selections of a report's "privacy".
 Table selections_table(const JsonFields& privacy);
 
 /// Output of a run: promise, ledger, and results. At the coordinator.

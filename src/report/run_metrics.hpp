@@ -25,6 +25,7 @@
 
 namespace dpreduce {
 
+/// Writer of the JSON lines of one run.
 class RunMetrics {
  public:
   /// Writes the lines of a run with that plan into `file`; file and plan outlive the object. Epsilons hold for `unit`

@@ -55,6 +55,7 @@ inline Cell at_least(nlohmann::json number) {
   return {std::move(number), Written::kAtLeast};
 }
 
+/// Named value, with an optional note.
 struct Fact {
   std::string name;  ///< empty: continues the fact before
   Cell value;
@@ -62,6 +63,7 @@ struct Fact {
 };
 using Facts = std::vector<Fact>;
 
+/// Table under a caption; the first cell of each row is its heading.
 struct Table {
   std::string caption;
   std::vector<std::string> columns;
@@ -88,6 +90,7 @@ struct Words {
   std::string key{};  ///< subject: "holds_for" in JSON, "holds for" on terminals
 };
 
+/// Warning paragraph.
 struct Alarm {
   std::string text;
 };

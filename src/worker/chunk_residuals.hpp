@@ -41,7 +41,7 @@ struct RoundSeconds {
   double scores = 0.0;
   double residuals = 0.0;
   double outer_product = 0.0;  ///< R^T Q
-  double packing = 0.0;        ///< of rows, weights and residuals for either product
+  double packing = 0.0;        ///< packing of rows, weights and residuals for either product
 
   RoundSeconds& operator+=(const RoundSeconds& other);
 };
@@ -53,6 +53,7 @@ inline constexpr std::size_t kFewClasses = 64;
 /// Returns B if the request's units are clipped; else nullopt.
 std::optional<std::uint64_t> clip_of(const ReleaseRequest& request);
 
+/// Residuals of chunks of rows at one point, and the gradient that they give.
 class ChunkResiduals {
  public:
   /// Residuals at `point`, which outlives the object. With clipped_rows = B residuals are not weighed: each unit's

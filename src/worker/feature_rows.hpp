@@ -30,8 +30,8 @@ void for_each_feature_chunk(WorkerRows& rows, std::size_t classes, BadRows bad_r
                             const OnChunk& on_chunk);
 
 /// Returns whether a row of the chunk has at most `most` classes. A row with more classes stops the pass under
-/// BadRows::kFail (throws BadInput) unless `rows` accept any number of labels; without an error, the row must count
-/// nowhere.
+/// BadRows::kFail (throws BadInput) unless `rows` accept any number of labels. A row with more classes that does not
+/// stop the pass must count nowhere.
 bool has_few_classes(const RowChunk& chunk, std::size_t row, std::size_t most, BadRows bad_rows,
                      const WorkerRows& rows);
 

@@ -87,6 +87,7 @@ void for_each_lattice_chunk_of(const RowFilter& wants, WorkerRows& rows, const R
 /// Throws BadInput: the row has `labels` labels, and --max-labels allows `most`.
 [[noreturn]] void refuse_surplus_labels(const std::string& where, std::size_t labels, std::size_t most);
 
+/// View of the chunk's rows, n x d, with their energies.
 inline Int16View view_of(const LatticeRows& chunk) {
   return chunk.energies().with({chunk.values(), chunk.rows(), chunk.dim(), chunk.dim()});
 }

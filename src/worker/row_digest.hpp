@@ -13,7 +13,7 @@
 // digests.
 //
 // Proof that different multisets of rows have different digests. The secrets are drawn anew for each release, and stay
-// in the memory of the ranks that sum rows; nobody who chooses records sees a digest.
+// in the memory of the parties that sum rows; nobody who chooses records sees a digest.
 //   1. Rows q != q' differ in some feature a. For any values of the other entries of R, at most one value of R_la makes
 //      <R_l, q> = <R_l, q'>: probability 1 / (2 S + 1) a lane, below 2^-127 for L = 8. This is the universal hash of
 //      [carter1979] with short coefficients, over the integers, so that the kernel of all other products
@@ -43,6 +43,7 @@ using RowDigest = std::array<std::uint64_t, 4>;
 /// Number of lanes, L.
 inline constexpr std::size_t kDigestLanes = 8;
 
+/// Keyed hash of rows, summed to digests.
 class RowHasher {
  public:
   /// Derives R and F from `secret`, the same on every rank, for rows of `dim` integers.

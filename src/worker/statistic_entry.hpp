@@ -61,6 +61,7 @@ struct ModelsPoint {
 /// Point of a statistic; std::monostate if the statistic is a function of the rows alone.
 using PublicPoint = std::variant<std::monostate, GradientPoint, ClassBalls, ModelsPoint>;
 
+/// Inputs that a statistic is computed from.
 struct StatisticInputs {
   WorkerRows& rows;
   const RowTransform& transform;
@@ -102,16 +103,18 @@ enum class RowChange {
 /// Lattice entries in a word of 8 bytes. Weights are sent on the lattice, 2 bytes an entry.
 inline constexpr double kLatticeEntriesOfWord = 4.0;
 
+/// Cost of a statistic, in addition to the sum of its blocks over ranks.
 struct StatisticCost {
   double words_down = 0.0;  ///< 8-byte words to each rank, a round: its point, or the part that every rank gets
   RowChange row_change = RowChange::kNone;
 };
 
-/// Cost of a statistic of which ranks receive nothing: none on top.
+/// Cost of a statistic of which ranks receive nothing: no additional cost.
 inline StatisticCost cost_of_sums(const ReleaseRequest&) {
   return {};
 }
 
+/// Number of elements of a block.
 inline double elements_of(const BlockRequest& block) {
   return static_cast<double>(block.elements);
 }
@@ -126,11 +129,11 @@ struct ReleaseTerms {
   std::size_t dim = 0;          ///< d
   Metric metric = Metric::kCosine;
   Adjacency adjacency = Adjacency::kAddRemove;
-  double gram_share = 0.5;       ///< of mu^2, for the Gram matrices of a release with class sums
+  double gram_share = 0.5;       ///< share of mu^2 for the Gram matrices of a release with class sums
   double alpha = 1.0;            ///< weight of G beside class Gram matrices
-  double hessian_share = 0.5;    ///< of mu^2, for the Hessians of a release with a gradient
+  double hessian_share = 0.5;    ///< share of mu^2 for the Hessians of a release with a gradient
   Loss loss = Loss::kSoftmax;    ///< loss of these Hessians
-  std::uint64_t rounds = 1;      ///< of a release at one public point after the other
+  std::uint64_t rounds = 1;      ///< number of rounds, at one public point after the other
   EvaluationTerms evaluation{};  ///< evaluation of a model on these rows
   bool has_units = false;        ///< rows have weights (row_units.hpp)
   bool clips_units = false;      ///< units may have several rows, and are clipped if they can be

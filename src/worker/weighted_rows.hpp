@@ -1,4 +1,4 @@
-// Rows that count for less than a whole row, where the unit of privacy is not a row, but all rows of one person.
+// Rows that count for less than a whole row, for a unit of privacy that consists of all rows of one person.
 //
 // Legend: q a lattice row, ||q|| <= S; w its weight in units of 1 / J (common/data/row_units.hpp), J a whole row;
 // s = w / J. A unit's rows have sum s <= B.
@@ -9,10 +9,10 @@
 //                                                      ||q' q'^T||_F = ||q'||^2
 //     gradients r q^T    r' = [s r]                    ||r'||^2 <= floor(s^2 S^2)         <= B S^2
 //
-// [x] rounds to the nearest integers. Where the result is longer than that, it is rounded toward zero instead, by a
-// factor a little smaller, so that no entry passes the real one; were it still too long, the row would count as zero.
-// A whole row stays as it is, bit by bit. A row's result is a function of the row and its weight alone.
-// Proof: docs/explanation/persons.md.
+// [x] rounds to the nearest integers. A result that is longer than the checked norm is rounded toward zero instead, by
+// a factor a little smaller, so that no entry exceeds the real one. If the row were still too long, it would count as
+// zero. A whole row stays as it is, bit by bit. A row's result is a function of the row and its weight alone. Proof:
+// docs/explanation/persons.md.
 #pragma once
 
 #include <cstdint>
@@ -37,40 +37,41 @@ enum class WeightPower {
 /// out = [s^power q]; ||out||^2 <= floor(s^(2 power) S^2). `out` may be `q`. Preconditions: equal sizes; ||q|| <= S;
 /// weight <= J.
 void weigh_row(std::span<const std::int16_t> q, RowWeight weight, WeightPower power, std::span<std::int16_t> out);
-/// The same of rows of `dim` entries each, one after the other, and ||out||^2 of each. Preconditions (asserted): weight
-/// < J; equal sizes, one norm a row. `out` is not `rows`.
+/// Writes the same for rows of `dim` entries each, one after the other, and ||out||^2 of each. Preconditions
+/// (asserted): weight < J; equal sizes, one norm a row. `out` is not `rows`.
 void weigh_rows(std::span<const std::int16_t> rows, std::size_t dim, RowWeight weight, WeightPower power,
                 std::span<std::int16_t> out, std::span<std::uint32_t> squared_norms);
 
-/// out_a rounded toward zero of at most sqrt(s) q_a, so that |out_a| <= sqrt(s) |q_a| for every a: where rows of other
-/// norms than S are weighed. `out` may be `q`. Preconditions: equal sizes; weight <= J.
+/// out_a is rounded toward zero from at most sqrt(s) q_a, so that |out_a| <= sqrt(s) |q_a| for every a: for weighing
+/// rows of other norms than S. `out` may be `q`. Preconditions: equal sizes; weight <= J.
 void shrink_row(std::span<const std::int16_t> q, RowWeight weight, std::span<std::int16_t> out);
 
-/// floor(s value), toward zero: of a count or a utility of one row. Preconditions: 0 <= value < 2^39; weight <= J.
+/// floor(s value), toward zero, for a count or a utility of one row. Preconditions: 0 <= value < 2^39; weight <= J.
 constexpr std::int64_t weighed(std::int64_t value, RowWeight weight) {
   return (value * static_cast<std::int64_t>(weight)) >> kWeightBits;
 }
 
 /// Amount that a row adds to a count of a block with `fraction_bits`: 1, or its weight in units of 1 / J. Precondition
-/// (asserted): rows with weights are counted in these units, others in units of 1.
+/// (asserted): rows with weights are counted in these units, other rows in units of 1.
 std::int64_t count_of_row(const LatticeRows& chunk, std::size_t row, unsigned fraction_bits);
 
 /// counts_c += the amounts that the rows of class c add, for every class.
 void accumulate_counts(const LatticeRows& chunk, unsigned fraction_bits, std::span<std::int64_t> counts);
 
-/// The rows of a chunk as they are summed: weighed, or each unit's clipped; the chunk's own where all of them are
-/// whole.
+/// Rows of a chunk in the form in which they are summed: weighed, or scaled by clipping each unit; the chunk's own rows
+/// if all of them are whole.
 class WeightedRows {
  public:
   /// Weighs rows for a statistic whose units are never clipped.
   explicit WeightedRows(WeightPower power) : power_(power) {}
-  /// Weighs rows that are summed so, as the request binds units.
+  /// Weighs rows for the sum `sum`, as `request` bounds units.
   WeightedRows(UnitSum sum, const ReleaseRequest& request);
 
-  /// Valid until the next call, and as long as the chunk. Cost: n d roundings on `threads` threads, and 2 d bytes a
-  /// row; of units that are clipped, clipped_weights'. Precondition of these: as there.
+  /// Returns the chunk's rows as they are summed. Valid until the next call, and as long as the chunk. Cost: n d
+  /// roundings on `threads` threads, and 2 d bytes a row; for clipped units, the cost of clipped_weights. Precondition
+  /// for clipped units: that of clipped_weights.
   Int16View of(const LatticeRows& chunk, unsigned threads);
-  /// The same with these weights, which are known.
+  /// Same with these weights, which are known.
   Int16View of(const LatticeRows& chunk, std::span<const RowWeight> weights, unsigned threads);
 
  private:

@@ -1,6 +1,6 @@
-// Every statistic that a method computes from rows, with its sensitivity. What is not listed here has no pass
-// over the rows; what is listed is compared with its declared sensitivity, on neighboring data sets, by a test that
-// goes through this list.
+// Registry of every statistic that a method computes from rows, with its sensitivity. A statistic that is not listed
+// here has no pass over the rows. A test goes through this list, and compares each statistic with its declared
+// sensitivity on neighboring data sets.
 #pragma once
 
 #include <span>
@@ -10,9 +10,10 @@
 
 namespace dpreduce {
 
+/// Returns all registered statistics.
 std::span<const StatisticEntry* const> registered_statistics();
 
-/// The entry of that release. Throws std::logic_error where there is none.
+/// Returns the entry of a release. Throws std::logic_error if there is none.
 const StatisticEntry& registered_statistic(std::string_view release);
 
 }  // namespace dpreduce
