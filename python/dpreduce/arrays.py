@@ -29,11 +29,12 @@ def rows_like(expected, where, value, name, need_names=False):
     return array
 
 
-def require_apart(training, others):
+def require_apart(training, others, may_be_view=False):
     """Throws BadInput where an object of `others` ({name: value or None}) is one of `training`, or one is a view of the other: what
-    has to be converted is a copy, which nobody finds; and where labels or targets are a column of X."""
+    has to be converted is a copy, which nobody finds; and where labels or targets are a column of X, by name, and unless
+    `may_be_view` by memory."""
     for name in ("y", "targets"):
-        _require_no_column(training["X"], training.get(name), name)
+        _require_no_column(training["X"], training.get(name), name, may_be_view)
     for name, value in others.items():
         for own_name, own in training.items():
             if value is not None and own is not None and (_is_view_of(value, own) or _is_view_of(own, value)):
@@ -41,7 +42,7 @@ def require_apart(training, others):
                                "without noise; give public rows, and none of these")
 
 
-def _require_no_column(X, y, name):
+def _require_no_column(X, y, name, may_be_view):
     """By memory and by name: whether two columns hold the same values must not be told."""
     import numpy as np
     advice = "a model would be given what it is to predict; leave the column out of X"
@@ -50,7 +51,7 @@ def _require_no_column(X, y, name):
     if shared:
         raise BadInput(f"X: column {shared[0]!r} is also {name}: {advice}, as in X.drop(columns={shared[0]!r}), or rename it if it is "
                        "something else")
-    if not isinstance(X, np.ndarray) or not isinstance(y, np.ndarray) or X.dtype.kind != "f":  # others are copied
+    if may_be_view or not isinstance(X, np.ndarray) or not isinstance(y, np.ndarray):  # others are copied
         return
     try:
         is_column = np.shares_memory(X, y, max_work=100_000)

@@ -377,7 +377,7 @@ class _PrivateClassifier(_OfClassifiers, _PrivateEstimator):
 
         def arrays():
             require_apart({"X": X, "y": y, "person": person, "sample_weight": sample_weight},
-                          {"public_x": public_x, "validation_x": validation_x, "validation_y": validation_y})
+                          {"public_x": public_x, "validation_x": validation_x, "validation_y": validation_y}, may_be_view=True)
             rows = self._rows_of(X, public_x, person, sample_weight)
             if y is None:
                 raise BadInput("y: requires y to be passed, but the target y is None; give one label a row")
@@ -556,7 +556,7 @@ class DPRegressor(_OfRegressors, _PrivateEstimator):
         Floats are read where they lie; integers become float32. Throws BadInput and UsageError, which are ValueErrors, before
         anything is charged; BudgetRefused where the ledger has no room."""
         def arrays():
-            require_apart({"X": X, "y": y}, {"public_x": public_x})
+            require_apart({"X": X, "y": y}, {"public_x": public_x}, may_be_view=True)
             rows = self._rows_of(X, public_x, person, sample_weight)
             if y is None:
                 raise BadInput("y: requires y to be passed, but the target y is None; give one number a row")

@@ -202,7 +202,7 @@ class PageInBrowser(unittest.TestCase):
           return [of(':not(.grid)', 1), of('.grid', 2)];""", caption)
 
     def test_curves_of_shares_over_shares_are_square_beside_a_diagonal(self):
-        for name, caption in (("fit", "What an attacker can tell at best"), ("two", "Calibration")):
+        for name, caption in (("fit", "What an attacker can learn at best"), ("two", "Calibration")):
             for width in WIDTHS:
                 self.open(name, width)
                 across, up = self.ticks(caption)

@@ -409,7 +409,7 @@ TEST_F(ModelCommandsTest, WhatAPrivateEvaluationReportsIsReadByEveryReaderOfRepo
   const std::string explained = succeed("privacy explain e.json").out;
   EXPECT_THAT(explained, HasSubstr(interval));
   EXPECT_THAT(explained, testing::Not(HasSubstr("which are exact")));
-  EXPECT_THAT(bytes("e.html"), HasSubstr("class=\"interval\""));
+  EXPECT_THAT(bytes("e.html"), HasSubstr("data-intervals="));
   succeed("report r.json e.json --public --out both.html");
   succeed("export m.safetensors --card card.md --report r.json --evaluation e.json");
   const std::string exact = fmt::format("{:.3f}", document("r.json")["test"]["accuracy"].get<double>());

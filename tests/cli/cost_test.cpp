@@ -233,7 +233,8 @@ TEST_F(LauncherTest, ThePreflightPassesOnThePlanAndItsRefusals) {
   const ScriptRun apart = script("launch/slurm/preflight" + arguments);
   ::setenv("PATH", path.c_str(), 1);
   EXPECT_EQ(apart.exit_code, 2);
-  EXPECT_THAT(apart.out, HasSubstr("preflight: the ranks start, but do not find each other; choose another SRUN_OPTIONS"));
+  EXPECT_THAT(apart.out,
+              HasSubstr("preflight: the ranks start, but do not find each other; choose another SRUN_OPTIONS"));
 }
 
 }  // namespace dpreduce::cost_test

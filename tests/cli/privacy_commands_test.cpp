@@ -232,8 +232,8 @@ TEST_F(PrivacyCommandsTest, ExplainTellsThePromiseOfAReport) {
 
   const std::string text = succeed("explain report.json").out;
   for (const char* said : {"epsilon 1 at delta 1e-06", "add-remove", "1 % false alarms", "class_sums (class_means): 12",
-                           "row_count (center): 1 number,", "the coordinator", "test metrics", "10 records", "1 / (10 n)",
-                           "up to 100000 records"}) {
+                           "row_count (center): 1 number,", "the coordinator", "test metrics", "10 records",
+                           "1 / (10 n)", "up to 100000 records"}) {
     EXPECT_THAT(text, HasSubstr(said));
   }
 }
@@ -254,8 +254,8 @@ TEST_F(PrivacyCommandsTest, ExplainIsAsWideAsTheTerminal) {
     EXPECT_LE(one.size(), 60U) << one;
     words += one.substr(std::min<std::size_t>(one.size(), 12)) + " ";
   }
-  EXPECT_THAT(words, HasSubstr("whoever reads the model, the report and the ledger"));
-  EXPECT_THAT(words, HasSubstr("an exit code or a missing model says that a row was refused"));
+  EXPECT_THAT(words, HasSubstr("anyone who reads the model, the report and the ledger"));
+  EXPECT_THAT(words, HasSubstr("an exit code or a missing model reveals that a row was refused"));
   EXPECT_THAT(
       succeed("explain report.json").out,
       HasSubstr(

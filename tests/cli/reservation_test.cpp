@@ -146,7 +146,7 @@ TEST_F(ReservationTest, OfALivingRunIsNotReleased) {
   RunningProgram living(fit_arguments(kManyRounds), {.folder = folder_.path()});
   while (ledger().charges().empty()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   const std::string run = ledger().open_runs().begin()->first;
-  expect_refusal(this->run("ledger release " + run), 3, {"alive"});
+  expect_refusal(this->run("ledger release " + run), 3, {"still running"});
   EXPECT_EQ(ledger().open_runs().size(), 1U);
   kill(living.pid(), SIGKILL);
   living.finish();

@@ -458,7 +458,7 @@ TEST_F(RosterRunTest, AForeignIdentityIsLost) {
 
 TEST_F(RosterRunTest, AnotherPartysIdentityIsRefused) {
   std::filesystem::copy_file(folder_ / "1.key", folder_ / "2.key", std::filesystem::copy_options::overwrite_existing);
-  run_of_roster("--mu 1", 5, {"2.key: is not that of \"party2\", rank 2"});
+  run_of_roster("--mu 1", 5, {"2.key: does not belong to \"party2\", rank 2"});
 }
 
 TEST_F(RosterRunTest, WhatTheRosterSaysOfRowsHolds) {
@@ -528,7 +528,7 @@ TEST_F(ConsentTest, StatisticsAreReleasedByTheOwnersTermsAsWell) {
       "--identity {rank}.key --out kept.safetensors --silo-config own{rank}.toml --train-x " +
           (*data_ / "x{rank}.npy") + " --train-y " + (*data_ / "y{rank}.npy"),
       0, {"silo 2 (party2) is lost, waiting for \"status\": it refuses to take part, by its own [consent]"});
-  EXPECT_THAT(log(2), HasSubstr("end: exit code 4: [consent] refuses the run: most-mu: 2 is asked"));
+  EXPECT_THAT(log(2), HasSubstr("end: exit code 4: [consent] refuses the run: most-mu: 2 requested"));
   EXPECT_FALSE(has("2.jsonl"));
 }
 
@@ -556,7 +556,7 @@ TEST_F(ConsentTest, ADryRunOfASiloTellsWhatItWouldSendAndPromise) {
        {"dry run: nothing was sent, no rows were read, nothing was spent\n", "silo       2 of 3: party2, identity ",
         "to         the coordinator party0, identity ", "beside     silo 1: party1", "threshold 3, 0 colluding",
         "method     mean on 12 features, 3 classes; add-remove, the unit is one row", "masked numbers; sensitivity ",
-        "own noise ", "guarantee  also against the coordinator and 0 more silos",
+        "own noise ", "guarantee  also against the coordinator and 0 colluding silos",
         "ledger     2.jsonl: before it mu 0, epsilon 0", "consent    passes  methods: mean requested, mean allowed",
         "consent    REFUSES most-mu: 2 requested, at most 1 allowed", "would read --train-x absent-x.npy\n"}) {
     EXPECT_THAT(refused.out, HasSubstr(part));

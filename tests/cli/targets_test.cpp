@@ -190,11 +190,12 @@ TEST_F(TargetsOfCommands, ARowWithoutANumberCountsNowhereOnRequest) {
 
 TEST_F(TargetsOfCommands, WhatDoesNotGoWithNumbersIsRefused) {
   const std::string fit = "fit --train-x x.npy --targets y.npy --mu 1 --target-range 0,1 ";
+  std::filesystem::copy_file(folder_ / "tx.npy", folder_ / "wide.npy");
   expect_refused(fit + "--method mean", 2, "--targets goes with --method auto, ls or fc");
   expect_refused(fit + "--method ls --classes 3", 2, "--targets with --classes");
   expect_refused(fit + "--method ls --train-y labels.npy", 2, "--targets with --train-y");
   expect_refused(fit + "--method ls --test-x tx.npy --test-y labels.npy", 2, "give --test-targets");
-  expect_refused(fit + "--method ls --normalize none --ledger none --test-x tx.npy --test-targets tx.npy", 3,
+  expect_refused(fit + "--method ls --normalize none --ledger none --test-x tx.npy --test-targets wide.npy", 3,
                  "test targets: 5 a row, but the model predicts 1; give as many");
   EXPECT_FALSE(std::filesystem::exists(folder_ / "none"));  // before anything is charged
   write_npy(folder_ / "bad.npy", std::vector<double>{1.0, std::numeric_limits<double>::quiet_NaN()});

@@ -172,6 +172,7 @@ std::vector<std::string> lines_of_all_options() {
       "ledger verify --ledger l --report r",
       "ledger release run7 --ledger l",
       "export --model m --card c --report r --evaluation e --overwrite",
+      "export m --class-weights 1=2,0=0.5 --out o",
       "synth --out d --kind gaussian-mixture --rows 10 --test-rows 11 --dim 12 --classes 13 --shards 2 --offset 0.1 "
       "--stochastic 0.2 --test-stochastic 0.3 --adversarial 0.4 --separation 5 --spread 6 --imbalance-ratio 7 "
       "--max-labels 3 --rows-per-person 6 --seed 8",

@@ -115,14 +115,14 @@ TEST(SiloTerms, ModelsAreKnownByTheirDigests) {
   options.evaluation.terms.metrics = {EvaluationMetric::kAccuracy};
   const std::string digest = to_hex(sha256(options.evaluation.models.front()));
   EXPECT_EQ(refusal<Error>({.models = {std::string(64, '0'), digest}}, options), "");
-  EXPECT_THAT(refusal({.models = {std::string(64, '0')}}, options), HasSubstr("models: " + digest + " is asked"));
+  EXPECT_THAT(refusal({.models = {std::string(64, '0')}}, options), HasSubstr("models: " + digest + " requested"));
   EXPECT_EQ(refusal<Error>({.models = {std::string(64, '0')}}), "") << "a fit evaluates none";
   options.evaluation.models_are_public = false;
   EXPECT_THAT(refusal<BudgetRefused>({.models = {digest}}, options), HasSubstr("a run that is not private requested"));
 }
 
 TEST(SiloTerms, TermsOfPersonsRefuseRows) {
-  EXPECT_THAT(refusal({.rows_per_person = 1}), HasSubstr("rows-per-person: the unit is a row is asked"));
+  EXPECT_THAT(refusal({.rows_per_person = 1}), HasSubstr("rows-per-person: the unit is a row requested"));
   EXPECT_THAT(refusal({.least_silos_per_person = 1}), HasSubstr("least-silos-per-person: the unit is a row"));
 }
 
@@ -144,7 +144,7 @@ TEST(SiloTerms, ARunThatIsNotPrivateIsRefusedByEveryConsent) {
   FitOptions bare = options_of("mean");
   bare.privacy.budget = {};
   bare.privacy.budget.non_private = true;
-  EXPECT_THAT(refusal<BudgetRefused>({.most_mu = 1.0}, bare), HasSubstr("most-mu: no noise is asked"));
+  EXPECT_THAT(refusal<BudgetRefused>({.most_mu = 1.0}, bare), HasSubstr("most-mu: no noise requested"));
 }
 
 // Charges on file, what an open run has reserved, and the run add up: 0.3^2 + 0.4^2 = 0.5^2.

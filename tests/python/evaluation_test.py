@@ -30,6 +30,7 @@ def test_figures_are_the_commands(run, test_rows, program, tmp_path):
     np.save(tmp_path / "y.npy", y)
     printed = json.loads(program("evaluate", "--private", "--model", "m.safetensors", "--test-x", "x.npy", "--test-y", "y.npy", "--mu", 3,
                                  "--seed", 5, "--metrics", "accuracy,recall,topk", "--top-k", 2, "--level", 0.9, "--format", "json"))
+    assert printed.pop("model_names") == ["m"]  # of files alone
     terms = {**TERMS, "metrics": ["accuracy", "recall", "topk"], "top_k": 2, "level": 0.9}
     for model in (run, dpreduce.load(tmp_path / "m.safetensors"), copy.deepcopy(run)):
         made = model.evaluate(x, y, **terms, ledger=tmp_path / "own.jsonl")

@@ -225,7 +225,7 @@ def test_ctrl_c_is_keyboard_interrupt(rows, tmp_path, heeds_ctrl_c):
             dpreduce.fit(*rows, **BUDGET, method="adam", rounds=50, memory=1, ledger=ledger, progress=True)
     finally:
         fitting._Bar = original
-    assert "with resume=True" in interrupted.value.__notes__[0]
+    assert "resume=True" in interrupted.value.__notes__[0]
     again = dpreduce.fit(*rows, **BUDGET, method="adam", rounds=50, memory=1, ledger=ledger, resume=True)
     assert again.account["balance"].startswith("epsilon 1 at delta 1e-06")
 

@@ -101,7 +101,7 @@ def test_names_of_classes(folder):
     model = dpreduce.load(folder / "mean-centers.model")
     assert model.class_names == ["plain", "a | `bar`", "*star* <b>", "Äpfel"]
     assert list(model.predict_names(x)) == [model.class_names[label] for label in model.predict(x)]
-    with pytest.raises(dpreduce.UsageError, match="no names"):
+    with pytest.raises(dpreduce.UsageError, match="no class names"):
         dpreduce.load(folder / "mean.model").predict_names(x)
 
 
@@ -143,7 +143,7 @@ def doubles(*values):
 
 
 BAD_FILES = {  # of the reader itself: tests/common/model
-    "empty": (lambda path, good: path.write_bytes(b""), "0 bytes are too few"),
+    "empty": (lambda path, good: path.write_bytes(b""), "is empty; write it again"),
     "numbers cut off": (lambda path, good: path.write_bytes(good.read_bytes()[:-1]), "past the data's"),
     "a pickle": (lambda path, good: path.write_bytes(b"\x80\x04cos\nsystem\n(S'touch executed'\ntR."), "is it a safetensors file"),
     "clip is code": (bad(lambda t, m: m.update(clip_norm="__import__('os').system('touch executed')")), "not a number in range"),
@@ -166,7 +166,7 @@ def test_a_bad_file_gets_one_clear_exception(folder, fault, tmp_path, monkeypatc
 
 
 def test_no_file():
-    with pytest.raises(dpreduce.BadInput, match="absent.model: cannot be read: No such file"):
+    with pytest.raises(dpreduce.BadInput, match="absent.model: cannot be opened: No such file"):
         dpreduce.load("absent.model")
 
 

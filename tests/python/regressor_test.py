@@ -163,7 +163,7 @@ def test_weights_go_through_tools_of_scikit_learn_where_they_are_bounded(table):
     np.testing.assert_array_equal(voting.predict(x), expected)
     with pytest.raises(ValueError, match="does not support sample weights"):
         MultiOutputRegressor(DPRegressor(**BUDGET)).fit(x, np.c_[y, y], sample_weight=np.ones(len(y)))
-    with pytest.raises(UsageError, match="say with weight_bound=W"):
+    with pytest.raises(UsageError, match="give weight_bound=W"):
         DPRegressor(**BUDGET).fit(x, y, sample_weight=np.ones(len(y)))
     bag = BaggingRegressor(bounded, n_estimators=2, random_state=1)
     with pytest.raises(BadInput, match="weigh"):  # a row that was drawn three times or more

@@ -234,7 +234,7 @@ def test_a_silo_says_what_it_lacks_of_persons(parties, federation, caplog):
     def plan(**options):
         pathlib.Path(hub["plan"]).write_text(dpreduce.Plan(DIM, method="mean", **TERMS, **options).to_json())
     plan(rows_per_person=2)
-    with pytest.raises(dpreduce.UsageError, match=r"silos_per_person as well, .* \(3 where that is not known\)"):
+    with pytest.raises(dpreduce.UsageError, match=r"also set silos_per_person .* \(3 if that is unknown\)"):
         silo_of(silos[0])
     plan(rows_per_person=2, silos_per_person=4)
     with pytest.raises(dpreduce.UsageError, match="there are 3 silos"):

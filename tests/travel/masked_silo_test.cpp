@@ -341,7 +341,7 @@ TEST_F(MaskedSiloTest, SilosCheckJoinsThemselves) {
 }
 
 TEST_F(MaskedSiloTest, PartiesMustBeOnTheRosterAndFitThePlan) {
-  EXPECT_THAT(refusal<UsageError>([&] { MaskedSilo(plan(), identity(0)); }), HasSubstr("no silo"));
+  EXPECT_THAT(refusal<UsageError>([&] { MaskedSilo(plan(), identity(0)); }), HasSubstr("does not belong to a silo"));
   EXPECT_THAT(refusal<UsageError>([&] { MaskedCoordinator(plan(), identity(1)); }), HasSubstr("roster's coordinator"));
   roster_.dim = 7;
   EXPECT_THAT(refusal<BadInput>([&] { plan(); }), HasSubstr("6 features and 3 classes, the roster for 7 and 3"));

@@ -165,7 +165,7 @@ TEST(CommandLine, ExplainTakesTheReportAsAWordOrAnOption) {
 TEST(CommandLine, ExportWantsAModelAndACard) {
   EXPECT_NO_THROW(parsed_command({"export", "m", "--card", "c", "--report", "r"}));
   for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
-           {"export", "m"}, {"export", "--card", "c"}, {"export", "m", "--report", "r"}}) {
+           {"export"}, {"export", "--card", "c"}, {"export", "m", "--report", "r"}, {"export", "m", "--out", "o"}}) {
     EXPECT_THROW(parsed_command(words), UsageError);
   }
 }

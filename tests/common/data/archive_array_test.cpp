@@ -53,7 +53,7 @@ TEST(ArchiveArray, AnArrayIsReadWhereItLiesButForOneThatIsPacked) {
 TEST(ArchiveArray, WhatIsNoArrayIsRefusedWithACure) {
   const std::pair<const char*, const char*> kRefused[] = {
       {"two.npz", "has several arrays; it has \"features\", \"labels\": name one, as in"},
-      {"two.npz:x", "has no array \"x\"; it has \"features\", \"labels\""},
+      {"two.npz:x", "there is no array \"x\"; it has \"features\", \"labels\""},
       {"tensor.pt", "tensor.pt', map_location='cpu', weights_only=True).numpy())"},
       {"several.pt:features", "several.pt', map_location='cpu', weights_only=True)['features'].numpy())"},
       {"cut.npz", "damaged zip file"},

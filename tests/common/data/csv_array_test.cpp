@@ -175,7 +175,7 @@ TEST_F(CsvArray, ColumnsAreChosenByTheirNames) {
   };
   refused_columns("age,weight", "names no column \"weight\", but \"id, age, height, cm, ill, why\"");
   refused_columns("-id,age,\"height, cm\",ill,why", "names no column but those that");
-  refused_columns("why", "line 2 has the cell \"a,b\", which is no number");
+  refused_columns("why", "line 2 has the cell \"a,b\", which is not a number");
   write_bytes(path_, "a,a\n1,2\n");
   expect_refusal<BadInput>([&] { open_array(path_ + ":a", ArrayRole::kFeatures); }, {"more than one column \"a\""});
 }

@@ -158,7 +158,7 @@ TEST(Hdf5Array, SparseMatricesAndCategoriesAreNamedWithWhatToDo) {
   }
   expect_bad_input([&] { open_array(path + ":X"); }, {"x.h5ad:/X: is a sparse matrix", "X.toarray()"});
   expect_bad_input([&] { open_array(path + ":/kind"); }, {"is a column of categories", "x.h5ad:/kind/codes"});
-  expect_bad_input([&] { open_array(path + ":/kind/none"); }, {"there is no such dataset"});
+  expect_bad_input([&] { open_array(path + ":/kind/none"); }, {"has no such dataset"});
 }
 
 TEST(Hdf5Array, WhatCannotBeReadIsNamedAndHdf5PrintsNothing) {

@@ -199,8 +199,8 @@ TEST(Faults, ALieInALaterBroadcastLeavesTheSumsBeforeIt) {
   SiloRunResult result = run_silos(plan);
   EXPECT_EQ(result.sums.size(), 3U);
   EXPECT_TRUE(sums_are_right(result, plan));
-  EXPECT_THAT(result.silo_refusals.at(1), HasSubstr("the signature of silo 2 does not fit"));
-  EXPECT_THAT(result.silo_refusals.at(5), HasSubstr("the signature of silo 1 does not fit"));
+  EXPECT_THAT(result.silo_refusals.at(1), HasSubstr("the signature of silo 2 does not match"));
+  EXPECT_THAT(result.silo_refusals.at(5), HasSubstr("the signature of silo 1 does not match"));
   plan.fault->number = 4;  // no sum comes after it
   result = run_silos(plan);
   EXPECT_EQ(result.refusal, "");

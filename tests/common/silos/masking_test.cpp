@@ -362,7 +362,7 @@ TEST_F(MaskingTest, ASiloRevealsOnlyWhatEnoughSilosHaveSigned) {
   const auto refusal_of = [&](std::uint32_t silo, const Bytes& quorum) {
     return refusal(quorum, [&](PayloadReader& reader) { silos_.at(silo).take_summed_quorum(reader); });
   };
-  EXPECT_THAT(refusal_of(1, of_sharing), HasSubstr("a signature on who is summed is due"));
+  EXPECT_THAT(refusal_of(1, of_sharing), HasSubstr("a signature on who is summed was expected"));
   Bytes other_stage = of_sharing;
   other_stage[0] = std::byte{2};
   EXPECT_THAT(refusal_of(2, other_stage), HasSubstr("the signature of silo 1 does not match the list"));

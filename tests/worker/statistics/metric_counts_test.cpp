@@ -320,7 +320,7 @@ TEST(MetricCounts, PositivesMoveTheirSumsAsFarAsDeclared) {
 TEST(EvaluationTerms, AreReadFromWordsAndRefusedWhereAModelCannotServe) {
   EXPECT_EQ(metrics_of("accuracy,auc"), (std::vector<M>{M::kAccuracy, M::kAuc}));
   for (const auto& refused : {std::pair{"accuracy,f2", "'f2' is not a metric; metrics are accuracy, recall"},
-                              std::pair{"", "name at least one"}, std::pair{"accuracy,,auc", "'' is none"}}) {
+                              std::pair{"", "name at least one"}, std::pair{"accuracy,,auc", "'' is not a metric"}}) {
     EXPECT_THAT(refusal<UsageError>([&] { metrics_of(refused.first); }), HasSubstr(refused.second));
   }
   EvaluationTerms terms = all_metrics(3);
