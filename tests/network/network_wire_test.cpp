@@ -151,7 +151,7 @@ TEST(NetworkWire, ANameThatCannotBeResolvedEndsAfterTheTimeOfSilence) {
   SiloWire silo(parties.identity(1), parties.terms_of(1), NetworkAddress{"no-such-host.invalid", "7000"});
   EXPECT_THAT(refusal<AggregationAborted>([&] { silo.wait_for_run([](const std::string&) {}); }),
               AllOf(HasSubstr("the name no-such-host.invalid cannot be resolved"),
-                                                 HasSubstr("check it (getent hosts no-such-host.invalid), or give")));
+                    HasSubstr("check it (getent hosts no-such-host.invalid), or give")));
   EXPECT_GE(WireClock::now() - began, LineTimes::of(std::chrono::seconds(2)).silence);
 }
 
