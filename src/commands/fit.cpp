@@ -372,7 +372,7 @@ class FitSteps {
 
 // A first fit needs these options, and no more: --help shows them.
 void put_first(OptionTable& table) {
-  table.put_first("--train-x", "features: .npy, .npz, .safetensors, .csv, file.h5:/dataset, or a pattern");
+  table.put_first("--train-x", "features: .npy, .npz, .safetensors, .csv, f.h5:/name, or a pattern");
   table.put_first("--train-y", "labels: one integer from 0 to K-1 per row");
   table.put_first("--classes", "K, the number of classes: public");
   table.put_first("--class-names", "names of classes, one per line, for labels that are names");

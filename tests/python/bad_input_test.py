@@ -231,7 +231,7 @@ def test_a_label_is_no_column_of_the_rows(rows, charged):
     for targets in (table, table[:, -1], table[:, 1:3]):
         refused(dpreduce.BadInput, "targets: is X, or a column of it", charged, table, None, targets=targets, classes=None, method="auto")
     # scikit-learn's own checks fit on a column of X: there only names are compared.
-    dpreduce.DPRegressor(epsilon=1, delta=1e-6, seed=1).fit(table, table[:, 2])
+    dpreduce.DPRegressor(epsilon=1, delta=1e-6, random_state=1).fit(table, table[:, 2])
     with pytest.raises(dpreduce.BadInput, match="y: is X, or a column of it"):
         dpreduce.Plan(features=DIM, targets=1, epsilon=1, delta=1e-6).partial(rows[0], rows[0][:, 2], "a")
     dpreduce.fit(table[:, :-1], targets=table[:, -1], epsilon=1, delta=1e-6, seed=1)  # columns of one table, apart; and the values of another
