@@ -441,6 +441,7 @@ class _PrivateClassifier(_OfClassifiers, _PrivateEstimator):
         Parameters
         ----------
         X : array-like of shape (n, d)
+            Rows.
         y : array-like of shape (n,)
             Labels.
         sample_weight : array-like of shape (n,), optional
@@ -582,6 +583,7 @@ class DPRegressor(_OfRegressors, _PrivateEstimator):
         Parameters
         ----------
         X : array-like of shape (n, d)
+            Rows.
         y : array-like of shape (n,) or (n, m)
             Numbers.
         sample_weight : array-like of shape (n,), optional
