@@ -35,10 +35,12 @@ void cleanse(void* memory, std::size_t bytes) noexcept {
   OPENSSL_cleanse(memory, bytes);
 }
 
+// NOLINTBEGIN(bugprone-macro-parentheses): a type takes none
 #define DPREDUCE_FREED_BY(type, function)                     \
   void FreeOpenSsl::operator()(type* object) const noexcept { \
     function(object);                                         \
   }
+// NOLINTEND(bugprone-macro-parentheses)
 DPREDUCE_FREED_BY(evp_pkey_st, EVP_PKEY_free)
 DPREDUCE_FREED_BY(evp_pkey_ctx_st, EVP_PKEY_CTX_free)
 DPREDUCE_FREED_BY(evp_md_ctx_st, EVP_MD_CTX_free)
