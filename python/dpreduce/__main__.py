@@ -45,6 +45,10 @@ def main():
         from .errors import Error
         try:
             _COMMANDS[sys.argv[1]](sys.argv[2:])
+            sys.stdout.flush()
+        except BrokenPipeError:  # whoever reads has enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains at its end
+            return 141
         except Error as error:
             print("dpreduce: " + str(error).replace("overwrite=True", "--overwrite"), file=sys.stderr)
             return error.exit_code

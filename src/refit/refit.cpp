@@ -197,8 +197,8 @@ constexpr const char* kNothingOfWeights =
     "of the Gram matrix with its ridge; use a larger --lambda, fewer --features, or release with a larger budget";
 
 constexpr const char* kOneVariance =
-    "assumes that labels have the same variance about their scores in every row, which is not exact for classes: "
-    "coverage is about as stated on average over weights, but not for each weight";
+    "assumes that labels or numbers have the same variance about their scores in every row, which labels of classes "
+    "do not have exactly: coverage is about as stated on average over weights, but not for each weight";
 
 std::string why(const LinearIntervals& intervals, std::size_t dim) {
   const double most = most_kappa_of(dim);

@@ -304,3 +304,11 @@ def test_the_relation_is_the_strictest_of_the_lines(folder):
     fit(folder, "strict", "--method gd --rounds 2 --batch 0.5 --epsilon 1 --delta 1e-5 --accountant pld --adjacency replace-one")
     events = dpreduce.dp_events(folder / "strict")
     assert events["adjacency"] == "replace-one" and events["neighboring_relation"] == "REPLACE_ONE"
+
+
+def test_a_reader_that_has_enough_ends_the_command_without_a_word(folder):
+    fit(folder, "part", "--method mean --mu 0.3")
+    with subprocess.Popen([sys.executable, "-m", "dpreduce", "dp-events", "part"], cwd=folder, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE) as process:
+        process.stdout.close()
+        assert process.stderr.read() == b"" and process.wait() == 141
