@@ -21,8 +21,8 @@ void set_python_error(int code, const char* words, const char* name) {
   PyErr_SetObject(py::type::handle_of(error).ptr(), error.ptr());
 }
 
-// Of an exception of Python, as an exit code: its own, if it is one of dpreduce's. Another one is of what the caller
-// gave, since it is raised where that is read.
+// Returns the exit code of an exception of Python: its own, if it is one of dpreduce's, else kBadInput. Others are
+// raised where the caller's objects are read.
 ExitCode code_of(const py::error_already_set& error) {
   if (error.matches(PyExc_KeyboardInterrupt)) return ExitCode::kInterrupted;
   const py::object code = py::getattr(error.value(), "exit_code", py::none());

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -37,8 +38,8 @@ struct ExportOptions {
   Existing existing() const { return overwrite ? Existing::kReplace : Existing::kKeep; }
 };
 
-// The model with the class's odds times a weight, "CLASS=W"; the class by its name or number.
-void weigh_class(ClassifierParts& parts, const std::string& word) {
+// Multiplies the odds of a class by a weight, "CLASS=W"; the class by its name or number.
+void weigh_class(ClassifierParts& parts, std::set<std::size_t>& weighed, const std::string& word) {
   constexpr const char* kOption = "--class-weights";
   const std::size_t at = std::min(word.rfind('='), word.size());
   const std::string name = word.substr(0, at);
@@ -54,6 +55,7 @@ void weigh_class(ClassifierParts& parts, const std::string& word) {
   if (!(weight > 0.0) || !std::isfinite(weight)) {
     throw UsageError(fmt::format("{} {}: a weight must be above 0 and finite", kOption, word));
   }
+  if (!weighed.insert(k).second) throw UsageError(fmt::format("{} {}: give each class once", kOption, word));
   parts.bias[k] += std::log(weight);
 }
 
@@ -66,7 +68,8 @@ void write_weighed(const ExportOptions& options, const Classifier& classifier) {
         parts.method));
   }
   AtomicFile file(options.out, options.existing());
-  for (const std::string& word : options.class_weights) weigh_class(parts, word);
+  std::set<std::size_t> weighed;
+  for (const std::string& word : options.class_weights) weigh_class(parts, weighed, word);
   file.write(to_bytes(Classifier(std::move(parts))));
   file.commit();
   fmt::print("wrote {}\n", options.out);
@@ -77,9 +80,10 @@ void run(const ExportOptions& options) {
     throw UsageError("nothing to write: give --card FILE, or --class-weights with --out FILE");
   }
   const Classifier classifier = load_classifier(options.model);
+  std::optional<AtomicFile> card;  // refused before anything is written
+  if (!options.card.empty()) card.emplace(options.card, options.existing());
   if (!options.out.empty()) write_weighed(options, classifier);
-  if (options.card.empty()) return;
-  AtomicFile file(options.card, options.existing());
+  if (!card) return;
   std::optional<ReportedRun> report;
   if (!options.report.empty()) {
     report = read_report(options.report);
@@ -91,8 +95,8 @@ void run(const ExportOptions& options) {
     require_evaluation_of(classifier, *evaluation, options.evaluation);
   }
   const std::string name = std::filesystem::path(options.model).filename().string();
-  file.write(model_card(classifier, name, report, options.report, evaluation));
-  file.commit();
+  card->write(model_card(classifier, name, report, options.report, evaluation));
+  card->commit();
   fmt::print("wrote {}\n", options.card);
 }
 

@@ -121,11 +121,13 @@ struct ColumnFigures {
     const double of_all = sums[2] / std::max(sums[0], 1.0);
     double about = squares + count * (mean - of_all) * (mean - of_all);
     ranks.sum_everywhere(std::span<double>(&about, 1));
-    return {{"min", -ranks.max_everywhere(-least)},
-            {"max", ranks.max_everywhere(largest)},
-            {"mean", of_all},
-            {"deviation", std::sqrt(about / std::max(sums[0], 1.0))},
-            {"missing", static_cast<std::uint64_t>(sums[1])}};
+    nlohmann::json figures = {{"min", -ranks.max_everywhere(-least)},
+                              {"max", ranks.max_everywhere(largest)},
+                              {"mean", of_all},
+                              {"deviation", std::sqrt(about / std::max(sums[0], 1.0))}};
+    if (sums[0] == 0.0) figures = {{"min", nullptr}, {"max", nullptr}, {"mean", nullptr}, {"deviation", nullptr}};
+    figures["missing"] = static_cast<std::uint64_t>(sums[1]);
+    return figures;
   }
 };
 
@@ -219,8 +221,8 @@ std::string doubt_of(const std::vector<std::uint64_t>& class_rows) {
   const double rows = std::accumulate(class_rows.begin(), class_rows.end(), 0.0);
   if (static_cast<double>(*rarest * class_rows.size()) >= kRare * rows) return "";
   return fmt::format(
-      "class {} has {} of {:.0f} rows: a fit for accuracy calls almost no row so; --objective balanced calls many, and "
-      "dpreduce export --class-weights weighs single classes",
+      "class {} has {} of {:.0f} rows: a fit for accuracy predicts this class for almost no row; --objective balanced "
+      "predicts it for many, and dpreduce export --class-weights weighs single classes",
       rarest - class_rows.begin(), *rarest, rows);
 }
 
@@ -353,6 +355,7 @@ nlohmann::json figures_of_targets(VisitedRows& rows, Communicator& ranks) {
 
 // For readers: three digits, "max 0.223, median 0.0176" for an object.
 std::string readable(const nlohmann::json& value) {
+  if (value.is_null()) return "none";
   if (value.is_number_float()) return fmt::format("{:.3g}", value.get<double>());
   if (!value.is_structured()) return json_text(value);
   std::vector<std::string> parts;

@@ -229,8 +229,9 @@ std::string rare_classes_text(const JsonFields& report) {
   });
   if (rare.empty()) return "";
   return fmt::format(
-      "rare: {}, noise {:.2g} %: a fit for accuracy calls almost no row so, {} calls many that are not; {}", rare,
-      kPercent * noise, report.text("objective") == "balanced" ? "this balanced one" : "--objective balanced",
+      "rare: {}, noise {:.2g} %: a fit for accuracy predicts these classes for almost no row, {} for many other rows; "
+      "{}",
+      rare, kPercent * noise, report.text("objective") == "balanced" ? "this balanced one" : "--objective balanced",
       kWeighsClasses);
 }
 
@@ -244,7 +245,7 @@ std::string uncalled_classes_text(const JsonFields& report) {
     return is_there && precision[k].is_null() ? std::optional<std::string>("") : std::nullopt;
   });
   if (uncalled.empty()) return "";
-  return fmt::format("no test row is called {}: try --objective balanced; {}", uncalled, kWeighsClasses);
+  return fmt::format("no test row is predicted as {}: try --objective balanced; {}", uncalled, kWeighsClasses);
 }
 
 std::vector<std::pair<std::string, nlohmann::json>> numbers_alone(const JsonFields& report) {

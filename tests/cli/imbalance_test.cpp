@@ -170,16 +170,27 @@ TEST_F(ImbalanceTest, WhatIsTooRareToBeCalledIsSaidAndWeighed) {
       "fit --train-x rare_x.npy --train-y rare_y.npy --test-x other_x.npy --test-y other_y.npy --class-names names.txt "
       "--epsilon 4 --delta 1e-6 --seed 1 --report report.json --out ";
   const std::string plain = succeed(fit + "plain").out;
-  EXPECT_THAT(plain,
-              HasSubstr("no test row is called \"sick\": try --objective balanced; dpreduce export --class-weights"));
+  EXPECT_THAT(
+      plain,
+      HasSubstr("no test row is predicted as \"sick\": try --objective balanced; dpreduce export --class-weights"));
   EXPECT_FALSE(document("report.json").contains("class_shares"));
   const std::string balanced = succeed(fit + "balanced --objective balanced --overwrite").out;
-  EXPECT_THAT(balanced, AllOf(HasSubstr("rare: \"sick\" ("), HasSubstr("this balanced one calls many that are not")));
+  EXPECT_THAT(balanced, AllOf(HasSubstr("rare: \"sick\" ("), HasSubstr("this balanced one for many other rows")));
   const json shares = document("report.json")["class_shares"];
   EXPECT_NEAR(shares["shares"][1].get<double>(), 0.01, 4 * shares["noise"].get<double>());
   EXPECT_THAT(succeed("privacy explain report.json").out, HasSubstr("rare: \"sick\" ("));
   EXPECT_THAT(succeed("inspect --x rare_x.npy --y rare_y.npy --classes 2").out,
               HasSubstr("class 1 has 80 of 8000 rows"));
+
+  write_bytes(folder_ / "gaps.csv", "age,none\n1,\n3,\n");
+  const json columns = figures("inspect --x gaps.csv")["columns"];
+  EXPECT_EQ(columns[0]["max"], 3.0);
+  EXPECT_EQ(columns[1], (json{{"name", "none"},
+                              {"min", nullptr},
+                              {"max", nullptr},
+                              {"mean", nullptr},
+                              {"deviation", nullptr},
+                              {"missing", 2}}));
 
   const auto precision_and_recall = [&](const std::string& model) {
     const json told = figures("evaluate --model " + model + " --test-x other_x.npy --test-y other_y.npy");
@@ -197,7 +208,8 @@ TEST_F(ImbalanceTest, WhatIsTooRareToBeCalledIsSaidAndWeighed) {
 
   for (const auto& [weights, said] : std::map<std::string, const char*>{{"1=3", "one of the 2 classes by its name"},
                                                                         {"sick", "give CLASS=W"},
-                                                                        {"sick=0", "must be above 0 and finite"}}) {
+                                                                        {"sick=0", "must be above 0 and finite"},
+                                                                        {"sick=2,sick=3", "give each class once"}}) {
     expect_refused("export plain --out no --class-weights " + weights, 2, said);
   }
   expect_refused("export plain", 2, "nothing to write: give --card FILE");

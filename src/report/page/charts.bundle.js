@@ -1,4 +1,4 @@
-// sources 868e747b57cd582c094969deea8b8325aa4df15710f116bd6e60c4204cd06843
+// sources d3572e29d4e2a59a9ff97aee52644b1ab98e97c18fd5d89d73c679ebb08c8449
 // text ca23b72c76e78330d8b1fd410a8f7107eaf032cbd2cb73d43227e04987d90269
 /*!
 The charts of dpreduce's page, Apache License 2.0, with parts of these packages:

@@ -8,7 +8,7 @@ import { valuesOf } from "./values.js";
 
 const DRAW = { lines: drawLines, rows: drawRows, columns: drawColumns, matrix: drawMatrix };
 
-// What is folded has no width: it is drawn once it is seen.
+// A folded chart has no width, so it is drawn once it is seen.
 function draw(plot, spec) {
   if (plot.clientWidth === 0) return;
   plot.replaceChildren();

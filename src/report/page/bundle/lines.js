@@ -4,7 +4,7 @@
 //        y: {label, scale: "linear" | "symlog", radius, unit: "share" | ""},
 //        series: [{name, points: [[x, y, low, high]...], draw: "line" | "curve" | "step" | "dots", band: name | none}],
 //        zone: {name, low, high}, diagonal: name}
-// Where there is a diagonal both axes are shares, and the drawing is square. A curve has no marks. More than a few series
+// With a diagonal both axes are shares, and the drawing is square. A curve has no marks. More than a few series
 // are a panel each, with the others in gray behind.
 import { format } from "d3-format";
 import { scaleLinear, scaleLog, scaleSymlog } from "d3-scale";

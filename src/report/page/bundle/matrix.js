@@ -49,7 +49,7 @@ export function drawMatrix(plot, spec) {
   drawScale(svg, left, top + size + 54, Math.min(200, size));
 }
 
-// What share of its row each color is.
+// Legend: the share of its row for each color.
 function drawScale(svg, left, top, width) {
   const group = svg.append("g").attr("class", `scale series ${colorOf(0)}`).attr("transform", `translate(${left},${top})`);
   for (let step = 0; step < STEPS; ++step) {
