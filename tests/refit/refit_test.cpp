@@ -387,7 +387,8 @@ TEST_F(RefitTest, IntervalsSayHowTheyWereMadeAndHoldTheirEstimates) {
     EXPECT_GT(own["high"][a], parts.weights[FittedRows::kDim + a]);
     EXPECT_LT(own["population"]["low"][a], own["low"][a]);
   }
-  EXPECT_THAT(json["population_assumes"].get<std::string>(), HasSubstr("assumes that labels or numbers have the same variance"));
+  EXPECT_THAT(json["population_assumes"].get<std::string>(),
+              HasSubstr("assumes that labels or numbers have the same variance"));
   EXPECT_TRUE(intervals_json(statistics, {.select = 3}, 1.0, 0.95, {}).contains("note"));
   EXPECT_THAT(refusal<UsageError>([&] { intervals_json(statistics, {}, 1.0, 2.0, {}); }), HasSubstr("--level 2"));
 }
