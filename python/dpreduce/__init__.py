@@ -16,6 +16,7 @@ _NAMES = {
     "FittedRun": "fitting",
     "Evaluation": "evaluation",
     "DPScore": "evaluation",
+    "RowFolds": "folds",
     "Plan": "plans",
     "PartialSum": "plans",
     "PersonCounts": "plans",

@@ -24,6 +24,7 @@ from .evaluation import DPScore as DPScore
 from .evaluation import Evaluation as Evaluation
 from .fitting import FittedRun as FittedRun
 from .fitting import fit as fit
+from .folds import RowFolds as RowFolds
 from .ledger import read_ledger as read_ledger
 from .ledger_events import dp_events as dp_events
 from .model import Model as Model

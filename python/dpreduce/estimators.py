@@ -42,7 +42,7 @@ OF_CLASSES = {parameter_of(name) for name in _library.core().keywords_of_classes
 _fits: dict[str | None, list[float | None]] = {}
 _sent: dict[str | None, int] = {}  # ledger, or None -> how many unfitted estimators were pickled here
 _ADVICE = ("every candidate and every fold of a search (GridSearchCV, cross_val_score) is a fit: search on public or "
-           "synthetic rows, or add up the costs of all fits")
+           "synthetic rows, or split with cv=dpreduce.RowFolds(n) and add up the costs of all fits")
 
 
 def _key_of(ledger):

@@ -135,7 +135,8 @@ class DPScore:
     """A scorer for scikit-learn, as `scoring=` of cross_val_score and searches: a figure of `estimator` on (X, y), with noise.
 
     Each call is a release, charged on `ledger`: n splits are n charges on their test rows, beside those of the n fits. Rows are in one
-    test split alone, but the ledger does not know that, and adds all up. `metric` is accuracy, balanced_accuracy,
+    test split alone, but the ledger does not know that, and adds all up. That holds where one row moves no other from split to split:
+    give cv=dpreduce.RowFolds(n), as scikit-learn's own splitters look at all rows. `metric` is accuracy, balanced_accuracy,
     top_k_accuracy, roc_auc, neg_log_loss or neg_brier_score, of numbers r2 or neg_root_mean_squared_error: larger is better. Estimators
     are dpreduce's own, or `model`, a model that is there already, which is then called with the estimator None. Further options are those
     of evaluate().

@@ -175,6 +175,56 @@ def test_a_score_of_n_splits_is_n_charges(rows, tmp_path):
     assert len(dpreduce.read_ledger(tmp_path / "scores.jsonl")["releases"]) == 3
 
 
+def sets_of(splitter, x, y, row=None):
+    """The rows that each split trains on, and those that it tests, as sets of numbers; without row `row`, whose number no other has."""
+    numbers = np.arange(len(x)) if row is None else np.insert(np.arange(len(x) - 1), row, -1)
+    return [[set(numbers[part].tolist()) - {-1} for part in split] for split in splitter.split(x, y)]
+
+
+def test_one_row_more_moves_no_other_from_split_to_split():
+    """What a ledger adds up is the cost of a row that changes each split by itself alone."""
+    from sklearn.model_selection import KFold, StratifiedKFold
+    x, y = labeled_rows(404)
+    moved = {}
+    for splitter in (dpreduce.RowFolds(5), StratifiedKFold(5), KFold(5, shuffle=True, random_state=1)):
+        before = sets_of(splitter, x, y)
+        moved[type(splitter)] = 0
+        for row in (0, 9, 404):
+            after = sets_of(splitter, np.insert(x, row, 7, axis=0), np.insert(y, row, 0), row)
+            moved[type(splitter)] += sum(len(a ^ b) for one, other in zip(before, after) for a, b in zip(one, other))
+    assert moved.pop(dpreduce.RowFolds) == 0 and min(moved.values()) > 9
+
+
+def test_splits_hold_each_row_once_whatever_it_is_stored_as():
+    import pandas as pd
+    x, _ = labeled_rows(300)
+    folds = dpreduce.RowFolds(np.int64(3))
+    tests = [test for _, test in folds.split(x)]
+    assert sorted(np.concatenate(tests)) == list(range(300)) and min(map(len, tests)) > 60 and folds.get_n_splits() == 3
+    whole = np.round(100 * x).astype(np.int64) + 2**53  # as doubles, as they are where another row has a fraction
+    mixed = pd.DataFrame(whole.astype(float))
+    for one, other in ((x, x.astype(np.float64)), (x, x.tolist()), (x, pd.DataFrame(x)), (whole, mixed), (whole, pd.DataFrame(whole))):
+        assert all((a == b).all() for one, other in zip(folds.split(one), folds.split(other)) for a, b in zip(one, other))
+    persons = np.arange(300) // 10
+    for train, test in folds.split(x, groups=persons):
+        assert not set(persons[train]) & set(persons[test])
+    for wrong in (1, 2.5, True, "3"):
+        with pytest.raises(dpreduce.UsageError, match="is not a number of splits"):
+            dpreduce.RowFolds(wrong)
+    with pytest.raises(dpreduce.BadInput, match="give groups="):
+        next(folds.split([["a"], ["b"]]))
+    assert len(next(folds.split([["a"], ["b"]], groups=["p", "q"]))) == 2
+
+
+@pytest.mark.filterwarnings("ignore::dpreduce.RepeatedFitWarning")
+def test_searches_take_row_folds(rows):
+    from sklearn.model_selection import GridSearchCV
+    estimator = dpreduce.DPMeanClassifier(epsilon=4, delta=1e-6, classes=CLASSES)
+    search = GridSearchCV(estimator, {"metric": ["cosine", "euclidean"]}, cv=dpreduce.RowFolds(3),
+                          scoring=dpreduce.DPScore(epsilon=2, delta=1e-5)).fit(*rows)
+    assert search.n_splits_ == 3 and search.best_score_ > 0.7
+
+
 def test_scores(run, test_rows):
     x, y = test_rows
     balanced = dpreduce.DPScore(run, metric="balanced_accuracy", **TERMS)
