@@ -61,12 +61,12 @@ def names_of_columns(frame, name):
 
 
 def features_of(frame, name):
-    """Its numbers, n x d: where they lie, if all are of NumPy's types and one is a float, else a copy in float32. What is missing
-    is NaN. Throws BadInput naming a column and row that are no number."""
+    """Its numbers, n x d: where they lie, if all are integers and floats of NumPy and one is a float, else a copy in float32. What is
+    missing is NaN. Throws BadInput naming a column and row that are no number."""
     import numpy as np
     if is_of(frame, "pandas", "DataFrame"):
         kinds = {getattr(dtype, "kind", "O") if isinstance(dtype, np.dtype) else "O" for dtype in frame.dtypes}
-        if not len(kinds) or (kinds <= set("biuf") and "f" in kinds):
+        if not len(kinds) or (kinds <= set("iuf") and "f" in kinds):  # truth values beside floats would all become objects
             return np.asarray(frame)
     rows, columns = np.empty((0, 0), np.float32), len(_labels_of(frame))
     with np.errstate(over="ignore"):  # what no float32 is near to becomes infinite, and is refused as that

@@ -103,6 +103,19 @@ def test_columns_of_every_type_are_the_numbers_that_they_say(rows):
     assert list(fitted.feature_names_in_) == names and fitted.classifier_.to_bytes() == run.classifier.to_bytes()
 
 
+def test_one_missing_number_beside_truth_values_is_a_bad_row_and_no_more(rows):
+    """A column of integers is one of floats where one is missing: truth values beside floats are no objects."""
+    x = rows[0][:, :3]
+    frame = pd.DataFrame({"told": x[:, 0] > 0, "int": np.round(x[:, 1] * 10).astype(int), "float32": x[:, 2]})
+    gap = frame.astype({"int": float})
+    gap.loc[5, "int"] = np.nan
+    for own in (frame, frame[["told", "int"]], gap, gap[["told", "int"]]):
+        array, _ = as_rows(own, "X")
+        assert array.dtype.kind == "f" and np.array_equal(array, own.to_numpy(np.float32), equal_nan=True)
+    run = dpreduce.fit(gap, rows[1], **{**TERMS, "bad_rows": "zero"})
+    assert run.classifier.feature_names == list(frame.columns)
+
+
 def test_numbers_of_one_kind_are_not_copied(rows):
     frame = pd.DataFrame(np.asfortranarray(rows[0]), columns=NAMES, copy=False)
     assert np.shares_memory(as_rows(frame, "X")[0], frame.to_numpy())
