@@ -39,6 +39,7 @@ struct Given {
   std::size_t classes = 0;  // 0: the options say
   std::vector<std::string> class_names;
   std::vector<std::string> feature_names;
+  std::vector<double> class_weights;
   bool classes_are_of_rows = false;
   bool has_targets = false;  // train_y is numbers to predict
 };
@@ -67,11 +68,12 @@ Given given_by(const py::object& arrays) {
                 .train_weight = view_where_given("train_weight", "weights of rows in memory", true)};
   if (given.made.contains("classes")) given.classes = py::cast<std::size_t>(given.made["classes"]);
   given.classes_are_of_rows = given.made.contains("classes_are_of_rows");
-  const auto take_names = [&](const char* name, std::vector<std::string>& names) {
-    if (given.made.contains(name)) names = py::cast<std::vector<std::string>>(given.made[name]);
+  const auto take_list = [&]<typename List>(const char* name, List& list) {
+    if (given.made.contains(name)) list = py::cast<List>(given.made[name]);
   };
-  take_names("class_names", given.class_names);
-  take_names("feature_names", given.feature_names);
+  take_list("class_names", given.class_names);
+  take_list("feature_names", given.feature_names);
+  take_list("class_weights", given.class_weights);
   return given;
 }
 
@@ -189,7 +191,7 @@ Fitted fit_unlocked(const FitCall& call, Communicator& ranks, CallState& state) 
   });
   Onlooker onlooker(call.on_progress, error);
   FittedRun run = fit(options, given.rows, ranks, call.has_ledger ? Accounts::kLedger : Accounts::kElsewhere,
-                      {.progress = onlooker.of_passes(), .warn = state.keep()});
+                      {.progress = onlooker.of_passes(), .warn = state.keep(), .class_weights = given.class_weights});
   return finished(run, ranks);
 }
 

@@ -344,10 +344,12 @@ class _PrivateClassifier(_OfClassifiers, _PrivateEstimator):
     def _options(self):
         own = super()._options()
         if self.class_weight is not None:
-            if self.class_weight != "balanced" or self.objective == "accuracy":
+            is_balanced = isinstance(self.class_weight, str) and self.class_weight == "balanced" and self.objective != "accuracy"
+            if not is_balanced and not isinstance(self.class_weight, dict):
                 raise UsageError(f"class_weight: {self.class_weight!r} is not supported; give 'balanced', which is "
-                                 "objective='balanced', or leave it out")
-            own["objective"] = "balanced"
+                                 "objective='balanced', weights of classes as {label: weight}, or leave it out")
+            if is_balanced:
+                own["objective"] = "balanced"
         return own
 
     def _classes_of(self, y):
@@ -359,6 +361,16 @@ class _PrivateClassifier(_OfClassifiers, _PrivateEstimator):
         warnings.warn("classes are taken from the labels of the rows, so the fit is not private: the model may reveal the "
                       "label of one row; give the public list, classes=", DataDependentClassesWarning, stacklevel=5)
         return np.unique(y), True
+
+    def _weights_of(self, classes):
+        """Those that class_weight={label: weight} says, one a class; a class that is not listed has 1."""
+        weights = np.ones(len(classes))
+        for label, weight in self.class_weight.items():
+            place = np.flatnonzero(classes == label)
+            if len(place) != 1:
+                raise UsageError(f"class_weight: {label!r} is none of the classes; give weights by the labels that are in classes=")
+            weights[place] = weight
+        return weights.tolist()
 
     classes_: NDArray[typing.Any]
     classifier_: _core.Classifier
@@ -396,6 +408,8 @@ class _PrivateClassifier(_OfClassifiers, _PrivateEstimator):
             else:
                 rows["class_names"] = [str(name) for name in classes]
                 rows["train_y"] = indices_of(labels, classes, "y")
+            if isinstance(self.class_weight, dict):
+                rows["class_weights"] = self._weights_of(classes)
             if validation_x is not None:
                 rows["validation_x"] = _checked_rows(self, validation_x, reset=False)
             if validation_y is not None:
@@ -479,7 +493,9 @@ class DPClassifier(_PrivateClassifier):
     Parameters: the budget as epsilon and delta, rho or mu, or non_private=True for a comparison without noise; `classes`, the
     public list of labels, or K for 0 to K-1 (without it they are taken from the rows, and nothing is private); `ledger`, the file that every fit is
     charged to (None: the caller keeps the account); `random_state`, which makes the noise repeatable, so that nothing is
-    private; `comm` and `progress` as fit() has them; class_weight="balanced", which is objective="balanced". All others are options of `dpreduce fit`, below.
+    private; `comm` and `progress` as fit() has them; class_weight="balanced", which is objective="balanced", or class_weight={label:
+    weight}, which multiplies the odds of these classes, as `dpreduce export --class-weights` does: a weight is the cost of a missed row over
+    that of a false alarm, a public number. All others are options of `dpreduce fit`, below.
 
     Attributes of a fitted one: `classes_`, `privacy_` (dpreduce.Privacy), `report_` (a dict), `classifier_`,
     `n_features_in_`, of a data frame `feature_names_in_`, and where scores are linear in features `coef_`, `intercept_`.
@@ -488,7 +504,7 @@ class DPClassifier(_PrivateClassifier):
     def __init__(self, *, epsilon: float | None = None, delta: float | None = None, method: str = "auto",
                  classes: int | typing.Iterable[typing.Any] | None = None, ledger: str | os.PathLike[str] | None = None,
                  random_state: int | np.random.RandomState | None = None, comm: typing.Any = None, progress: bool = False,
-                 class_weight: typing.Literal["balanced"] | None = None,
+                 class_weight: typing.Literal["balanced"] | dict[typing.Any, float] | None = None,
                  **options: Unpack[EstimatorOptions]) -> None:
         self._set_parameters({"epsilon": epsilon, "delta": delta, "method": method, "classes": classes, "ledger": ledger,
                               "random_state": random_state, "comm": comm, "progress": progress,
@@ -507,7 +523,7 @@ class DPMeanClassifier(_PrivateClassifier):
     def __init__(self, *, epsilon: float | None = None, delta: float | None = None,
                  classes: int | typing.Iterable[typing.Any] | None = None, ledger: str | os.PathLike[str] | None = None,
                  random_state: int | np.random.RandomState | None = None, comm: typing.Any = None, progress: bool = False,
-                 class_weight: typing.Literal["balanced"] | None = None,
+                 class_weight: typing.Literal["balanced"] | dict[typing.Any, float] | None = None,
                  **options: Unpack[EstimatorOptions]) -> None:
         self._set_parameters({"epsilon": epsilon, "delta": delta, "classes": classes, "ledger": ledger,
                               "random_state": random_state, "comm": comm, "progress": progress,

@@ -1,15 +1,8 @@
 // dpreduce export: the model card of a model, and the model with weights of its classes.
-//
-//     b_c <- b_c + log w_c      of log probabilities W u + b: odds of class c times w_c
-//
-// A weight is the cost of a row of the class that is called another one, in units of the cost of the reverse. It is
-// post-processing by public numbers.
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -20,6 +13,7 @@
 #include "common/base/number_text.hpp"
 #include "common/base/option_table.hpp"
 #include "common/base/output_file.hpp"
+#include "common/model/class_weights.hpp"
 #include "common/model/classifier_file.hpp"
 #include "report/model_card.hpp"
 #include "report/reported_run.hpp"
@@ -38,8 +32,8 @@ struct ExportOptions {
   Existing existing() const { return overwrite ? Existing::kReplace : Existing::kKeep; }
 };
 
-// Multiplies the odds of a class by a weight, "CLASS=W"; the class by its name or number.
-void weigh_class(ClassifierParts& parts, std::set<std::size_t>& weighed, const std::string& word) {
+// Takes the weight of one class, "CLASS=W"; the class by its name or number.
+void take_weight(const ClassifierParts& parts, std::vector<std::optional<double>>& weights, const std::string& word) {
   constexpr const char* kOption = "--class-weights";
   const std::size_t at = std::min(word.rfind('='), word.size());
   const std::string name = word.substr(0, at);
@@ -51,25 +45,18 @@ void weigh_class(ClassifierParts& parts, std::set<std::size_t>& weighed, const s
     throw UsageError(fmt::format("{} {}: give CLASS=W, with one of the {} classes by its {}", kOption, word,
                                  parts.classes, parts.class_names.empty() ? "number, from 0" : "name"));
   }
-  const double weight = read_number(kOption, word.substr(at + 1));
-  if (!(weight > 0.0) || !std::isfinite(weight)) {
-    throw UsageError(fmt::format("{} {}: a weight must be above 0 and finite", kOption, word));
-  }
-  if (!weighed.insert(k).second) throw UsageError(fmt::format("{} {}: give each class once", kOption, word));
-  parts.bias[k] += std::log(weight);
+  if (weights[k]) throw UsageError(fmt::format("{} {}: give each class once", kOption, word));
+  weights[k] = read_number(kOption, word.substr(at + 1));
 }
 
 void write_weighed(const ExportOptions& options, const Classifier& classifier) {
   ClassifierParts parts = classifier.parts();
-  if (parts.link != Link::kSoftmax || !parts.cosine_head.empty()) {
-    throw UsageError(fmt::format(
-        "--class-weights: scores of method {} are no log probabilities, so that odds of classes cannot be weighed; "
-        "train by auto, fc or adam",
-        parts.method));
-  }
+  std::vector<std::optional<double>> given(parts.classes);
+  for (const std::string& word : options.class_weights) take_weight(parts, given, word);
+  std::vector<double> weights;
+  for (const std::optional<double>& weight : given) weights.push_back(weight.value_or(1.0));
+  weigh_classes(parts, weights);
   AtomicFile file(options.out, options.existing());
-  std::set<std::size_t> weighed;
-  for (const std::string& word : options.class_weights) weigh_class(parts, weighed, word);
   file.write(to_bytes(Classifier(std::move(parts))));
   file.commit();
   fmt::print("wrote {}\n", options.out);

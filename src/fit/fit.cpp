@@ -10,6 +10,7 @@
 #include "aggregator/solvers/linear_scores.hpp"
 #include "common/base/error.hpp"
 #include "common/base/public_names.hpp"
+#include "common/model/class_weights.hpp"
 #include "common/model/classifier.hpp"
 #include "common/ranks/rank_archive.hpp"
 #include "common/ranks/silo_job.hpp"
@@ -103,6 +104,12 @@ FittedRun fit_on(const FitOptions& asked, const RowsInMemory* memory, Communicat
   });
   require_one_call(options, accounts, ranks);
   OpenFit open = open_fit(options, ranks, memory);
+  ranks.together([&] {
+    if (terms.class_weights.empty()) return;
+    const FitOptions& resolved = open.fit->options();
+    require_weighable(resolved.method.name, open.fit->method().link(), resolved.method.warm_start, terms.class_weights,
+                      resolved.data.classes);
+  });
   if (memory != nullptr && accounts == Accounts::kLedger) {
     ranks.together([&] { require_public_features_in_memory(*memory, open.fit->options().data, open.threads); });
   }
@@ -113,7 +120,8 @@ FittedRun fit_on(const FitOptions& asked, const RowsInMemory* memory, Communicat
   return train(open.fit, open.training, open.public_rows(), ranks, std::move(account), std::move(terms));
 }
 
-Classifier fitted_classifier(const ResolvedFit& fit, LinearScores scores, Preprocessing preprocessing) {
+Classifier fitted_classifier(const ResolvedFit& fit, LinearScores scores, Preprocessing preprocessing,
+                             const std::vector<double>& class_weights) {
   const FitOptions& options = fit.options();
   preprocessing.intercept = 0.0;  // folded into the bias
   preprocessing.targets.share = 0.0;
@@ -129,6 +137,7 @@ Classifier fitted_classifier(const ResolvedFit& fit, LinearScores scores, Prepro
                         .feature_names = options.data.train.feature_names,
                         .link = options.data.has_targets() ? std::nullopt : fit.method().link(),
                         .forfeits = beside_seed(fit.plan().forfeits)};
+  if (!class_weights.empty()) weigh_classes(parts, class_weights);
   if (options.data.most_labels() > 1) parts.threshold = scores.threshold ? scores.threshold : fit.method().threshold();
   return Classifier(std::move(parts));
 }
@@ -141,9 +150,11 @@ void make_constant(LinearScores& scores, std::size_t target, const Preprocessing
 }
 
 // Returns the trained model; of an evaluation the model that was evaluated.
-Classifier classifier_of(const ResolvedFit& fit, LinearScores scores, const Preprocessing& preprocessing) {
+Classifier classifier_of(const ResolvedFit& fit, LinearScores scores, const Preprocessing& preprocessing,
+                         const std::vector<double>& class_weights) {
   std::vector<Classifier> models = evaluated_models(fit.options().evaluation);
-  return models.empty() ? fitted_classifier(fit, std::move(scores), preprocessing) : std::move(models.front());
+  return models.empty() ? fitted_classifier(fit, std::move(scores), preprocessing, class_weights)
+                        : std::move(models.front());
 }
 
 // Releases the metrics of test rows, where they share the budget: one more release of the run, of other rows, by the
@@ -205,7 +216,7 @@ FittedRun train(std::shared_ptr<const ResolvedFit> fit, WorkerRows& training, co
     }
     run.end_phase("solve");
     ranks.together([&] {
-      Classifier classifier = classifier_of(*fit, std::move(scores), run.rows().preprocessing());
+      Classifier classifier = classifier_of(*fit, std::move(scores), run.rows().preprocessing(), terms.class_weights);
       fitted.emplace(FittedRun{.fit = fit,
                                .classifier = std::move(classifier),
                                .chosen_public_rows = run.choices().chosen_public_rows() != nullptr

@@ -59,11 +59,12 @@ struct TrainingTerms {
   /// Interrupted. The fit then ends on every rank: here with that exception, elsewhere with PeerFailed. Charges made
   /// before stay charged, and that run can be resumed.
   ProgressOf progress{};
-  ReleaseWatcher watcher{};           ///< shown each release; only if a rank is alone
-  ReleaseWatcher observer{};          ///< shown releases at the coordinator (RunSides)
-  Warn warn{};                        ///< receives a line on how to resume if another rank failed
-  WorkerRows* evaluated = nullptr;    ///< test rows, if their metrics share the budget (OpenFit)
-  StatisticSource* source = nullptr;  ///< sums over training rows that are elsewhere; only if a rank is alone
+  ReleaseWatcher watcher{};             ///< shown each release; only if a rank is alone
+  ReleaseWatcher observer{};            ///< shown releases at the coordinator (RunSides)
+  Warn warn{};                          ///< receives a line on how to resume if another rank failed
+  WorkerRows* evaluated = nullptr;      ///< test rows, if their metrics share the budget (OpenFit)
+  std::vector<double> class_weights{};  ///< of the model's scores (class_weights.hpp), alike on all ranks; empty: none
+  StatisticSource* source = nullptr;    ///< sums over training rows that are elsewhere; only if a rank is alone
 };
 
 /// Result of a fit, on every rank. The classifier is the same on all ranks.

@@ -2,7 +2,9 @@
 import html
 import html.parser
 import json
+import os
 import pickle
+import subprocess
 import warnings
 
 import numpy as np
@@ -339,9 +341,39 @@ def test_balanced_class_weights_are_the_balanced_objective(rows):
     assert (DPClassifier(**terms, class_weight="balanced").fit(*rows).classifier_.to_bytes()
             == DPClassifier(**terms, objective="balanced").fit(*rows).classifier_.to_bytes()
             != DPClassifier(**terms).fit(*rows).classifier_.to_bytes())
-    for others in ({"class_weight": {0: 2}}, {"class_weight": "balanced", "objective": "accuracy"}):
+    for others in ({"class_weight": "equal"}, {"class_weight": "balanced", "objective": "accuracy"}):
         with pytest.raises(dpreduce.UsageError, match="class_weight: .*give 'balanced', which is objective='balanced'"):
             DPClassifier(**terms, **others).fit(*rows)
+
+
+def test_weights_of_single_classes_are_those_of_export(rows, tmp_path):
+    x, y = rows
+    names = np.array(["fig", "apple", "plum", "pear"])[y % 4]
+    terms = {"epsilon": 1, "delta": 1e-6, "classes": sorted(set(names)), "rounds": 2, "random_state": 1}
+    plain = DPClassifier(**terms).fit(x, names)
+    weighed = clone(DPClassifier(**terms, class_weight={"plum": 20, "fig": 0.5})).fit(x, names)
+    plain.save(tmp_path / "plain")
+    done = subprocess.run([os.environ["DPREDUCE"], "export", "plain", "--class-weights", "plum=20,fig=0.5", "--out", "weighed"],
+                          cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert weighed.classifier_.to_bytes() == (tmp_path / "weighed").read_bytes()
+    assert weighed.privacy_.epsilon == plain.privacy_.epsilon
+    assert np.mean(weighed.predict(x) == "plum") > np.mean(plain.predict(x) == "plum")
+    search = GridSearchCV(DPClassifier(**{**terms, "epsilon": 50}), {"class_weight": [{"plum": 1e9}, None]}, cv=2)
+    assert search.fit(x, names).best_params_ == {"class_weight": None}
+
+
+def test_weights_that_are_none_are_refused_before_anything_is_charged(rows, tmp_path):
+    x, y = rows
+    terms = {**BUDGET, "ledger": tmp_path / "ledger.jsonl"}
+    for make, weights, words in ((DPClassifier, {7: 2}, "7 is none of the classes"), (DPClassifier, {1: 0}, "must be above 0"),
+                                 (DPClassifier, {1: float("nan")}, "must be above 0"), (DPMeanClassifier, {1: 2}, "no log probabilities")):
+        with pytest.raises(dpreduce.UsageError, match=words):
+            make(**terms, class_weight=weights).fit(x, y)
+    for options in ({"loss": "sigmoid"}, {"warm_start": True}, {"method": "ls"}):
+        with pytest.raises(dpreduce.UsageError, match="no log probabilities"):
+            DPClassifier(**terms, **{"method": "fc", **options}, class_weight={1: 2}).fit(x, y)
+    assert not (tmp_path / "ledger.jsonl").exists()
 
 
 @pytest.mark.parametrize("method", ["mean", "ls", "fc"])
