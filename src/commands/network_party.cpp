@@ -75,6 +75,15 @@ std::uint32_t number_of(const Identity& identity, const Roster& roster, const Ne
   return number;
 }
 
+// Secrets of a proxy are refused without being shown.
+std::optional<NetworkAddress> parse_proxy(const std::string& text) {
+  if (text.empty()) return std::nullopt;
+  if (text.find('@') != std::string::npos) {
+    throw UsageError("--proxy: has a user name or password, which is not supported; give HOST:PORT of one without");
+  }
+  return parse_address("--proxy", text);
+}
+
 std::string who_is_here(const std::vector<PartyStatus>& silos) {
   std::string here;
   std::string missing;
@@ -104,7 +113,8 @@ class NetworkRun {
       wire_ = std::move(wire);
     } else {
       const NetworkAddress dialed = parse_address("--connect", party.network.address);
-      auto wire = std::make_unique<SiloWire>(identity, terms, dialed);
+      auto wire = std::make_unique<SiloWire>(identity, terms, dialed, std::vector<std::string>{},
+                                             parse_proxy(party.network.proxy));
       silo_ = wire.get();
       wire_ = std::move(wire);
     }
@@ -137,6 +147,7 @@ class NetworkRun {
 
   void wait() {
     if (silo_ != nullptr) {
+      if (!party_.network.proxy.empty()) say(fmt::format("connecting through the proxy {}", party_.network.proxy));
       silo_->wait_for_run([&](const std::string& line) { say(line); });
       return say("the run begins");
     }
@@ -191,6 +202,12 @@ void declare_network(OptionTable& table, PartyRole role, NetworkOptions& network
         .said(SetBy::kParty);
   } else {
     declare_address("--connect", "the coordinator's address and port; the silo connects to no one else");
+    table
+        .text("--proxy", network.proxy,
+              "HTTP proxy on the way to the coordinator: it is asked for a tunnel (CONNECT); TLS still ends at the "
+              "coordinator; default: none, whatever https_proxy says")
+        .typed("HOST:PORT")
+        .said(SetBy::kParty);
   }
   table
       .number("--run-timeout", network.run_timeout_seconds,
@@ -275,6 +292,7 @@ CommandEntry network_command(PartyRole role) {
     require_fit_for_network(parsed.options, name);
     const NetworkOptions& network = read->network;
     parse_address(role == PartyRole::kCoordinator ? "--listen" : "--connect", network.address);
+    parse_proxy(network.proxy);
     FitOptions fit = read->fit;
     fit.silos.secure_aggregation = true;
     fit.silos.over_network = true;

@@ -18,6 +18,7 @@ namespace dpreduce {
 /// Network options of the party, beside the fit.
 struct NetworkOptions {
   std::string address;                 ///< where the coordinator listens, and silos dial
+  std::string proxy;                   ///< HTTP proxy on a silo's way to the coordinator; empty: none
   std::optional<double> wait_seconds;  ///< for the full roster, at the coordinator; empty: for ever
   double run_timeout_seconds = 86'400;
   std::string health;  ///< a file for supervisors; empty: none

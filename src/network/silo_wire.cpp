@@ -2,8 +2,11 @@
 
 #include <algorithm>
 
+#include <boost/asio/buffer.hpp>
 #include <boost/asio/connect.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/read_until.hpp>
+#include <boost/asio/write.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -23,10 +26,11 @@ bool is_refusal_of_tls(const std::string& fault) {
 }  // namespace
 
 SiloWire::SiloWire(const Identity& identity, NetworkTerms terms, const NetworkAddress& coordinator,
-                   std::vector<std::string> further_hosts)
+                   std::vector<std::string> further_hosts, std::optional<NetworkAddress> proxy)
     : NetworkWire(identity, std::move(terms), {0}),
       coordinator_(coordinator),
       further_hosts_(std::move(further_hosts)),
+      proxy_(std::move(proxy)),
       resolver_(io_),
       attempt_(terms_.times().attempt),
       pause_(io_),
@@ -67,19 +71,20 @@ void SiloWire::dial() {
       dial_again(late());
     }
   });
-  resolver_.async_resolve(coordinator_.host, coordinator_.port, [this](auto error, const auto& found) {
+  const NetworkAddress& next = proxy_ ? *proxy_ : coordinator_;
+  resolver_.async_resolve(next.host, next.port, [this, host = next.host](auto error, const auto& found) {
     if (!error) {
       unresolved_since_.reset();
       return connect(found);
     }
-    const std::string why = fmt::format("the name {} cannot be resolved: {}", coordinator_.host,
+    const std::string why = fmt::format("the name {} cannot be resolved: {}", host,
                                         error == boost::asio::error::operation_aborted ? late() : error.message());
     {
       const std::lock_guard guard(lock_);
       if (lines_.at(0).state() == LineState::kAbsent && lasts(unresolved_since_)) {
         patience_.cancel();
-        return fail(
-            fmt::format("{}; check it (getent hosts {}), or give an address in --connect", why, coordinator_.host));
+        return fail(fmt::format("{}; check it (getent hosts {}), or give an address in --{}", why, host,
+                                proxy_ ? "proxy" : "connect"));
       }
     }
     dial_again(why);
@@ -97,17 +102,53 @@ void SiloWire::connect(const boost::asio::ip::tcp::resolver::results_type& found
   if (WireClock::now() >= patience_.expiry()) return dial_again(late());
   socket_.emplace(io_);
   boost::asio::async_connect(*socket_, found, [this](auto error, const auto&) {
-    if (error) {
-      return dial_again(error == boost::asio::error::operation_aborted ? "no answer" : error.message());
-    }
-    dialed_ = std::make_shared<TlsConnection>(std::move(*socket_));
-    socket_.reset();
-    dialed_->handshake(identity_, TlsConnection::Side::kClient, [this, connection = dialed_](const std::string& fault) {
-      if (connection != dialed_) return;
-      if (fault.empty()) return greet(connection);
-      std::exchange(dialed_, nullptr)->close();
-      dial_again(fault);
-    });
+    if (error) return dial_again(fault_of(error));
+    proxy_ ? request_tunnel() : begin_tls();
+  });
+}
+
+std::string SiloWire::fault_of(const boost::system::error_code& error) const {
+  const std::string why = error == boost::asio::error::operation_aborted ? "no answer" : words_of(error);
+  return proxy_ ? fmt::format("the proxy {}: {}", proxy_->text(), why) : why;
+}
+
+void SiloWire::request_tunnel() {
+  constexpr std::size_t kLongestAnswer = 8192;
+  const auto bytes =
+      std::make_shared<std::string>(fmt::format("CONNECT {0} HTTP/1.1\r\nHost: {0}\r\n\r\n", coordinator_.text()));
+  boost::asio::async_write(*socket_, boost::asio::buffer(*bytes), [this, bytes](auto fault, std::size_t) {
+    if (fault) return dial_again(fault_of(fault));
+    bytes->clear();
+    boost::asio::async_read_until(*socket_, boost::asio::dynamic_buffer(*bytes, kLongestAnswer), "\r\n\r\n",
+                                  [this, bytes](auto error, std::size_t length) {
+                                    if (error) return dial_again(fault_of(error));
+                                    take_tunnel(*bytes, length);
+                                  });
+  });
+}
+
+// A proxy that answers 2xx is a tunnel from then on. One that cannot reach the coordinator (5xx), or answers something
+// that is not HTTP, is asked again.
+void SiloWire::take_tunnel(const std::string& answer, std::size_t length) {
+  const bool is_http = answer.starts_with("HTTP/1.") && answer.size() == length;
+  const char status = is_http ? answer[std::string_view("HTTP/1.1 ").size()] : '5';
+  if (status == '2') return begin_tls();
+  const std::string why = fmt::format("the proxy {} makes no tunnel to {}: {}", proxy_->text(), coordinator_.text(),
+                                      shown_reason(std::as_bytes(std::span(answer).first(answer.find('\r')))));
+  if (status == '5') return dial_again(why);
+  const std::lock_guard guard(lock_);
+  patience_.cancel();
+  fail(why);
+}
+
+void SiloWire::begin_tls() {
+  dialed_ = std::make_shared<TlsConnection>(std::move(*socket_));
+  socket_.reset();
+  dialed_->handshake(identity_, TlsConnection::Side::kClient, [this, connection = dialed_](const std::string& fault) {
+    if (connection != dialed_) return;
+    if (fault.empty()) return greet(connection);
+    std::exchange(dialed_, nullptr)->close();
+    dial_again(fault);
   });
 }
 

@@ -15,9 +15,10 @@ namespace dpreduce {
 
 class SiloWire final : public NetworkWire {
  public:
-  /// Begins to dial the coordinator; with `further_hosts`, its hosts in turn.
+  /// Begins to dial the coordinator; with `further_hosts`, its hosts in turn. With a `proxy` the silo connects to it,
+  /// and asks it for a tunnel to the coordinator (CONNECT, RFC 9110, section 9.3.6), through which TLS goes.
   SiloWire(const Identity& identity, NetworkTerms terms, const NetworkAddress& coordinator,
-           std::vector<std::string> further_hosts = {});
+           std::vector<std::string> further_hosts = {}, std::optional<NetworkAddress> proxy = std::nullopt);
   ~SiloWire() override;
 
   /// Returns when the coordinator has begun the run: its first message has come. `tell` receives a line with the reason
@@ -37,6 +38,10 @@ class SiloWire final : public NetworkWire {
  private:
   void dial();
   void connect(const boost::asio::ip::tcp::resolver::results_type& found);
+  void request_tunnel();
+  void take_tunnel(const std::string& answer, std::size_t length);
+  std::string fault_of(const boost::system::error_code& error) const;
+  void begin_tls();
   void greet(const std::shared_ptr<TlsConnection>& connection);
   // Takes the connection by value: it outlives `dialed_`.
   bool take_answer(std::shared_ptr<TlsConnection> connection, LinkReader& reader, std::span<const std::byte> bytes);
@@ -48,6 +53,7 @@ class SiloWire final : public NetworkWire {
   bool has_begun_ = false;  // the run; before, the coordinator may be started again
   NetworkAddress coordinator_;
   std::vector<std::string> further_hosts_;
+  std::optional<NetworkAddress> proxy_;
   boost::asio::ip::tcp::resolver resolver_;
   std::chrono::milliseconds attempt_;
   boost::asio::steady_timer pause_;

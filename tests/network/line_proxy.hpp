@@ -8,6 +8,7 @@
 #include <functional>
 #include <list>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -17,6 +18,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/read_until.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/write.hpp>
 
@@ -72,6 +74,17 @@ class LineProxy {
   void set_delay(std::chrono::milliseconds delay) { delay_ = delay; }
   /// From here on each direction carries so many bytes a second; 0: all at once.
   void set_rate(std::uint64_t bytes_a_second) { rate_ = bytes_a_second; }
+  /// From here on it is an HTTP proxy: whoever connects asks for a tunnel first, and gets this answer; one of 2xx is
+  /// then a tunnel to the coordinator, whatever was asked for. An empty answer is none.
+  void set_http(std::string answer) {
+    answer_ = std::move(answer);
+    is_http_ = true;
+  }
+  /// What the last one asked for.
+  std::string asked_for() {
+    const std::lock_guard guard(asked_lock_);
+    return asked_;
+  }
   /// Set it before begin().
   void set_fault(const LineFault& fault) { fault_ = fault; }
 
@@ -118,6 +131,22 @@ class LineProxy {
         self->read(self->up);
         self->read(self->down);
       });
+    }
+
+    void take_request() {
+      boost::asio::async_read_until(
+          silo, boost::asio::dynamic_buffer(request), "\r\n\r\n", [self = shared_from_this()](auto error, std::size_t) {
+            if (error) return self->close(false);
+            {
+              const std::lock_guard guard(self->proxy.asked_lock_);
+              self->proxy.asked_ = self->request;
+            }
+            boost::asio::async_write(self->silo, boost::asio::buffer(self->proxy.answer_), [self](auto, std::size_t) {
+              const std::string& answer = self->proxy.answer_;
+              if (answer.find(" 2") == answer.find(' ') && !answer.empty()) return self->begin();
+              if (!answer.empty()) self->close(false);
+            });
+          });
     }
 
     void read(Way& way) {
@@ -222,6 +251,7 @@ class LineProxy {
     }
 
     LineProxy& proxy;
+    std::string request;
     Tcp::socket silo;
     Tcp::socket coordinator;
     Way up;
@@ -249,7 +279,7 @@ class LineProxy {
       ++connections_;
       if (!is_refusing_) {
         pipes_.push_back(std::make_shared<Pipe>(*this, std::move(socket)));
-        pipes_.back()->begin();
+        is_http_ ? pipes_.back()->take_request() : pipes_.back()->begin();
       }
       accept();
     });
@@ -265,6 +295,10 @@ class LineProxy {
   std::atomic<std::uint64_t> records_[2]{};
   std::optional<LineFault> fault_;
   std::atomic<bool> has_failed_{false};
+  std::atomic<bool> is_http_{false};
+  std::string answer_;
+  std::mutex asked_lock_;
+  std::string asked_;
   std::atomic<std::uint64_t> cut_every_{0};
   std::uint64_t cut_at_ = 0;
   std::atomic<bool> is_silent_{false};
