@@ -293,6 +293,9 @@ class FitSteps {
       outputs_->write_model(
           options(), keeps_statistics() ? to_bytes(keeper_.taken(*run.fit)) : to_bytes(run.classifier), goes_on_);
     });
+    if (PartyLog* const log = log_of(ranks_); log != nullptr && makes_model(options()) && !keeps_statistics()) {
+      log->line(fmt::format("model: SHA-256 {}", to_hex(sha256(to_bytes(run.classifier)))));
+    }
     run.timings.end_phase("write");
     const std::optional<TestFigures> test = tested(run);
     const nlohmann::json report = write_report(run, test);

@@ -77,7 +77,10 @@ void HealthFile::write() const {
            "than {} s ago and there is no exit code, the process was killed, and the rest is out of date",
            ::getpid(), utc, kPause.count(), kStale.count())}};
   if (exit_code_) health["exit_code"] = *exit_code_;
-  for (const PartyStatus& party : wire_.status()) health["parties"][party.name] = to_string(party.state);
+  for (const PartyStatus& party : wire_.status()) {
+    const bool was_here = exit_code_ && party.state == LineState::kOpen;  // this party has left the line
+    health["parties"][party.name] = to_string(was_here ? LineState::kLeft : party.state);
+  }
   AtomicFile file(path_, Existing::kReplace, Readers::kOwnerOnly);
   file.write(json_text(health, 2) + "\n");
   file.commit();
