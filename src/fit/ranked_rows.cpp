@@ -5,10 +5,15 @@
 #include <optional>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "common/base/error.hpp"
 #include "common/base/paths.hpp"
+#include "common/base/public_names.hpp"
+#include "common/base/text.hpp"
 #include "common/data/label_slots.hpp"
+#include "common/randomness/signing_key.hpp"
+#include "common/ranks/rank_archive.hpp"
 #include "common/ranks/silo_job.hpp"
 #include "fit/files_once.hpp"
 
@@ -64,6 +69,37 @@ std::size_t agreed_targets(std::size_t own, const RowFiles& options, Communicato
     if (own != 0) require_agreed(own, all, "targets", options.y.front());
   });
   return all.number;
+}
+
+// Throws BadInput where tables have other columns on this rank, or in another order; files whose columns have no names
+// are not compared. Ranks compare with rank 0. A silo does not show its names: the first six bytes of their digest go
+// to the coordinator, and all silos learn the largest of these numbers. Collective.
+void require_agreed_columns(WorkerRows* rows, const std::string& name, Communicator& ranks) {
+  const bool has_names = rows != nullptr && rows->features().files() > 0;
+  const std::vector<std::string> names = has_names ? rows->features().column_names_of(0) : std::vector<std::string>{};
+  if (ranks.silos() == nullptr) {
+    const auto expected = unarchived<std::vector<std::string>>(ranks.trusted().broadcast(archived(names)));
+    ranks.together([&] {
+      if (!names.empty() && !expected.empty()) require_same_features(names, expected, name, "on rank 0");
+    });
+    return;
+  }
+  std::uint64_t number = 0;
+  if (!names.empty()) {
+    constexpr std::size_t kBytes = 6;  // a double holds them
+    const auto digest = sha256(fmt::format("dpreduce columns v1\n{}", fmt::join(names, "\n")));
+    for (std::size_t byte = 0; byte < kBytes; ++byte)
+      number = 256 * number + std::to_integer<std::uint64_t>(digest[byte]);
+  }
+  const auto largest = static_cast<std::uint64_t>(ranks.max_everywhere(static_cast<double>(number)));
+  ranks.together([&] {
+    if (number == 0 || number == largest) return;
+    throw BadInput(
+        fmt::format("{}: columns are {}, and another silo has other names or another order; choose the same ones in "
+                    "one order, as in "
+                    "t.csv:a,b{}",
+                    name, in_quotes(fmt::format("{}", fmt::join(names, ", "))), kForOwnerOnly));
+  });
 }
 
 // Notes what labels that are none, and targets that are no numbers, are taken as.
@@ -141,6 +177,9 @@ WorkerRows open_ranked_rows(const RowFiles& options, Communicator& ranks, RowsOf
     if (claims) require_no_earlier_claim(*rows, *claims);
     if (has_some) require_agreed(rows->dim(), dim, "features", options.x.front());
   });
+  if (ranks.silos() == nullptr || whose == RowsOfSilos::kEachItsOwn) {
+    require_agreed_columns(rows ? &*rows : nullptr, options.x.front(), ranks);
+  }
   const std::size_t targets = options.has_targets ? agreed_targets(rows ? rows->targets() : 0, options, ranks) : 0;
   return rows ? std::move(*rows) : WorkerRows::none(dim.number, targets);
 }

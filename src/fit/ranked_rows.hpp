@@ -30,8 +30,9 @@ void require_features_of(const WorkerRows& rows, std::size_t input_dim, const st
 WorkerRows open_rows_of_rank(const RowFiles& options, std::size_t dim, const Communicator& ranks);
 
 /// Opens this rank's rows, with the same number of features on every rank. Collective. Throws BadInput and UsageError
-/// as WorkerRows::open does. Throws BadInput if files of ranks differ in their number of features, a file would count
-/// for two ranks, or a file that matches {rank} would count for none (files_once.hpp).
+/// as WorkerRows::open does. Throws BadInput if files of ranks differ in their number of features, or in the names
+/// or the order of their columns, a file would count for two ranks, or a file that matches {rank} would count for none
+/// (files_once.hpp).
 WorkerRows open_ranked_rows(const RowFiles& options, Communicator& ranks, RowsOfSilos whose = RowsOfSilos::kEachItsOwn);
 
 /// Opens this rank's own rows in memory, as open_ranked_rows. Messages name the rows by `options`. A rank may have no

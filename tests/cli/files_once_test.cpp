@@ -114,6 +114,23 @@ TEST_F(FilesOnceTest, RanksThatShareAListMustSeeTheSame) {
   }
 }
 
+// Rows are summed column by column.
+TEST_F(FilesOnceTest, ColumnsInAnotherOrderAreRefusedByTheFirstThatDiffers) {
+  const auto write = [&](const std::string& name, const std::string& names) {
+    std::string table = names + ",y\n";
+    for (int row = 0; row < 30; ++row) table += fmt::format("{},{},{}\n", name, row, row % 3);
+    write_bytes(folder_ / (name + ".csv"), table);
+  };
+  write("0", "age,weight");
+  write("1", "weight,age");
+  write("2", "age,weight");
+  const std::string said = "column 0 is \"weight\", but ";
+  expect_refused(fit("{rank}.csv:-y", "{rank}.csv:y", 3), {"1.csv:-y: " + said, "on rank 0 it is \"age\""});
+  expect_refused(fit("0.csv:-y 1.csv:-y", "0.csv:y 1.csv:y", 0), {"1.csv:-y: " + said, "in 0.csv:-y it is \"age\""});
+  EXPECT_EQ(fit("{rank}.csv:age,weight", "{rank}.csv:y", 3).exit_code, 0);
+  EXPECT_EQ(fit("0.csv:-y 2.csv:-y", "0.csv:y 2.csv:y", 0, "--out two --ledger two.jsonl").exit_code, 0);
+}
+
 TEST_F(FilesOnceTest, SilosOfOneMachineAreRefusedByOneOfThem) {
   std::filesystem::remove(folder_ / "x0.npy");  // silos count from 1
   std::filesystem::remove(folder_ / "y0.npy");

@@ -167,6 +167,53 @@ TEST_F(NetworkTest, ARunGoesOnOverLinesThatAreCut) {
   EXPECT_THAT(ended.parties[0].err, AllOf(HasSubstr("5 of 5 silos are connected"), HasSubstr("the run begins")));
 }
 
+// Only a digest of names leaves a silo.
+TEST_F(NetworkTest, SilosWhoseColumnsAreInAnotherOrderAreNotSummed) {
+  const auto write = [&](std::size_t silo, const std::string& names) {
+    std::string table = names + ",y\n";
+    for (std::size_t row = 0; row < kRowsOfEach; ++row) table += fmt::format("{},{},{}\n", 0.5 + silo, row, row % 3);
+    write_bytes(folder_ / name(silo, ".csv"), table);
+  };
+  std::string roster = bytes("roster.toml");
+  write_bytes(folder_ / "roster.toml", roster.replace(roster.find("dim = 8"), 7, "dim = 2"));
+  const auto run_with = [&](const std::string& of_third) {
+    for (std::size_t silo = 1; silo <= kSilos; ++silo) write(silo, silo == 3 ? of_third : "age,weight");
+    std::vector<std::unique_ptr<RunningProgram>> running;
+    std::filesystem::remove(folder_ / "n0.health");
+    const std::string options = "--method mean --threshold 4 --epsilon 4 --delta 1e-5 ";
+    running.push_back(start(0, "", options, Form::kFork));
+    const std::string listens = address();
+    for (std::size_t silo = 1; silo <= kSilos; ++silo) {
+      std::vector<std::string> words = words_of(silo, listens, options);
+      for (std::string& word : words) {
+        if (word == name(silo, "x.npy")) word = name(silo, ".csv") + ":-y";
+        if (word == name(silo, "y.npy")) word = name(silo, ".csv") + ":y";
+      }
+      running.push_back(std::make_unique<RunningProgram>(
+          words, RunOptions{.folder = folder_.path(), .keeps_files = true, .timeout_seconds = 60.0}));
+    }
+    Ended ended;
+    for (const auto& party : running) ended.parties.push_back(party->finish());
+    return ended;
+  };
+  const std::string said = "and another silo has other names or another order";
+  const Ended refused = run_with("weight,age");
+  std::size_t told = 0;
+  for (std::size_t silo = 1; silo <= kSilos; ++silo) {
+    EXPECT_EQ(refused.parties[silo].exit_code == 0, false) << silo;
+    told += refused.parties[silo].err.find(said) != std::string::npos ? 1 : 0;
+    EXPECT_THAT(refused.parties[0].err + bytes("n0.log"), Not(HasSubstr("weight")));
+  }
+  EXPECT_TRUE(told == 1 || told == kSilos - 1) << "that one, or all others";
+  EXPECT_FALSE(has("model.safetensors"));
+  for (std::size_t party = 0; party <= kSilos; ++party) EXPECT_FALSE(has(name(party, ".jsonl"))) << party;
+  EXPECT_EQ(run_with("age,weight").codes(), std::vector<int>(kSilos + 1, 0));
+  // What each party has received is what the coordinator wrote.
+  const std::string digest = "model: SHA-256 " + to_hex(sha256(model()));
+  for (std::size_t party = 0; party <= kSilos; ++party) EXPECT_THAT(bytes(name(party, ".log")), HasSubstr(digest));
+  for (const auto& [silo, state] : document("n0.health")["parties"].items()) EXPECT_EQ(state, "left") << silo;
+}
+
 // kill -9 in the midst of a run. Of a silo: the run goes on without it, once its line was not made again. Of the
 // coordinator: each silo ends within the same time, and says why.
 TEST_F(NetworkTest, AKilledPartyIsLostAndAKilledCoordinatorEndsTheRunEverywhere) {

@@ -13,6 +13,7 @@
 
 #include "common/base/error.hpp"
 #include "common/base/paths.hpp"
+#include "common/base/public_names.hpp"
 #include "common/data/label_slots.hpp"
 
 namespace dpreduce {
@@ -36,6 +37,10 @@ ShardedArray::ShardedArray(const std::vector<std::string>& paths, ArrayRole role
                                               : "labels or columns of labels",
                                  path, file->columns(), is_features ? "encoder" : "form"));
     }
+    const std::vector<std::string> columns = file->column_names();
+    if (columns_ > 1 && !shards_.empty() && !columns.empty() && !shards_.front().column_names.empty()) {
+      require_same_features(columns, shards_.front().column_names, path, "in " + shards_.front().path);
+    }
     DPREDUCE_ASSERT(file->rows() <= std::numeric_limits<std::uint64_t>::max() - rows);
     shards_.push_back({.path = path,
                        .first = rows,
@@ -44,7 +49,7 @@ ShardedArray::ShardedArray(const std::vector<std::string>& paths, ArrayRole role
                        .identity = file->identity(),
                        .held_bytes = file->held_bytes(),
                        .lies_in_other_files = file->lies_in_other_files(),
-                       .column_names = file->column_names()});
+                       .column_names = columns});
     rows += file->rows();
   }
   refuse_doubles();
