@@ -95,14 +95,16 @@ std::string html_of(const Cell& cell) {
   if (cell.number.is_null()) return kNothing;
   DPREDUCE_ASSERT(cell.number.is_number());
   const bool is_rounded = cell.written == Written::kAtMost || cell.written == Written::kAtLeast;
-  const bool is_whole = cell.number.is_number_integer() && cell.written != Written::kShare;
   const auto number = cell.number.get<double>();
-  return fmt::format("<data value=\"{}\">{}</data>", json_text(cell.number),
-                     html_of_words(cell.written == Written::kShare         ? fmt::format("{:.1f} %", 100.0 * number)
-                                   : cell.written == Written::kDifference  ? fmt::format("{:+.1f} %", 100.0 * number)
-                                   : cell.written == Written::kShareAtMost ? upper_figure(100.0 * number, 2) + " %"
-                                   : is_rounded || is_whole                ? text_of(cell)
-                                                                           : grouped_figure(number)));
+  const bool is_whole =
+      cell.number.is_number_integer() && (cell.written != Written::kFigure || std::abs(number) >= 1e9);
+  return fmt::format(
+      "<data value=\"{}\">{}</data>", json_text(cell.number),
+      html_of_words(cell.written == Written::kShare         ? fmt::format("{:.1f} %", 100.0 * number)
+                    : cell.written == Written::kDifference  ? fmt::format("{:+.1f} %", 100.0 * number)
+                    : cell.written == Written::kShareAtMost ? upper_figure(100.0 * number, number < 1.0 ? 2 : 3) + " %"
+                    : is_rounded || is_whole                ? text_of(cell)
+                                                            : grouped_figure(number)));
 }
 
 namespace {

@@ -125,7 +125,7 @@ void add_values(Table& table, const nlohmann::json& object, const std::string& p
     } else if (value.is_boolean()) {
       table.add({path, value.get<bool>() ? "yes" : "no"});
     } else if (value.is_number()) {
-      table.add({path, is_cost(member) ? at_most(value) : figure(value)});
+      table.add({path, is_cost(member) ? at_most(value) : member == "seed" ? Cell(json_text(value)) : figure(value)});
     } else if (value.is_object()) {
       add_values(table, value, path + ".");
     }
@@ -272,7 +272,11 @@ Section test_section(const PageDocument& document, const JsonFields& report) {
   const JsonFields test = report.object("test");
   Facts facts = exact_figures(test);
   for (Fact& rows : facts_of(test, {{"rows", "test rows"}})) facts.push_back(std::move(rows));
-  return {.title = "How well the model does", .blocks = {std::move(facts)}, .owner_only = why_exact(test)};
+  Section section{.title = "How well the model does", .blocks = {std::move(facts)}, .owner_only = why_exact(test)};
+  if (std::string uncalled = uncalled_classes_text(report); !uncalled.empty()) {
+    section.blocks.emplace_back(Words{{}, {std::move(uncalled)}});
+  }
+  return section;
 }
 
 Section class_section(const JsonFields& report) {

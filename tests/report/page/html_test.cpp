@@ -53,6 +53,10 @@ TEST(Figure, HoldsTheExactNumberBesideTheRoundedOne) {
   EXPECT_EQ(html_of(figure(-1234567.8)), "<data value=\"-1234567.8\">-1,234,568</data>");
   EXPECT_EQ(html_of(figure(999.4)), "<data value=\"999.4\">999</data>");
   EXPECT_EQ(html_of(figure(42)), "<data value=\"42\">42</data>");
+  EXPECT_EQ(html_of(figure(12000)), "<data value=\"12000\">12,000</data>");
+  EXPECT_EQ(html_of(figure(2000000001)), "<data value=\"2000000001\">2000000001</data>");
+  EXPECT_EQ(html_of(Cell(1.0624, Written::kShareAtMost)), "<data value=\"1.0624\">107 %</data>");
+  EXPECT_EQ(html_of(Cell(0.00624, Written::kShareAtMost)), "<data value=\"0.00624\">0.63 %</data>");
   EXPECT_EQ(html_of(figure(json())), "–");
   EXPECT_THROW(html_of(figure("1")), std::logic_error);
 }
