@@ -189,6 +189,31 @@ nlohmann::json points_of_roc(const std::vector<double>& positives, const std::ve
   return points;
 }
 
+// Adds the largest F1 of the class, 2 TP / (TP + FP + P), over thresholds that predict more rows than twice the noise
+// of their number, and where it is: from probability p on with p w >= 1 - p, w the weight of the class. The choice is
+// by counts as released, so it costs nothing.
+void report_best_f1(const std::vector<double>& positives, const std::vector<double>& negatives, double sigma,
+                    const ReportedFrom& from, nlohmann::json& told) {
+  const std::size_t bins = positives.size();
+  const double all = std::max(std::accumulate(positives.begin(), positives.end(), 0.0), 1.0);
+  double found = 0.0;
+  double others = 0.0;
+  double best = 0.0;
+  for (std::size_t bin = bins - 1; bin > 0; --bin) {
+    found += positives[bin];
+    others += negatives[bin];
+    const double right = std::clamp(found, 0.0, all);
+    const double wrong = std::max(others, 0.0) + all - right;
+    const double f1 = 2.0 * right / (2.0 * right + wrong);
+    if (found + others < 2.0 * sigma * std::sqrt(2.0 * static_cast<double>(bins - bin)) || f1 <= best) continue;
+    best = f1;
+    const double threshold = lower_edge_of_bin(bin, bins);
+    told["best_f1"] = figure_json(
+        f1_of(estimate_share({right, wrong, sigma * std::sqrt(static_cast<double>(bins))}, from.level)), 1.0,
+        {{"class", from.terms.positive_class()}, {"threshold", threshold}, {"weight", (1.0 - threshold) / threshold}});
+  }
+}
+
 // Adds AUC and ROC of one class.
 void report_curve(const ReportedFrom& from, nlohmann::json& told) {
   const bool has_scores = from.has(EvaluationMetric::kRoc);
@@ -201,6 +226,7 @@ void report_curve(const ReportedFrom& from, nlohmann::json& told) {
   if (has_scores) {
     told["roc"] = {{"points", points_of_roc(positives, negatives, block.sigma, from.level)},
                    {"auc", figure_json(estimate_auc(positives, negatives, block.sigma, from.level))}};
+    if (from.terms.classes == 2) report_best_f1(positives, negatives, block.sigma, from, told);
   }
   if (!from.has(EvaluationMetric::kAuc)) return;
   DPREDUCE_ASSERT(from.releases.size() == 2);

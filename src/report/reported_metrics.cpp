@@ -1,6 +1,7 @@
 #include "report/reported_metrics.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <cstdint>
 #include <functional>
@@ -37,6 +38,7 @@ constexpr FigureKind kAlone[] = {{"accuracy", "accuracy"},
                                  {"minority_accuracy", "minority accuracy"},
                                  {"top_k", "top k"},
                                  {"auc", "AUC"},
+                                 {"best_f1", "best F1"},
                                  {"mean_average_precision", "mean average precision"},
                                  {"hit_rate", "hit rate"},
                                  {"precision_at_k", "precision at k"},
@@ -118,7 +120,14 @@ std::optional<ReportedMetrics> reported_metrics(const JsonFields& report) {
     if (name == "accuracy" && metrics.has("accuracy_b")) name += " of " + pair.front();
     if (name == "accuracy of second") name = "accuracy of " + pair.back();
     if (name == "second less first") name = fmt::format("{} less {}", pair.back(), pair.front());
-    told.lists.front().figures.push_back(figure_of(metrics.object(kind.member), kind, std::move(name)));
+    const JsonFields figure = metrics.object(kind.member);
+    if (figure.has("k")) name = fmt::format("top {}", figure.count("k", 0));
+    if (figure.has("weight")) {
+      name += fmt::format(" (export --class-weights {}={:.3g})",
+                          name_of_class(report.texts("class_names"), figure.count("class", 0)),
+                          figure.number_within("weight", 0.0, kLargest));
+    }
+    told.lists.front().figures.push_back(figure_of(figure, kind, std::move(name)));
   }
   for (const KindOfEach& each : kOfEach) {
     if (metrics.has(each.kind.member)) told.lists.push_back(list_of(report, metrics, each));
@@ -147,7 +156,9 @@ Facts facts_of(const ReportedMetrics& told) {
 
 Table table_of(const ReportedList& list) {
   const bool is_of_one_kind = !list.kind.empty();
-  Table table{.caption = (is_of_one_kind ? list.kind : "Figures") + ", each with its interval",
+  std::string kind = is_of_one_kind ? list.kind : "Figures";
+  kind.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(kind.front())));
+  Table table{.caption = kind + ", each with its interval",
               .columns = {is_of_one_kind ? "of" : "figure", "value", "from", "to", "noise"},
               .summary = list.figures.size() > kMostReportedByOne ? "All figures of " + list.kind : "",
               .intervals = is_of_one_kind ? "of one kind" : "of several kinds"};

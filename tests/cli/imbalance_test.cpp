@@ -169,12 +169,14 @@ TEST_F(ImbalanceTest, WhatIsTooRareToBeCalledIsSaidAndWeighed) {
   const std::string fit =
       "fit --train-x rare_x.npy --train-y rare_y.npy --test-x other_x.npy --test-y other_y.npy --class-names names.txt "
       "--epsilon 4 --delta 1e-6 --seed 1 --report report.json --out ";
-  const std::string plain = succeed(fit + "plain").out;
+  const std::string plain = succeed(fit + "plain --html plain.html").out;
+  EXPECT_THAT(bytes("plain.html"), HasSubstr("o test row is predicted as &quot;sick&quot;"));
   EXPECT_THAT(
       plain,
       HasSubstr("no test row is predicted as \"sick\": try --objective balanced; dpreduce export --class-weights"));
   EXPECT_FALSE(document("report.json").contains("class_shares"));
-  const std::string balanced = succeed(fit + "balanced --objective balanced --overwrite").out;
+  const std::string balanced = succeed(fit + "balanced --objective balanced --overwrite --html balanced.html").out;
+  EXPECT_THAT(bytes("balanced.html"), HasSubstr("are: &quot;sick&quot; ("));
   EXPECT_THAT(balanced, AllOf(HasSubstr("rare: \"sick\" ("), HasSubstr("this balanced one for many other rows")));
   const json shares = document("report.json")["class_shares"];
   EXPECT_NEAR(shares["shares"][1].get<double>(), 0.01, 4 * shares["noise"].get<double>());
@@ -201,6 +203,14 @@ TEST_F(ImbalanceTest, WhatIsTooRareToBeCalledIsSaidAndWeighed) {
   EXPECT_LT(precision_and_recall("balanced").first.get<double>(), 0.06);
   EXPECT_GT(precision_and_recall("weighed").first.get<double>(), 0.08);
   EXPECT_GT(precision_and_recall("weighed").second, 0.3);
+  const json roc = figures(
+      "evaluate --private --model plain --test-x other_x.npy --test-y other_y.npy --metrics roc --mu 1 "
+      "--seed 1 --ledger test.jsonl");
+  const double weight = roc["metrics"]["best_f1"]["weight"];
+  succeed(fmt::format("export plain --class-weights sick={} --out found", weight));
+  const double f1 = figures("evaluate --model found --test-x other_x.npy --test-y other_y.npy")["per_class_f1"][1];
+  EXPECT_NEAR(roc["metrics"]["best_f1"]["value"].get<double>(), f1, 0.1);
+  EXPECT_GT(f1, 0.2) << weight;
   succeed("export weighed --class-weights sick=0.1,well=4.0 --out back");
   const std::vector<double> bias = load_classifier(folder_ / "plain").parts().bias;
   const std::vector<double> again = load_classifier(folder_ / "back").parts().bias;

@@ -274,6 +274,35 @@ TEST(PrivateFigures, TheCalibrationErrorIsFreeOfTheBiasOfNoise) {
   }
 }
 
+// 100 positives and 9,900 others: from bin 20 of 32 on 40 and 60, so F1 is 80 / (100 + 100); no other bin is as good. A
+// bin whose rows are all noise is passed over, though it has more positives than rows.
+TEST(PrivateFigures, TheBestThresholdOfARareClassIsThatOfTheLargestF1) {
+  std::vector<std::int64_t> scores(64, 0);
+  const auto put = [&](std::size_t bin, std::int64_t positives, std::int64_t negatives) {
+    scores[2 * bin] = positives;
+    scores[2 * bin + 1] = negatives;
+  };
+  put(4, 30, 9000);
+  put(14, 30, 840);
+  put(20, 40, 60);
+  put(30, 9, -12);
+  put(31, -9, 12);
+  const EvaluationTerms terms{.metrics = {M::kRoc}, .classes = 2, .has_probabilities = true};
+  const nlohmann::json best = private_figures({release_of({{"scores", scores}}, 4.0)}, terms, 0.95)["best_f1"];
+  const double threshold = lower_edge_of_bin(20, 32);
+  EXPECT_NEAR(best["value"].get<double>(), 0.4, 1e-9);
+  EXPECT_LT(best["low"], 0.35);
+  EXPECT_GT(best["high"], 0.45);
+  EXPECT_EQ(best["class"], 1);
+  EXPECT_NEAR(best["threshold"].get<double>(), threshold, 1e-12);
+  EXPECT_NEAR(best["weight"].get<double>(), (1.0 - threshold) / threshold, 1e-12);
+  EvaluationTerms of_three = terms;
+  of_three.classes = 3;
+  EXPECT_FALSE(private_figures({release_of({{"scores", scores}}, 4.0)}, of_three, 0.95).contains("best_f1"));
+  const nlohmann::json noise = private_figures({release_of({{"scores", scores}}, 2000.0)}, terms, 0.95);
+  EXPECT_FALSE(noise.contains("best_f1")) << "no bin has more rows than noise";
+}
+
 TEST(PrivateFigures, InJsonEveryFigureHasItsInterval) {
   EvaluationTerms terms;
   terms.metrics.clear();

@@ -39,8 +39,9 @@ TEST(ReportedMetrics, AreThoseOfTheReportByTheirNames) {
                                                                {"difference", "new less old"},
                                                                {"largest_gap", "largest gap of groups"},
                                                                {"balanced_accuracy", "balanced accuracy"},
-                                                               {"top_k", "top k"},
+                                                               {"top_k", "top 5"},
                                                                {"auc", "AUC"},
+                                                               {"best_f1", "best F1 (export --class-weights ill=22)"},
                                                                {"micro_f1", "micro F1"},
                                                                {"log_loss", "log loss"},
                                                                {"calibration_error", "calibration error"},
@@ -49,6 +50,8 @@ TEST(ReportedMetrics, AreThoseOfTheReportByTheirNames) {
                                                                {"rmse", "RMSE"}};
   for (std::size_t kind = 0; kind < alone.size(); ++kind) metrics[alone[kind].first] = figure(static_cast<int>(kind));
   metrics["log_loss"]["largest"] = 2.5;
+  metrics["top_k"]["k"] = 5;
+  metrics["best_f1"].update({{"class", 1}, {"weight", 22.0}, {"threshold", 1.0 / 23.0}});
   const ReportedMetrics told = told_of(metrics);
   EXPECT_TRUE(told.is_private);
   EXPECT_EQ(told.level, 0.9);

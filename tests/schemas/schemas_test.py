@@ -97,7 +97,7 @@ PRIVATE_EVALUATIONS = [  # options of the fit, of the evaluation
 # Models and groups with names, and groups of classes, are evaluated elsewhere; a difference that says nothing as well,
 # and a model whose classes are taken from rows (in Python alone).
 WITHOUT_EXAMPLE = {("private-evaluation", place) for place in (
-    ("class_names",), ("group_names",), ("models_privacy", "[]", "forfeited_by"), ("metrics", "confusion", "class_groups"), ("metrics", "difference", "note"))}
+    ("class_names",), ("group_names",), ("models_privacy", "[]", "forfeited_by"), ("metrics", "confusion", "class_groups"), ("metrics", "difference", "note"), ("metrics", "best_f1", "note"))}
 WITHOUT_EXAMPLE |= {("fit-report", ("privacy", "selections", "[]", "shown"))}
 WITHOUT_EXAMPLE |= {("private-evaluation", place) for place in (("ledger", "goes_on_from"), ("privacy", "releases", "[]", "shown"))}
 WITHOUT_EXAMPLE |= {("refit-intervals", ("forfeited_by",))}  # classes are taken from rows in Python alone
@@ -194,6 +194,11 @@ def make_documents(folder):
         printed = program(folder, f"evaluate --private --model m{model} --test-x {test}/test_x.npy --test-y {test}/test_y.npy --format json "
                                   f"--ledger evaluated{number}.jsonl {options}")
         documents.append(("private-evaluation", options, json.loads(printed)))
+    for role in ("train", "test"):
+        numpy.save(folder / f"one/{role}_two.npy", numpy.load(folder / f"one/{role}_y.npy") // 2)
+    program(folder, "fit --train-x one/train_x.npy --train-y one/train_two.npy --classes 2 --mu 5 --rounds 3 --out two --ledger two.jsonl")
+    documents.append(("private-evaluation", "two classes", json.loads(program(
+        folder, "evaluate --private --model two --test-x one/test_x.npy --test-y one/test_two.npy --mu 5 --metrics roc --ledger two.jsonl --format json"))))
     rows = "--train-x one/train_x.npy --train-y one/train_y.npy --classes 4 --threads 1"
     program(folder, f"release --statistics gram,class_sums,class_sizes {rows} --mu 20 --out s --ledger s.jsonl --report s.json")
     documents.append(("fit-report", "a release", json.loads((folder / "s.json").read_text())))

@@ -40,7 +40,7 @@ TEST(Page, FiguresWithNoiseArePublicEachWithItsInterval) {
     const std::vector documents{fit_of(report)};
     const std::string page = page_of(documents, Audience::kPublic);
     for (const char* shown :
-         {"81.2 %", "78.1 %", "84.4 %", "1.25", "recall, each with its interval", ">well</bdi>", ">ill</bdi>",
+         {"81.2 %", "78.1 %", "84.4 %", "1.25", "Recall, each with its interval", ">well</bdi>", ">ill</bdi>",
           "too little data", "<table data-intervals=\"of one kind\">", "<table data-intervals=\"of several kinds\">",
           "Calibration", "ROC curve", "71.9 %", "Confusion", "as ill"}) {
       EXPECT_THAT(page, HasSubstr(shown));

@@ -42,6 +42,7 @@ inline nlohmann::json small_report() {
 inline nlohmann::json told() {
   return nlohmann::json::parse(R"({"figures": "private", "level": 0.95, "note": "with noise", "metrics": {
     "accuracy": {"value": 0.8125, "low": 0.78125, "high": 0.84375, "noise": 0.0078125},
+    "best_f1": {"value": 0.375, "low": 0.25, "high": 0.5, "noise": 0.0625, "class": 1, "threshold": 0.03125, "weight": 31.0},
     "log_loss": {"value": 1.25, "low": 1.125, "high": 1.375, "noise": 0.03125, "largest": 3.0},
     "recall": [{"class": 0, "value": 0.90625, "low": 0.875, "high": 0.9375, "noise": 0.015625},
                {"class": 1, "value": null, "low": 0.0, "high": 1.0, "noise": 0.5, "note": "too little data"}],
