@@ -279,10 +279,11 @@ void require_zeros_and_ones(const std::vector<std::int64_t>& labels, const CsvRe
   if (reader.columns() == 1 || std::ranges::all_of(labels, [](std::int64_t one) { return one == 0 || one == 1; })) {
     return;
   }
+  const bool has_names = !reader.names().empty();
   throw BadInput(fmt::format(
-      "{}: has {} columns of labels that are not all 0 or 1; name the column to read in a first line and "
-      "in the path, as in {}:{}{}",
-      path.file, reader.columns(), path.file, reader.names().empty() ? "label" : reader.names().back(), kForOwnerOnly));
+      "{}: has {} columns of labels that are not all 0 or 1; name the column to read{} in the path, as in {}:{}{}",
+      path.file, reader.columns(), has_names ? "" : " in a first line and", path.file,
+      has_names ? reader.names().back() : "label", kForOwnerOnly));
 }
 
 }  // namespace

@@ -184,7 +184,7 @@ TEST_F(CsvArray, ATableOfIdentifiersAndLabelsAsksForTheColumn) {
   using enum ArrayRole;
   refused("a,b\nc,d\n", kLabels, "line 1 has 2 cells; name the column to read, as in " + path_ + ":label");
   refused("id,sick\n17,1\n18,0\n", kLabels, "2 columns of labels that are not all 0 or 1");
-  refused("id,sick\n17,1\n18,0\n", kLabels, "as in " + path_ + ":sick");
+  refused("id,sick\n17,1\n18,0\n", kLabels, "name the column to read in the path, as in " + path_ + ":sick");
   EXPECT_EQ(opened("cat,dog\n1,1\n1,0\n", kLabels)->columns(), 2U) << "rows of several classes";
 }
 
