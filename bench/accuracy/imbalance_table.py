@@ -4,7 +4,7 @@
     imbalance_table.py rows FILE.npy            how many rows the file's header tells; needs no NumPy
     imbalance_table.py print SWEEP.json         medians over seeds, as Markdown
     imbalance_table.py write FILE [SWEEP.json NAME WHAT]...    the same of several sets, a section each, in the place of
-        @SECTIONS@ in bench/accuracy/imbalance.md, and @BUILD@; NAME of the set, WHAT rows
+        @SECTIONS@ in bench/accuracy/imbalance.md, and @BUILD@ and @COMMAND@; NAME of the set, WHAT rows
 """
 
 import ast
@@ -99,6 +99,12 @@ def build_id():
     return subprocess.run([script], check=True, capture_output=True, text=True).stdout.strip()
 
 
+def command():
+    """What made the page, with the variables that made it smaller."""
+    stated = [f"{name}={os.environ[name]}" for name in ("METHODS", "EPSILONS", "RATIOS", "SEEDS") if name in os.environ]
+    return " ".join([*stated, "launch/imbalance"])
+
+
 def section(sweep, name, what):
     seeds = "1 seed" if sweep["seeds"] == 1 else f"{sweep['seeds']} seeds"
     return f"## {name}\n\n{what}, {seeds}. {standings(sweep)}\n\n{tables(sweep).rstrip()}"
@@ -106,7 +112,7 @@ def section(sweep, name, what):
 
 def write(path, sections):
     with open(os.path.join(HERE, "imbalance.md"), encoding="utf-8") as file:
-        text = file.read().replace("@SECTIONS@", "\n\n".join(sections)).replace("@BUILD@", build_id())
+        text = file.read().replace("@SECTIONS@", "\n\n".join(sections)).replace("@BUILD@", build_id()).replace("@COMMAND@", command())
     with open(path + ".new", "w", encoding="utf-8") as file:
         file.write(text)
     os.replace(path + ".new", path)
