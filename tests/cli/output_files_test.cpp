@@ -82,6 +82,17 @@ TEST_F(OutputFilesTest, AreNoFilesThatSayHow) {
   }
 }
 
+TEST_F(OutputFilesTest, AreNoSecondNamesOfALedger) {
+  succeed(fit_);
+  const std::string ledger = bytes("ledger.jsonl");
+  std::filesystem::create_hard_link(folder_ / "ledger.jsonl", folder_ / "metrics.jsonl");
+  for (const char* output : {"--metrics", "--report", "--timings"}) {  // metrics are written over the file itself
+    expect_refused(fmt::format("{} --out other {} metrics.jsonl --overwrite", fit_, output), 2,
+                   "must be different files");
+  }
+  EXPECT_EQ(bytes("ledger.jsonl"), ledger);
+}
+
 TEST_F(OutputFilesTest, KeepWhatIsThereUnlessAsked) {
   succeed(fit_ + "--report report.json --seed 1");
   const std::string model = bytes("model.safetensors");

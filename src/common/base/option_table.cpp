@@ -297,7 +297,7 @@ bool is_same_file(const std::filesystem::path& first, const std::filesystem::pat
   const auto plain = [&](const std::filesystem::path& path) {
     return std::filesystem::weakly_canonical(std::filesystem::absolute(path, error), error);
   };
-  return plain(first) == plain(second);
+  return plain(first) == plain(second) || std::filesystem::equivalent(first, second, error);
 }
 
 }  // namespace dpreduce
