@@ -71,6 +71,10 @@ namespace {
 
 constexpr std::size_t kNormLanes = 8;
 constexpr std::size_t kRowsInCache = 16;
+// Longer and shorter than any row of floats. Solvers multiply up to four such norms, which must stay within doubles:
+// else they fail after the budget is charged.
+constexpr double kSmallestClip = 1e-50;
+constexpr double kLargestClip = 1e50;
 
 // A sum of v_a * 0 is 0 for finite entries and NaN otherwise: one test a row. A mean of floats is finite where they
 // are.
@@ -249,8 +253,9 @@ RowTransform::RowTransform(Preprocessing preprocessing) : preprocessing_(std::mo
   if (p.pool == 0 || p.pool > p.input_dim) {
     throw UsageError(fmt::format("--pool {}: must be from 1 to the number of features, {}", p.pool, p.input_dim));
   }
-  if (!(p.clip_norm > 0.0) || !std::isfinite(p.clip_norm)) {
-    throw UsageError(fmt::format("--clip {}: the clip norm must be a positive finite number", p.clip_norm));
+  if (!(p.clip_norm >= kSmallestClip && p.clip_norm <= kLargestClip)) {
+    throw UsageError(
+        fmt::format("--clip {}: the clip norm must be from {:g} to {:g}", p.clip_norm, kSmallestClip, kLargestClip));
   }
   if (!p.center.empty() && p.center.size() != p.pooled_dim()) {
     throw UsageError(fmt::format("the center has {} entries, but rows have {}", p.center.size(), p.pooled_dim()));

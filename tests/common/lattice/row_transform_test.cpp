@@ -248,7 +248,7 @@ TEST(RowTransform, NonFiniteRowsAreRefusedAndZeroed) {
 TEST(RowTransform, RefusesConstantsOutOfRange) {
   EXPECT_THROW(RowTransform(preprocessing(0, Normalize::kL2, 1.0)), UsageError);
   for (const double clip_norm :
-       {0.0, -1.0, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+       {0.0, -1.0, 1e-51, 1e51, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
     EXPECT_THROW(RowTransform(preprocessing(3, Normalize::kL2, clip_norm)), UsageError);
   }
   Preprocessing p = preprocessing(3, Normalize::kL2, 1.0);
