@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -40,6 +41,7 @@ constexpr double kFirstRidges = 2.0;
 constexpr double kShareClipped = 0.05;
 constexpr std::size_t kUsualBin = 9;
 constexpr double kSigmasOfSizes = 3.0;
+constexpr double kSigmasOfSlope = 3.0;
 
 // Makes the release, as a system at the coordinator; rows are then of features and a constant. Collective.
 std::optional<TargetRidge> released_system(TrainingRun& run) {
@@ -97,11 +99,43 @@ double residual_bound(const ReleasedBlock& sizes, double rows) {
   return upper_edge_of_residual(bin);
 }
 
+// Steps from one released gradient to the next:
+//
+//     s = a g (sum u u^T + ridge)^-1,   a = 1 at first
+//     a <- a <g, s> / (<g, s> - <g', s>)   where <g', s> < -<g, s> - 3 sigma |s|,   g' the gradient after the step
+//
+// A step that goes too far by more than its own length is followed by longer ones. This happens to persons with many
+// rows: their residuals are scaled down less than their squares are, so that gradients curve more than the matrix says.
+// With the new a a step ends where the slope along s is 0. The noise of <g', s> is sigma |s|.
+class NewtonSteps {
+ public:
+  explicit NewtonSteps(const TargetRidge& system) : system_(system) {}
+
+  // Step for a gradient with noise `sigma` in each entry, and whether the one before it went too far.
+  std::pair<std::vector<double>, bool> step(const std::vector<double>& gradient, double sigma) {
+    const double after = std::inner_product(step_.begin(), step_.end(), gradient.begin(), 0.0);
+    const bool was_too_far = after < -slope_ - kSigmasOfSlope * sigma * std::sqrt(squared_norm(step_));
+    if (was_too_far) length_ *= slope_ / (slope_ - after);
+    step_ = gradient;
+    system_.solve(step_);
+    for (double& entry : step_) entry *= length_;
+    slope_ = std::inner_product(step_.begin(), step_.end(), gradient.begin(), 0.0);
+    return {step_, was_too_far};
+  }
+
+ private:
+  const TargetRidge& system_;
+  double length_ = 1.0;       // a
+  std::vector<double> step_;  // s of the last round
+  double slope_ = 0.0;        // <g, s>
+};
+
 // Newton steps from that regression, each by a released sum of residuals that are clipped to what most of them have:
 //
-//     W <- W - (sum clip_Z(W u - y') u^T + noise) (sum u u^T + ridge)^-1
+//     W <- W - a (sum clip_Z(W u - y') u^T + noise) (sum u u^T + ridge)^-1
 //
-// The model is the average of W after rounds 3 to T: the first have most of the way to go.
+// The model is the average of W after rounds 3 to T: the first have most of the way to go. It begins anew where a step
+// was found to have gone too far.
 class TargetRoundsMethod : public TrainingMethod {
  public:
   explicit TargetRoundsMethod(const FitOptions& options)
@@ -133,26 +167,30 @@ class TargetRoundsMethod : public TrainingMethod {
     std::vector<double> bound{bound_at(run, weights, system)};
     run.ranks().broadcast(bound);
     const double unit = Lattice{1.0, run.rows().classes()}.scale() * run.rows().lattice().scale() / bound.front();
-    std::vector<double> average(weights.size(), 0.0);
-    const std::uint64_t first = std::min(kFirstOfAverage, rounds_);
+    std::vector<double> sum(weights.size(), 0.0);
+    std::uint64_t summed = 0;
+    std::optional<NewtonSteps> steps;
+    if (system) steps.emplace(*system);
     for (std::uint64_t round = 1; round <= rounds_; ++round) {
       const LatticeWeights point = shared_weights(run, weights);
       const Release release = run.release(
           "gradient",
           GradientPoint{.weights = point, .loss = Loss::kSquare, .prior = nullptr, .residual_norm = bound.front()});
       run.ranks().together([&] {
-        if (!system) return;
-        std::vector<double> step = in_units(release.block("gradient"), unit);
-        system->solve(step);
-        for (std::size_t e = 0; e < weights.size(); ++e) weights[e] -= step[e];
+        if (!steps) return;
+        const ReleasedBlock& gradient = release.block("gradient");
+        const auto [step, was_too_far] = steps->step(in_units(gradient, unit), gradient.sigma() / unit);
+        if (round <= std::min(kFirstOfAverage, rounds_) || was_too_far) summed = 0;
+        ++summed;
+        for (std::size_t e = 0; e < weights.size(); ++e) {
+          weights[e] -= step[e];
+          sum[e] = weights[e] + (summed > 1 ? sum[e] : 0.0);
+        }
       });
-      if (round < first) continue;
-      for (std::size_t e = 0; e < weights.size(); ++e) {
-        average[e] += weights[e] / static_cast<double>(rounds_ - first + 1);
-      }
     }
+    for (double& weight : sum) weight /= static_cast<double>(summed);
     run.end_phase("rounds");
-    return scores_of(run, std::move(average));
+    return scores_of(run, std::move(sum));
   }
 
  private:

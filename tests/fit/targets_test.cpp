@@ -128,6 +128,38 @@ TEST_F(TargetsTest, RoundsOfClippedResidualsFindALineAndLeaveLessOfItToNoise) {
   EXPECT_EQ(left(fitted(options, rows(one_)), rows_.x, one_), by_rounds) << "auto is fc";
 }
 
+// Few persons with 1 to 80 rows, of columns that are nearly sums of others. Their residuals are scaled down less than
+// their squares: full steps would go ten times too far, and leave more than all of the spread.
+TEST_F(TargetsTest, RoundsOfPersonsWithManyRowsStayNearLeastSquares) {
+  constexpr std::size_t kColumns = 12;
+  std::mt19937 engine(1);
+  std::normal_distribution<float> normal;
+  std::vector<float> x;
+  std::vector<double> y;
+  std::vector<std::int64_t> persons;
+  for (std::int64_t person = 0; person < 60; ++person) {
+    for (std::int64_t row = 0; row <= person * person / 40; ++row) {
+      float sums[2] = {};
+      for (std::size_t a = 0; a + 2 < kColumns; ++a) {
+        x.push_back(0.2F * normal(engine));
+        sums[a % 2] += x.back() / 3.0F;
+      }
+      for (const float sum : sums) x.push_back(sum + 0.004F * normal(engine));
+      const auto first = x.end() - kColumns;
+      y.push_back(100.0 + 20.0 * double{first[0]} - 15.0 * double{first[3]} + 5.0 * double{normal(engine)});
+      persons.push_back(person);
+    }
+  }
+  RowsInMemory rows{.train_x = array_view(x, kColumns), .train_y = array_view(y)};
+  rows.train_person = array_view(persons);
+  const double by_squares = left(fitted(exact(options_of("ls")), rows), x, y);
+  EXPECT_LT(by_squares, 0.8);
+  EXPECT_NEAR(left(fitted(exact(options_of("fc")), rows), x, y), by_squares, 0.02);
+  FitOptions options = options_of("fc");
+  options.privacy.budget.mu = 300.0;  // the same where noise is small
+  EXPECT_NEAR(left(fitted(options, rows), x, y), by_squares, 0.05);
+}
+
 TEST_F(TargetsTest, FewRowsOfManyFeaturesThatShareAMeanAreShrunkTowardTheMeanOfTargets) {
   constexpr std::size_t kRows = 300;
   constexpr std::size_t kFeatures = 100;
