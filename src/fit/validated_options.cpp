@@ -91,6 +91,11 @@ void require_used_public_rows(const FitOptions& options) {
                                 method_entry(options.method).chooses_public_rows || whitens_by_public_rows(options) ||
                                 options.method.objective == Objective::kBalanced;
   if (!options.data.public_x.empty() && !uses_public_rows) {
+    if (options.data.has_targets()) {
+      throw UsageError(
+          "--public-x: with --targets only --center public and --pca use public rows: rows whitened by them did not "
+          "predict numbers better; add one of the two, or leave them out");
+    }
     throw UsageError(fmt::format(
         "--public-x: this fit does not use public rows; add --center public, --pca or --method {}, or leave "
         "them out",

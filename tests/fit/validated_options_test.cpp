@@ -41,6 +41,8 @@ TEST(FitOptions, ContradictionsAreRefused) {
       {{"mean", [](auto& fit) { fit.rows.center = Centering::kPublic; }, "--center public goes with --public-x"},
        {"mean", [](auto& fit) { fit.data.public_x = {"p.npy"}; },
         "--public-x: this fit does not use public rows; add --center public, --pca or --method auto, public, fc or"},
+       {"fc", [](auto& fit) { fit.data.public_x = {"p.npy"}, fit.data.train.has_targets = true, fit.data.classes = 0; },
+        "--public-x: with --targets only --center public and --pca use public rows"},
        {"mean", [](auto& fit) { fit.data.public_x = {"p.npy"}, fit.rows.pca = 2, fit.rows.pca_share = 0.1; },
         "--pca-share with --public-x"},
        {"fc", [&](auto& fit) { fit.data.validation = validation; }, "--validation-x goes with --choose"},
