@@ -21,6 +21,7 @@
 #include "evaluate/private_evaluation.hpp"
 #include "fit/fit.hpp"
 #include "methods/registry.hpp"
+#include "refit/target_refit.hpp"
 #include "report/fit_report.hpp"
 #include "report/ledger_text.hpp"
 
@@ -115,7 +116,7 @@ std::string with_account(nlohmann::json told, const FittedRun& run) {
   return json_text(told);
 }
 
-std::string told_of(const FittedRun& run, Communicator& ranks) {
+std::string told_of(const FittedRun& run, Communicator& ranks, const StatisticsKeeper& keeper) {
   std::string text;
   ranks.together([&] {
     if (!ranks.is_coordinator()) return;
@@ -123,6 +124,7 @@ std::string told_of(const FittedRun& run, Communicator& ranks) {
     const unsigned threads = options.machine.threads == 0 ? default_threads() : options.machine.threads;
     nlohmann::json report = fit_report(run, std::nullopt, ranks.size(), threads);
     if (!options.method.asked.empty()) report["adaptive"] = adaptive_json(options.method);
+    if (options.data.has_targets()) report["coefficients"] = coefficients_json(run, keeper);
     text = with_account({{"report", report}, {"timings", timings_json(run.timings.phases(), {})["phases"]}}, run);
   });
   return ranks.trusted().broadcast(std::move(text));
@@ -190,9 +192,15 @@ Fitted fit_unlocked(const FitCall& call, Communicator& ranks, CallState& state) 
     options.data.train.feature_names = given.feature_names;
   });
   Onlooker onlooker(call.on_progress, error);
+  StatisticsKeeper keeper;
+  ReleaseWatcher keep;
+  if (options.data.has_targets()) keep = [&keeper](const WatchedRelease& watched) { keeper.add(watched); };
   FittedRun run = fit(options, given.rows, ranks, call.has_ledger ? Accounts::kLedger : Accounts::kElsewhere,
-                      {.progress = onlooker.of_passes(), .warn = state.keep(), .class_weights = given.class_weights});
-  return finished(run, ranks);
+                      {.progress = onlooker.of_passes(),
+                       .observer = keep,
+                       .warn = state.keep(),
+                       .class_weights = given.class_weights});
+  return finished(run, ranks, keeper);
 }
 
 // What `work` returns. Throws what Python raised, in the place of the error that it ended the work with.
@@ -217,8 +225,8 @@ std::vector<TomlItem> items_of(const std::vector<Keyword>& keywords) {
   return items;
 }
 
-Fitted finished(FittedRun& run, Communicator& ranks) {
-  std::string told = told_of(run, ranks);
+Fitted finished(FittedRun& run, Communicator& ranks, const StatisticsKeeper& keeper) {
+  std::string told = told_of(run, ranks, keeper);
   run.finish();
   return {.classifier = std::make_shared<const Classifier>(std::move(run.classifier)), .told = std::move(told)};
 }

@@ -13,6 +13,7 @@
 #include "common/model/classifier.hpp"
 #include "common/ranks/communicator.hpp"
 #include "fit/fit.hpp"
+#include "refit/kept_statistics.hpp"
 
 namespace dpreduce::python {
 
@@ -39,9 +40,9 @@ struct Fitted {
   std::string told;
 };
 
-/// Report of a run, which is then finished: its file is removed.
-/// Collective. Throws as FittedRun::finish.
-Fitted finished(FittedRun& run, Communicator& ranks);
+/// Report of a run, which is then finished: its file is removed. `keeper` has the Gram matrix of a run on numbers,
+/// whose coefficients get intervals by it. Collective. Throws as FittedRun::finish.
+Fitted finished(FittedRun& run, Communicator& ranks, const StatisticsKeeper& keeper = {});
 
 /// What the model is on private rows: JSON, the same on every rank, {"report", "account"} as of a fit, the report being
 /// that of `dpreduce evaluate --private`. Only training arrays are looked at, which are the test rows; keywords are

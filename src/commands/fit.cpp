@@ -38,6 +38,7 @@
 #include "methods/registry.hpp"
 #include "methods/timings.hpp"
 #include "refit/kept_statistics.hpp"
+#include "refit/target_refit.hpp"
 #include "report/explanation.hpp"
 #include "report/fit_report.hpp"
 #include "report/run_facts.hpp"
@@ -184,6 +185,7 @@ class FitSteps {
 
   Existing existing_outputs() const { return options().output.overwrite ? Existing::kReplace : Existing::kKeep; }
   bool keeps_statistics() const { return !options().statistics.empty(); }
+  bool keeps_gram() const { return keeps_statistics() || options().data.has_targets(); }
 
   OpenFit opened() {
     ranks_.together([&] { require_silos(requested_, ranks_); });
@@ -275,15 +277,15 @@ class FitSteps {
     if (plan().noise && makes_model(options())) figures_.emplace(*plan().noise, has_readers(options().output));
     const bool shows = ranks_.is_coordinator() && !options().output.quiet;
     progress_.emplace(shows ? ProgressLine::form_of_standard_error() : ProgressLine::Form::kNone, plan());
-    return train(open_.fit, open_.training, open_.public_rows(), ranks_, std::move(account),
-                 {.threads = open_.threads,
-                  .timings = std::move(timings_),
-                  .progress = progress_->of_passes(),
-                  .observer = makes_model(options())
-                                  ? shown_to(figures_, outputs_, keeps_statistics() ? &keeper_ : nullptr, told_)
-                                  : told_.watcher(),
-                  .warn = warn_on_error_stream,
-                  .evaluated = open_.evaluated ? &*open_.evaluated : nullptr});
+    return train(
+        open_.fit, open_.training, open_.public_rows(), ranks_, std::move(account),
+        {.threads = open_.threads,
+         .timings = std::move(timings_),
+         .progress = progress_->of_passes(),
+         .observer = makes_model(options()) ? shown_to(figures_, outputs_, keeps_gram() ? &keeper_ : nullptr, told_)
+                                            : told_.watcher(),
+         .warn = warn_on_error_stream,
+         .evaluated = open_.evaluated ? &*open_.evaluated : nullptr});
   }
 
   void finish(FittedRun& run) {
@@ -356,6 +358,7 @@ class FitSteps {
     if (!options().method.asked.empty()) report["adaptive"] = adaptive_json(options().method);
     if (ranks_.silos() != nullptr) report["silos"] = silos_json(ranks_, options().silos.noise);
     if (figures_) add_figures(report, *figures_);
+    if (keeps_gram() && !keeps_statistics()) report["coefficients"] = coefficients_json(run, keeper_);
     return report;
   }
 

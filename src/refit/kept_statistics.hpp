@@ -69,6 +69,7 @@ KeptStatistics operator+(const KeptStatistics& one, const KeptStatistics& other)
 class StatisticsKeeper {
  public:
   void add(const WatchedRelease& watched);
+  bool empty() const { return blocks_.empty(); }
   /// Returns the kept statistics. Precondition (asserted): something was kept.
   KeptStatistics taken(const ResolvedFit& fit) const;
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numeric>
 #include <utility>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "aggregator/solvers/weight_intervals.hpp"
 #include "common/base/error.hpp"
 #include "common/ledger/triangle.hpp"
+#include "fit/release_figures.hpp"
 
 namespace dpreduce {
 namespace {
@@ -155,7 +157,97 @@ std::vector<double> prepared(const RequestedTargets& asked, std::span<const floa
   return all;
 }
 
+constexpr std::size_t kMostCoefficients = 20;
+constexpr std::size_t kMostIntervals = std::size_t{1} << 16;
+// Ridge of a report's intervals, in rows: needed only where columns are collinear.
+constexpr double kRidgeOfIntervals = 0.01;
+constexpr double kLevelOfReports = 0.95;
+
+constexpr const char* kWithoutGram =
+    "they need a Gram matrix with noise: dpreduce release, then dpreduce refit --intervals";
+constexpr const char* kOneLength =
+    "each row is scaled to one length, so no prediction is linear in a column; --normalize none keeps lengths";
+constexpr const char* kPreparedRows = "rows are pooled, centered or projected, and the model's weights are of those";
+
+nlohmann::json intervals_of(const FittedRun& run, const StatisticsKeeper& keeper) {
+  const ClassifierParts& parts = run.classifier.parts();
+  const bool has_gram = !keeper.empty() && run.hidden_targets.empty();
+  if (!has_gram || parts.weights.size() > kMostIntervals || parts.preprocessing.dim() > kLargestSpectrum) {
+    return {{"kind", to_string(IntervalKind::kNone)}, {"why", kWithoutGram}};
+  }
+  const double ridge = kRidgeOfIntervals * parts.preprocessing.clip_norm * parts.preprocessing.clip_norm;
+  return target_intervals_json(keeper.taken(*run.fit), {}, ridge, kLevelOfReports, {});
+}
+
+// Intercepts and ranges of the first targets.
+nlohmann::json targets_json(const FittedRun& run) {
+  const ClassifierParts& parts = run.classifier.parts();
+  const Preprocessing& rows = parts.preprocessing;
+  nlohmann::json told = nlohmann::json::array();
+  for (std::size_t t = 0; t < std::min(rows.targets.count, kMostCoefficients); ++t) {
+    double intercept = parts.bias[t];
+    for (std::size_t a = 0; a < rows.columns.scale.size(); ++a) {
+      intercept -= parts.weights[t * rows.input_dim + a] * rows.columns.center[a] / rows.columns.scale[a];
+    }
+    told.push_back({{"target", t}, {"intercept", intercept}});
+    if (std::ranges::count(run.hidden_targets, t) > 0) continue;
+    const double half = rows.targets.scale[t] / std::sqrt(static_cast<double>(rows.targets.count));
+    told.back().update({{"range_low", rows.targets.center[t] - half}, {"range_high", rows.targets.center[t] + half}});
+  }
+  return told;
+}
+
 }  // namespace
+
+nlohmann::json coefficients_json(const FittedRun& run, const StatisticsKeeper& keeper) {
+  const ClassifierParts& parts = run.classifier.parts();
+  const Preprocessing& rows = parts.preprocessing;
+  if (!are_in_raw_units(rows)) return {{"why", rows.normalize == Normalize::kL2 ? kOneLength : kPreparedRows}};
+  const std::size_t dim = rows.input_dim;
+  const std::vector<double>& stated = run.fit->options().rows.feature_range;
+  const Ranges ranges =
+      stated.empty() ? Ranges{rows.columns.center, rows.columns.scale} : ranges_of("--feature-range", stated, dim);
+  std::vector<double> coefficients = parts.weights;
+  std::vector<double> effects;  // over ranges, where there are some
+  for (std::size_t e = 0; e < coefficients.size(); ++e) {
+    if (!rows.columns.scale.empty()) coefficients[e] /= rows.columns.scale[e % dim];
+    effects.push_back(coefficients[e] * (ranges.half.empty() ? 1.0 : 2.0 * ranges.half[e % dim]));
+  }
+  Indices largest(coefficients.size());
+  std::iota(largest.begin(), largest.end(), std::size_t{0});
+  std::ranges::stable_sort(largest, std::greater(),
+                           [&](std::size_t e) { return std::abs(effects[e]) / rows.targets.scale[e / dim]; });
+  largest.resize(std::min(largest.size(), kMostCoefficients));
+
+  const nlohmann::json intervals = intervals_of(run, keeper);
+  const bool has_intervals = intervals["kind"] == to_string(IntervalKind::kFormula);
+  nlohmann::json told{{"columns", dim}, {"targets", targets_json(run)}, {"largest", nlohmann::json::array()}};
+  for (const std::size_t e : largest) {
+    const std::size_t a = e % dim;
+    nlohmann::json own{{"target", e / dim},
+                       {"column", a},
+                       {"name", parts.feature_names.empty() ? fmt::format("{}", a) : parts.feature_names[a]},
+                       {"coefficient", coefficients[e]}};
+    if (!ranges.half.empty()) {
+      own.update({{"over_range", effects[e]},
+                  {"range_low", ranges.middle[a] - ranges.half[a]},
+                  {"range_high", ranges.middle[a] + ranges.half[a]}});
+    }
+    if (has_intervals) {
+      const nlohmann::json& of_target = intervals["weights"][e / dim];
+      const nlohmann::json& ends = of_target.contains("population") ? of_target["population"] : of_target;
+      own.update({{"low", ends["low"][a]}, {"high", ends["high"][a]}});
+    }
+    told["largest"].push_back(std::move(own));
+  }
+  if (!has_intervals) {
+    told["why"] = intervals["why"];
+    return told;
+  }
+  told["level"] = intervals["level"];
+  told["about"] = intervals.contains("population_assumes") ? "population" : "these rows";
+  return told;
+}
 
 Refit refit_targets(const KeptStatistics& statistics, const RefitOptions& options) {
   require_of_numbers(statistics, options);

@@ -6,6 +6,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "fit/fit.hpp"
 #include "refit/refit.hpp"
 
 namespace dpreduce {
@@ -20,5 +21,11 @@ Refit refit_targets(const KeptStatistics& statistics, const RefitOptions& option
 /// intervals_json.
 nlohmann::json target_intervals_json(const KeptStatistics& statistics, const RefitOptions& options, double ridge,
                                      double level, std::span<const float> rows);
+
+/// Returns "coefficients" of a report by docs/reference/schemas/fit-report.schema.json: those of the run's model in the
+/// units of raw columns and targets, the largest 20 in effect over the ranges of their columns, and intervals by
+/// target_intervals_json with next to no ridge. `keeper` has the run's Gram matrix if it had noise. At the coordinator.
+/// Precondition: rows have targets.
+nlohmann::json coefficients_json(const FittedRun& run, const StatisticsKeeper& keeper);
 
 }  // namespace dpreduce

@@ -324,6 +324,7 @@ std::string model_card(const Classifier& classifier, const std::string& name, co
                       parts.privacy ? "differentially private linear " : "linear ",
                       has_numbers(parts) ? "regression" : "classifier");
   text += model_section(parts, run ? run->method_text() : parts.method) + promise_section(parts, run);
+  text += markdown_of(coefficients_section(JsonFields(content, report_path)));
   if (run && !run->blocks.empty())
     text += "## Noised releases\n\n" + markdown_of(releases_table("", run->blocks)) + "\n";
   text += has_noise ? reported_section(*tested)

@@ -165,7 +165,7 @@ std::string run_text(const FittedRun& run, const nlohmann::json& json) {
   std::vector<std::string> phases;
   for (const auto& [phase, seconds] : run.timings.phases()) phases.push_back(fmt::format("{} {:.2f}", phase, seconds));
   facts.push_back({"seconds", fmt::format("{}", fmt::join(phases, ", "))});
-  return text_of(facts);
+  return text_of(facts) + text_of(coefficients_section(report));
 }
 
 std::string dry_run_text(const nlohmann::json& plan) {

@@ -329,7 +329,8 @@ std::vector<Words> shared_promise(std::span<const PageDocument> documents) {
 std::vector<Section> fit_sections(const PageDocument& document, const std::vector<Words>& said) {
   const ReportedRun& run = *document.run;
   const JsonFields report(run.content, document.name);
-  std::vector<Section> sections{meaning_section(run), test_section(document, report), spent_section(report)};
+  std::vector<Section> sections{meaning_section(run), test_section(document, report), coefficients_section(report),
+                                spent_section(report)};
   if (run.guarantee) sections.push_back({"An attacker at best", {attacker_chart(*run.guarantee)}});
   const JsonFields silos = report.object("silos");
   for (Section& section :

@@ -179,6 +179,17 @@ std::string text_of(const Table& table, int digits, std::size_t columns) {
   return text;
 }
 
+std::string text_of(const Section& section) {
+  std::string text;
+  for (const Block& block : section.blocks) {
+    if (const auto* table = std::get_if<Table>(&block)) text += text_of(*table);
+    if (const auto* words = std::get_if<Words>(&block)) {
+      for (const std::string& one : words->sentences) text += broken_lines(for_terminal(one), printed_columns()) + "\n";
+    }
+  }
+  return text;
+}
+
 void print_result(OutputFormat format, const nlohmann::json& json, const std::function<std::string()>& text) {
   fmt::print("{}", format == OutputFormat::kJson ? readable_json_text(json, 2) + "\n" : text());
 }
@@ -213,6 +224,16 @@ std::string markdown_of(const Table& table) {
     text += table_line(cells);
   }
   return text;
+}
+
+std::string markdown_of(const Section& section) {
+  std::string text;
+  for (const Block& block : section.blocks) {
+    if (const auto* words = std::get_if<Words>(&block)) text += bullets(words->sentences) + "\n";
+    const auto* table = std::get_if<Table>(&block);
+    if (table != nullptr && !table->rows.empty()) text += table->caption + ":\n\n" + markdown_of(*table) + "\n";
+  }
+  return text.empty() ? text : fmt::format("## {}\n\n{}", section.title, text);
 }
 
 }  // namespace dpreduce

@@ -137,6 +137,9 @@ std::string line_of(const Facts& facts, int digits = 3);
 /// Aligned columns under the caption; empty if the table has no rows. The widest columns are broken until all fit.
 std::string text_of(const Table& table, int digits = 3, std::size_t columns = printed_columns());
 
+/// Tables and sentences of a section.
+std::string text_of(const Section& section);
+
 /// Prints a result as JSON, or as the text that `text` returns.
 void print_result(OutputFormat format, const nlohmann::json& json, const std::function<std::string()>& text);
 
@@ -148,5 +151,7 @@ std::string as_text(std::string_view text);
 std::string bullets(const std::vector<std::string>& sentences);
 std::string markdown_of(const Facts& facts);
 std::string markdown_of(const Table& table);
+/// Tables and sentences of a section under its title; empty if it has none.
+std::string markdown_of(const Section& section);
 
 }  // namespace dpreduce

@@ -58,7 +58,22 @@ def make_pages(folder):
     program(folder, ["report", hostile, "fit.json", "ledger.jsonl", "--out", "all.html"])
     make_sweep(folder)
     make_comparison(folder)
-    return ["fit", "all", "sweep", "two"]
+    make_numbers(folder)
+    return ["fit", "all", "sweep", "two", "numbers"]
+
+
+def make_numbers(folder):
+    """A regression on columns in units of their own."""
+    import random
+    random.seed(1)
+    with open(f"{folder}/x.csv", "w") as x, open(f"{folder}/y.csv", "w") as y:
+        print("size in square meters,age of the building in years,rooms", file=x)
+        for _ in range(4000):
+            size, age, rooms = random.uniform(20, 200), random.uniform(0, 80), random.randint(1, 8)
+            print(size, age, rooms, sep=",", file=x)
+            print(900 * size - 1200 * age + 8000 * rooms + random.gauss(0, 15000), file=y)
+    rows = "--train-x x.csv --targets y.csv --test-x x.csv --test-targets y.csv --feature-range private "
+    program(folder, "fit --mu 1 --ledger n.jsonl --out n.safetensors --report numbers.json --html numbers.html " + rows)
 
 
 def make_sweep(folder):
@@ -232,6 +247,18 @@ class PageInBrowser(unittest.TestCase):
         self.assertEqual(number(figures[2][2][0]), -number(figures[2][2][1]), "a difference has 0 in the middle")
         self.assertEqual(figures[2][3], 1)
         self.assertEqual(len({tuple(row[2]) for row in recalls}), 1)
+
+    def test_coefficients_have_intervals_in_units_of_their_own(self):
+        self.open("numbers")
+        drawn = self.run_script("""return [...document.querySelectorAll('table[data-intervals] tbody tr')].map(row =>
+          [row.cells[0].textContent, row.querySelectorAll('.drawn .held').length])""")
+        largest = self.json_of("numbers.json")["coefficients"]["largest"]
+        self.assertEqual(drawn, [[one["name"], 1] for one in largest])
+        shown = self.shown_values()
+        for number in numbers_in([{**one, "target": 0, "column": 0} for one in largest]):
+            self.assertIn(float(number), shown | {0.0})
+        titles = self.run_script("return [...document.querySelectorAll('figcaption strong, caption')].map(one => one.textContent)")
+        self.assertEqual(len(titles), len(set(titles)), titles)
 
     def test_bars_of_the_budget_are_shares_of_all_of_it(self):
         self.open("fit")

@@ -161,6 +161,44 @@ TEST_F(TargetsOfCommands, NumbersOfOneReleaseAreRefittedOnTheCommandLine) {
                  "the only statistic is gram");
 }
 
+TEST_F(TargetsOfCommands, TheReportHasCoefficientsWithTheIntervalsOfARefit) {
+  const std::string rows =
+      "--train-x x.npy --targets y.npy --target-range=-10,20 --feature-range=-1,1 --normalize none --clip 2 --mu 50 "
+      "--seed 3 ";
+  const std::string out = succeed("fit --method ls --report r.json --html r.html --ledger l " + rows + "--out m").out;
+  EXPECT_THAT(out, testing::AllOf(HasSubstr("Coefficients, in units of the target"),
+                                  HasSubstr("least squares in the population, rows clipped as here, if numbers")));
+  const json told = document("r.json")["coefficients"];
+  EXPECT_EQ(told["about"], "population");
+  EXPECT_EQ(told["columns"], kDim);
+  ASSERT_EQ(told["largest"].size(), kDim);
+  EXPECT_EQ(told["largest"][0]["column"], 0);
+  EXPECT_NEAR(told["largest"][0]["coefficient"].get<double>(), 10.0, 5.0);
+  EXPECT_NEAR(told["targets"][0]["range_low"].get<double>(), -10.0, 1e-9);
+  succeed("release --statistics gram --quiet --out sums --ledger l2 " + rows);
+  succeed("refit sums --lambda 0.04 --intervals i.json --out refitted");
+  const json& population = document("i.json")["weights"][0]["population"];
+  for (const json& one : told["largest"]) {
+    const auto column = one["column"].get<std::size_t>();
+    EXPECT_NEAR(one["low"].get<double>(), population["low"][column].get<double>(), 1e-9);
+    EXPECT_NEAR(one["high"].get<double>(), population["high"][column].get<double>(), 1e-9);
+    EXPECT_NEAR(one["over_range"].get<double>(), 2.0 * one["coefficient"].get<double>(), 1e-9);
+  }
+  succeed("export m --card card.md --report r.json");
+  EXPECT_THAT(bytes("card.md"), HasSubstr("## The coefficients\n"));
+  EXPECT_THAT(bytes("r.html"), HasSubstr("<caption>Coefficients, in units of the target"));
+}
+
+TEST_F(TargetsOfCommands, WithoutNoiseOrOfRowsOfOneLengthTheReportSaysWhatIsNot) {
+  const std::string fit = "fit --method ls --train-x x.npy --targets y.npy --target-range=-10,20 --quiet --report r ";
+  succeed(fit + "--non-private --normalize none --out a");
+  EXPECT_THAT(document("r")["coefficients"]["why"].get<std::string>(), HasSubstr("dpreduce refit --intervals"));
+  EXPECT_FALSE(document("r")["coefficients"]["largest"][0].contains("low"));
+  succeed(fit + "--overwrite --mu 1 --normalize l2 --ledger l --out b");
+  EXPECT_THAT(document("r")["coefficients"]["why"].get<std::string>(), HasSubstr("--normalize none keeps lengths"));
+  EXPECT_FALSE(document("r")["coefficients"].contains("largest"));
+}
+
 TEST_F(TargetsOfCommands, ARowWithoutANumberCountsNowhereOnRequest) {
   TrainingRows more = rows_.part(0, rows_.rows());
   const TrainingRows twice = rows_.part(0, 2);

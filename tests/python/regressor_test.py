@@ -170,3 +170,30 @@ def test_weights_go_through_tools_of_scikit_learn_where_they_are_bounded(table):
         bag.fit(x, y)
     assert BaggingRegressor(clone(bounded).set_params(weight_bound=20), n_estimators=2, random_state=1).fit(x, y).score(x, y) > 0.9
     assert pickle.loads(pickle.dumps(bounded)).predict(x[:5]).shape == (5,)
+
+
+def test_the_report_has_the_coefficients_of_the_estimator(table):
+    x, y = table
+    raw = np.array([1000, 5, 0.01, 1, 1]) * x + np.array([2000, 0, 0, 0, 7])
+    for given in ({"feature_range": "private"}, {"feature_range": (1000, 3000, -5, 5, -.01, .01, -1, 1, 6, 8)}, {"method": "ls", "clip": 3000}):
+        model = DPRegressor(**{**BUDGET, **given}, normalize="none").fit(raw, y)
+        told = model.report_["coefficients"]
+        own = np.zeros(5)
+        for one in told["largest"]:
+            own[one["column"]] = one["coefficient"]
+            assert one["name"] == str(one["column"])
+        np.testing.assert_allclose(own, model.coef_, rtol=1e-12)
+        np.testing.assert_allclose(told["targets"][0]["intercept"], model.intercept_, rtol=1e-9)
+        assert ("low" in told["largest"][0]) == ("level" in told) == ("why" not in told)
+    assert "why" in DPRegressor(**BUDGET, normalize="l2").fit(x, y).report_["coefficients"]
+
+
+def test_coefficients_of_a_data_frame_have_its_names_and_intervals(table):
+    import pandas
+
+    x, y = table
+    model = DPRegressor(**BUDGET, normalize="none", method="ls").fit(pandas.DataFrame(x, columns=list("abcde")), np.c_[y, -y])
+    told = model.report_["coefficients"]
+    assert {one["name"] for one in told["largest"]} == set("abcde") and told["about"] == "population"
+    own = {(one["target"], one["name"]): one for one in told["largest"]}
+    assert own[0, "a"]["low"] < 20 < own[0, "a"]["high"] and own[1, "b"]["low"] < 10 < own[1, "b"]["high"]

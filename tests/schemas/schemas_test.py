@@ -178,7 +178,7 @@ def make_documents(folder):
     program(folder, "release --statistics gram --train-x one/train_x.npy --targets one/train_n.npy --mu 5 --out numbers --ledger n.jsonl")
     program(folder, "refit numbers --lambda 0.1 --intervals i.json --intervals-x one/test_x.npy --out refitted --overwrite")
     documents.append(("refit-intervals", "numbers", json.loads((folder / "i.json").read_text())))
-    for number, options in enumerate(("--feature-range private", "--target-range=-20,20 --method ls")):
+    for number, options in enumerate(("--feature-range private --normalize none --clip 4", "--target-range=-20,20 --method ls")):
         program(folder, f"{fit} {options} --test-x one/test_x.npy --test-targets one/test_n.npy --out n{number} --ledger n.jsonl "
                         f"--report n{number}.json --html n{number}.html")
         documents.append(("fit-report", options, json.loads((folder / f"n{number}.json").read_text())))
