@@ -74,8 +74,9 @@ std::size_t agreed_targets(std::size_t own, const RowFiles& options, Communicato
 // Throws BadInput where tables have other columns on this rank, or in another order; files whose columns have no names
 // are not compared. Ranks compare with rank 0. A silo does not show its names: the first six bytes of their digest go
 // to the coordinator, and all silos learn the largest of these numbers. Collective.
-void require_agreed_columns(WorkerRows* rows, const std::string& name, Communicator& ranks) {
+void require_agreed_columns(WorkerRows* rows, Communicator& ranks) {
   const bool has_names = rows != nullptr && rows->features().files() > 0;
+  const std::string name = has_names ? rows->features().path_of(0) : "";
   const std::vector<std::string> names = has_names ? rows->features().column_names_of(0) : std::vector<std::string>{};
   if (ranks.silos() == nullptr) {
     const auto expected = unarchived<std::vector<std::string>>(ranks.trusted().broadcast(archived(names)));
@@ -178,7 +179,7 @@ WorkerRows open_ranked_rows(const RowFiles& options, Communicator& ranks, RowsOf
     if (has_some) require_agreed(rows->dim(), dim, "features", options.x.front());
   });
   if (ranks.silos() == nullptr || whose == RowsOfSilos::kEachItsOwn) {
-    require_agreed_columns(rows ? &*rows : nullptr, options.x.front(), ranks);
+    require_agreed_columns(rows ? &*rows : nullptr, ranks);
   }
   const std::size_t targets = options.has_targets ? agreed_targets(rows ? rows->targets() : 0, options, ranks) : 0;
   return rows ? std::move(*rows) : WorkerRows::none(dim.number, targets);

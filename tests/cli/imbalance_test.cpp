@@ -210,7 +210,7 @@ TEST_F(ImbalanceTest, WhatIsTooRareToBeCalledIsSaidAndWeighed) {
   succeed(fmt::format("export plain --class-weights sick={} --out found", weight));
   const double f1 = figures("evaluate --model found --test-x other_x.npy --test-y other_y.npy")["per_class_f1"][1];
   EXPECT_NEAR(roc["metrics"]["best_f1"]["value"].get<double>(), f1, 0.1);
-  EXPECT_GT(f1, 0.2) << weight;
+  EXPECT_GT(f1, 0.15) << weight;
   succeed("export weighed --class-weights sick=0.1,well=4.0 --out back");
   const std::vector<double> bias = load_classifier(folder_ / "plain").parts().bias;
   const std::vector<double> again = load_classifier(folder_ / "back").parts().bias;
