@@ -195,11 +195,9 @@ Fitted fit_unlocked(const FitCall& call, Communicator& ranks, CallState& state) 
   StatisticsKeeper keeper;
   ReleaseWatcher keep;
   if (options.data.has_targets()) keep = [&keeper](const WatchedRelease& watched) { keeper.add(watched); };
-  FittedRun run = fit(options, given.rows, ranks, call.has_ledger ? Accounts::kLedger : Accounts::kElsewhere,
-                      {.progress = onlooker.of_passes(),
-                       .observer = keep,
-                       .warn = state.keep(),
-                       .class_weights = given.class_weights});
+  FittedRun run = fit(
+      options, given.rows, ranks, call.has_ledger ? Accounts::kLedger : Accounts::kElsewhere,
+      {.progress = onlooker.of_passes(), .observer = keep, .warn = state.keep(), .class_weights = given.class_weights});
   return finished(run, ranks, keeper);
 }
 
