@@ -171,7 +171,7 @@ constexpr const char* kPreparedRows = "rows are pooled, centered or projected, a
 
 nlohmann::json intervals_of(const FittedRun& run, const StatisticsKeeper& keeper) {
   const ClassifierParts& parts = run.classifier.parts();
-  const bool has_gram = !keeper.empty() && run.hidden_targets.empty();
+  const bool has_gram = run.fit->plan().noise && !keeper.empty() && run.hidden_targets.empty();
   if (!has_gram || parts.weights.size() > kMostIntervals || parts.preprocessing.dim() > kLargestSpectrum) {
     return {{"kind", to_string(IntervalKind::kNone)}, {"why", kWithoutGram}};
   }
