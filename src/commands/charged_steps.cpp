@@ -1,7 +1,6 @@
 #include "commands/charged_steps.hpp"
 
 #include <cstdio>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 

@@ -11,7 +11,6 @@
 
 #include <fmt/format.h>
 
-#include "commands/command_entry.hpp"
 #include "commands/config_file.hpp"
 #include "common/base/error.hpp"
 #include "common/base/option_table.hpp"

@@ -19,7 +19,6 @@
 #include "common/base/error.hpp"
 #include "common/base/json_fields.hpp"
 #include "common/base/privacy_terms.hpp"
-#include "methods/fit_table.hpp"
 #include "report/run_facts.hpp"
 
 namespace dpreduce {

@@ -1,19 +1,15 @@
 #include "commands/job.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
-#include <exception>
 #include <filesystem>
 #include <new>
 
 #include <fmt/format.h>
 
 #include "commands/command_line.hpp"
-#include "commands/commands.hpp"
 #include "commands/config_file.hpp"
 #include "commands/silo_preview.hpp"
-#include "common/base/error.hpp"
 #include "common/base/output_file.hpp"
 #include "common/base/text.hpp"
 #include "common/base/version.hpp"
@@ -21,7 +17,6 @@
 #include "common/ranks/party_parent.hpp"
 #include "common/silos/line.hpp"
 #include "common/silos/neighbor_graph.hpp"
-#include "common/silos/party_log.hpp"
 #include "fit/resolved_fit.hpp"
 #include "network/job_wire.hpp"
 

@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "commands/command_entry.hpp"
 #include "common/base/error.hpp"
 #include "methods/fit_table.hpp"
 

@@ -1,8 +1,6 @@
 #include "fit/fit.hpp"
 
-#include <optional>
 #include <span>
-#include <string>
 #include <utility>
 
 #include <fmt/format.h>
@@ -10,10 +8,8 @@
 #include "aggregator/solvers/linear_scores.hpp"
 #include "common/base/error.hpp"
 #include "common/base/public_names.hpp"
-#include "common/model/classifier.hpp"
 #include "common/ranks/rank_archive.hpp"
 #include "common/ranks/silo_job.hpp"
-#include "fit/fit_account.hpp"
 #include "fit/row_preparation.hpp"
 #include "fit/silo_plan.hpp"
 #include "fit/validated_options.hpp"

@@ -1,9 +1,6 @@
 #include "fit/partial_sum.hpp"
 
-#include <algorithm>
 #include <functional>
-#include <iterator>
-#include <span>
 #include <utility>
 
 #include <fmt/format.h>

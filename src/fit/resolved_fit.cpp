@@ -23,10 +23,8 @@
 #include "common/ranks/rank_archive.hpp"
 #include "fit/row_preparation.hpp"
 #include "methods/class_balance.hpp"
-#include "methods/fit_plan.hpp"
 #include "methods/method_options.hpp"
 #include "methods/registry.hpp"
-#include "methods/training_method.hpp"
 #include "worker/statistic_entry.hpp"
 #include "worker/utilities.hpp"
 

@@ -12,7 +12,6 @@
 #include "aggregator/solvers/released_center.hpp"
 #include "common/base/error.hpp"
 #include "common/ledger/column_bins.hpp"
-#include "methods/fit_options.hpp"
 #include "methods/registry.hpp"
 
 namespace dpreduce {

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "common/ledger/ledger_state.hpp"
-#include "common/ledger/spending.hpp"
 #include "common/silos/handshake.hpp"
 #include "fit/resolved_fit.hpp"
 #include "methods/silo_options.hpp"

@@ -17,7 +17,6 @@
 #include "common/randomness/signing_key.hpp"
 #include "common/ranks/lifetime.hpp"
 #include "common/silos/payload_archive.hpp"
-#include "fit/fit.hpp"
 #include "fit/fit_account.hpp"
 #include "fit/open_fit.hpp"
 #include "methods/fit_plan.hpp"

@@ -18,7 +18,6 @@
 #include "methods/method_options.hpp"
 #include "methods/prototype_choice.hpp"
 #include "methods/registry.hpp"
-#include "methods/target_regression.hpp"
 
 namespace dpreduce {
 

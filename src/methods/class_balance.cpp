@@ -6,7 +6,6 @@
 
 #include "aggregator/solvers/public_refit.hpp"
 #include "common/base/error.hpp"
-#include "methods/fit_options.hpp"
 #include "methods/method_options.hpp"
 #include "methods/prototype_choice.hpp"
 #include "methods/registry.hpp"

@@ -5,8 +5,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "aggregator/solvers/least_squares.hpp"
-
 namespace dpreduce {
 namespace {
 

@@ -18,7 +18,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "aggregator/solvers/least_squares.hpp"
 #include "common/base/error.hpp"
 #include "methods/descent_step.hpp"
 #include "methods/registry.hpp"

@@ -7,7 +7,6 @@
 #include "common/base/error.hpp"
 #include "methods/fit_options.hpp"
 #include "methods/method_options.hpp"
-#include "methods/registry.hpp"
 
 namespace dpreduce {
 namespace {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -12,8 +11,6 @@
 #include "aggregator/solvers/gram_spectrum.hpp"
 #include "aggregator/solvers/least_squares.hpp"
 #include "aggregator/solvers/mean_classifier.hpp"
-#include "aggregator/solvers/ridge_path.hpp"
-#include "aggregator/solvers/weight_intervals.hpp"
 #include "common/base/error.hpp"
 #include "common/base/option_table.hpp"
 #include "common/ranks/communicator.hpp"

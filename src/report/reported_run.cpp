@@ -14,7 +14,6 @@
 #include "common/base/input_file.hpp"
 #include "common/base/json_fields.hpp"
 #include "common/base/json_text.hpp"
-#include "common/base/number_text.hpp"
 #include "common/ledger/data_set_budget.hpp"
 #include "common/ledger/spending.hpp"
 #include "common/randomness/signing_key.hpp"

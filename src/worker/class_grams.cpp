@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "common/base/error.hpp"
-#include "common/base/privacy_terms.hpp"
 #include "common/data/array_file.hpp"
 #include "common/kernels/class_sums.hpp"
 #include "common/kernels/kernel_choice.hpp"

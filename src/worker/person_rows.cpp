@@ -5,7 +5,6 @@
 #include <cstring>
 #include <limits>
 #include <numeric>
-#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>

@@ -4,7 +4,6 @@
 #include <array>
 #include <bit>
 #include <exception>
-#include <memory>
 #include <sstream>
 
 #include <fmt/format.h>

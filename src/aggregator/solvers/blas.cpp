@@ -1,7 +1,6 @@
 #include "aggregator/solvers/blas.hpp"
 
 #include <cstdio>
-#include <cstdlib>
 #include <mutex>
 #include <new>
 #include <stdexcept>

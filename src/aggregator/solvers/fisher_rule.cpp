@@ -5,7 +5,6 @@
 #include <numeric>
 #include <span>
 
-#include "aggregator/solvers/linear_scores.hpp"
 #include "common/base/error.hpp"
 
 namespace dpreduce {

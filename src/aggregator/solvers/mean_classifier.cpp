@@ -4,7 +4,6 @@
 #include <cmath>
 #include <span>
 
-#include "aggregator/solvers/linear_scores.hpp"
 #include "common/base/error.hpp"
 
 namespace dpreduce {

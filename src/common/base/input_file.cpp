@@ -6,7 +6,6 @@
 #include <cstring>
 #include <fstream>
 #include <limits>
-#include <tuple>
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -19,7 +19,6 @@
 #include <unistd.h>
 
 #include "common/base/error.hpp"
-#include "common/base/file_descriptor.hpp"
 
 namespace dpreduce {
 namespace {

@@ -11,10 +11,7 @@
 #include "common/base/number_text.hpp"
 #include "common/base/paths.hpp"
 #include "common/data/csv_array.hpp"
-#include "common/data/dtype.hpp"
-#include "common/data/element_conversion.hpp"
 #include "common/data/hdf5_array.hpp"
-#include "common/data/label_slots.hpp"
 #include "common/data/npy_array.hpp"
 
 namespace dpreduce {

@@ -1,6 +1,5 @@
 #include "common/data/memory_array.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>

@@ -4,7 +4,6 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <unordered_map>
 #include <utility>
 
 #include <fmt/format.h>

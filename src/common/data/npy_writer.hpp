@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "common/base/output_file.hpp"
 #include "common/data/dtype.hpp"

@@ -1,7 +1,6 @@
 #include "common/data/safetensors.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <optional>
 #include <set>

@@ -6,14 +6,11 @@
 #include <filesystem>
 #include <initializer_list>
 #include <limits>
-#include <span>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "common/base/error.hpp"
-#include "common/base/output_file.hpp"
-#include "common/data/counter_random.hpp"
 #include "common/data/label_slots.hpp"
 #include "common/data/long_tail.hpp"
 #include "common/data/npy_writer.hpp"

@@ -1,6 +1,5 @@
 #include "common/lattice/row_transform.hpp"
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <utility>

@@ -1,6 +1,5 @@
 #include "common/ledger/evaluation_terms.hpp"
 
-#include <algorithm>
 #include <string>
 
 #include <fmt/format.h>

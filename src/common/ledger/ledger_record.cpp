@@ -1,9 +1,5 @@
 #include "common/ledger/ledger_record.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <string_view>
-
 #include "common/accounting/argument_checks.hpp"
 #include "common/ledger/field_faults.hpp"
 

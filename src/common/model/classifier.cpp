@@ -6,14 +6,12 @@
 #include <limits>
 #include <numeric>
 #include <string_view>
-#include <vector>
 
 #include <fmt/format.h>
 
 #include "common/base/error.hpp"
 #include "common/base/public_names.hpp"
 #include "common/kernels/thread_team.hpp"
-#include "common/model/class_scores.hpp"
 
 namespace dpreduce {
 namespace {

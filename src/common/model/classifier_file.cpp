@@ -1,6 +1,5 @@
 #include "common/model/classifier_file.hpp"
 
-#include <string>
 #include <utility>
 
 #include <fmt/format.h>

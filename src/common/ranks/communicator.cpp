@@ -8,8 +8,6 @@
 #include <numeric>
 #include <thread>
 
-#include "common/base/error.hpp"
-#include "common/ranks/job.hpp"
 #include "common/ranks/lifetime.hpp"
 #include "common/ranks/mpi_job.hpp"
 #include "common/ranks/silo_job.hpp"

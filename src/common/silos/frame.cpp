@@ -1,8 +1,5 @@
 #include "common/silos/frame.hpp"
 
-#include <string_view>
-#include <vector>
-
 #include <fmt/format.h>
 
 #include "common/base/error.hpp"

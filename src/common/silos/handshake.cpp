@@ -1,7 +1,6 @@
 #include "common/silos/handshake.hpp"
 
 #include <algorithm>
-#include <string>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -9,7 +8,6 @@
 #include "common/base/error.hpp"
 #include "common/base/text.hpp"
 #include "common/base/version.hpp"
-#include "common/silos/payload.hpp"
 
 namespace dpreduce {
 namespace {

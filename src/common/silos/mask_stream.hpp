@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "common/randomness/block_source.hpp"
-#include "common/randomness/secure_bytes.hpp"
 
 namespace dpreduce {
 

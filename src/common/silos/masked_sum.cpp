@@ -1,13 +1,10 @@
 #include "common/silos/masked_sum.hpp"
 
 #include <algorithm>
-#include <functional>
-#include <string_view>
 
 #include <fmt/format.h>
 
 #include "common/base/error.hpp"
-#include "common/silos/shamir.hpp"
 
 namespace dpreduce {
 

@@ -10,7 +10,6 @@
 
 #include "common/base/error.hpp"
 #include "common/base/text.hpp"
-#include "common/silos/handshake.hpp"
 
 namespace dpreduce {
 namespace {

@@ -1,9 +1,7 @@
 // Sums of rows by class.
-#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <span>
-#include <vector>
 
 #include "common/base/error.hpp"
 #include "common/base/privacy_terms.hpp"

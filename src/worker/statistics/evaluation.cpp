@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <utility>
 
 #include "common/base/error.hpp"
-#include "common/ledger/statistic.hpp"
 #include "worker/feature_rows.hpp"
 #include "worker/weighted_rows.hpp"
 
