@@ -303,8 +303,8 @@ std::string verdict_text(const nlohmann::json& json) {
 }
 
 [[noreturn]] void refute(const std::string& name, double proven, double claimed) {
-  throw ClaimRefuted(fmt::format("the claim is refuted: {} is at least {}, not {}; do not trust releases of this build",
-                                 name, lower_figure(proven, kBoundDigits), upper_figure(claimed, kBoundDigits)));
+  throw ClaimRefuted("the claim is refuted: {} is at least {}, not {}; do not trust releases of this build", name,
+                     lower_figure(proven, kBoundDigits), upper_figure(claimed, kBoundDigits));
 }
 
 // Verdict as JSON, which `tell` is shown before a claim that is refuted is thrown.

@@ -81,7 +81,7 @@ std::vector<std::string> parts_of(const std::string& text) {
 
 double read_finite(const std::string& text) {
   const double number = read_number("", text);
-  if (!std::isfinite(number)) throw UsageError(fmt::format("{}: must be finite", text));
+  if (!std::isfinite(number)) throw UsageError("{}: must be finite", text);
   return number;
 }
 

@@ -23,20 +23,19 @@ void require_method(const std::string& name) {
   }
   for (const MethodEntry* method : {&evaluate_method(), &release_method()}) names.emplace_back(method->name);
   if (std::ranges::find(names, name) != names.end()) return;
-  throw UsageError(fmt::format("methods: '{}' is not a method{}; methods are {}", name, did_you_mean(name, names),
-                               fmt::join(names, ", ")));
+  throw UsageError("methods: '{}' is not a method{}; methods are {}", name, did_you_mean(name, names),
+                   fmt::join(names, ", "));
 }
 
 void require_digest(const std::string& digest) {
   constexpr std::size_t kDigits = 64;
   if (digest.size() == kDigits && digest.find_first_not_of("0123456789abcdef") == std::string::npos) return;
-  throw UsageError(
-      fmt::format("models '{}': must be a SHA-256 of 64 lower-case hex digits, as sha256sum prints it", digest));
+  throw UsageError("models '{}': must be a SHA-256 of 64 lower-case hex digits, as sha256sum prints it", digest);
 }
 
 void require_version(const SiloConsent& consent) {
   if (consent.least_version.empty() || version_numbers(consent.least_version)) return;
-  throw UsageError(fmt::format("least-version '{}': must be a version, as in 1.2.0", consent.least_version));
+  throw UsageError("least-version '{}': must be a version, as in 1.2.0", consent.least_version);
 }
 
 }  // namespace
@@ -85,18 +84,18 @@ SiloConsent consent_of(std::span<const TomlItem> items, const std::string& file)
   for (const TomlItem& item : items) {
     const std::string place = fmt::format("{}, line {}", file, item.line);
     if (item.section.size() > 1) {
-      throw UsageError(fmt::format("{}: {} has no table '{}'", place, name, item.section[1]));
+      throw UsageError("{}: {} has no table '{}'", place, name, item.section[1]);
     }
     Option& option = *table.find(option_of(table, name, item, place).long_name());
-    if (option.is_given()) throw UsageError(fmt::format("{}: '{}' appears twice", place, item.key));
+    if (option.is_given()) throw UsageError("{}: '{}' appears twice", place, item.key);
     option.given = arguments_of(option, item, place).arguments;
-    if (option.given.empty()) throw UsageError(fmt::format("{}: '{}' is an empty list", place, item.key));
+    if (option.given.empty()) throw UsageError("{}: '{}' is an empty list", place, item.key);
     try {
       option.read(option.given);
       table.check_ranges();
       require_version(consent);
     } catch (const UsageError& error) {
-      throw UsageError(fmt::format("{}: {}", place, error.what()));
+      throw UsageError("{}: {}", place, error.what());
     }
   }
   return consent;

@@ -48,24 +48,24 @@ void weigh_class(ClassifierParts& parts, std::set<std::size_t>& weighed, const s
                         : parts.class_names.empty() && usual_integer(name) ? read_count(kOption, name, parts.classes)
                                                                            : parts.classes;
   if (at == word.size() || k >= parts.classes) {
-    throw UsageError(fmt::format("{} {}: give CLASS=W, with one of the {} classes by its {}", kOption, word,
-                                 parts.classes, parts.class_names.empty() ? "number, from 0" : "name"));
+    throw UsageError("{} {}: give CLASS=W, with one of the {} classes by its {}", kOption, word, parts.classes,
+                     parts.class_names.empty() ? "number, from 0" : "name");
   }
   const double weight = read_number(kOption, word.substr(at + 1));
   if (!(weight > 0.0) || !std::isfinite(weight)) {
-    throw UsageError(fmt::format("{} {}: a weight must be above 0 and finite", kOption, word));
+    throw UsageError("{} {}: a weight must be above 0 and finite", kOption, word);
   }
-  if (!weighed.insert(k).second) throw UsageError(fmt::format("{} {}: give each class once", kOption, word));
+  if (!weighed.insert(k).second) throw UsageError("{} {}: give each class once", kOption, word);
   parts.bias[k] += std::log(weight);
 }
 
 void write_weighed(const ExportOptions& options, const Classifier& classifier) {
   ClassifierParts parts = classifier.parts();
   if (parts.link != Link::kSoftmax || !parts.cosine_head.empty()) {
-    throw UsageError(fmt::format(
+    throw UsageError(
         "--class-weights: scores of method {} are no log probabilities, so that odds of classes cannot be weighed; "
         "train by auto, fc or adam",
-        parts.method));
+        parts.method);
   }
   AtomicFile file(options.out, options.existing());
   std::set<std::size_t> weighed;

@@ -85,9 +85,8 @@ struct Outputs {
     const bool is_foreign =
         goes_on && !options.output.overwrite && is_file(options.output.out) && !holds_bytes(options.output.out, bytes);
     if (is_foreign) {
-      throw BadInput(
-          fmt::format("{}: already exists, and is the model of another run; give another name, or --overwrite",
-                      options.output.out));
+      throw BadInput("{}: already exists, and is the model of another run; give another name, or --overwrite",
+                     options.output.out);
     }
     model->write(bytes);
     model->commit();

@@ -314,16 +314,16 @@ void require_options_of_numbers(const PredictOptions& options) {
         std::pair{options.probabilities.has_value(), "--probabilities"},
         std::pair{options.top_k.has_value(), "--top-k"}, std::pair{options.sets, "--sets"}}) {
     if (!is_given) continue;
-    throw UsageError(fmt::format("{}: {} predicts numbers, and has no classes; leave it out", option, options.model));
+    throw UsageError("{}: {} predicts numbers, and has no classes; leave it out", option, options.model);
   }
 }
 
 std::optional<double> threshold_of(const PredictOptions& options, const Classifier& classifier) {
   const std::optional<double> threshold = options.threshold ? options.threshold : classifier.parts().threshold;
   if (options.sets && !threshold) {
-    throw UsageError(fmt::format(
+    throw UsageError(
         "--sets: {} has no threshold, since its scores only rank classes; give one with --threshold, or use --top-k",
-        options.model));
+        options.model);
   }
   return threshold;
 }
@@ -331,9 +331,9 @@ std::optional<double> threshold_of(const PredictOptions& options, const Classifi
 void require_probabilities(const PredictOptions& options, const Classifier& classifier) {
   if (!options.probabilities || classifier.parts().link) return;
   throw UsageError(
-      fmt::format("--probabilities: {} has none: scores of method {} only rank classes (or an older dpreduce wrote "
-                  "it); use --scores, or fit with a method whose loss is softmax or sigmoid, such as auto",
-                  options.model, classifier.parts().method));
+      "--probabilities: {} has none: scores of method {} only rank classes (or an older dpreduce wrote "
+      "it); use --scores, or fit with a method whose loss is softmax or sigmoid, such as auto",
+      options.model, classifier.parts().method);
 }
 
 void run(const PredictOptions& options, Communicator& ranks) {

@@ -122,8 +122,8 @@ void require_room(const ResolvedFit& fit, const SiloTerms& silos) {
 ResolvedFit fit_on_roster(FitOptions options, const Roster& roster) {
   if (options.data.has_targets()) options.data.classes = roster.classes;
   if (roster.classes != options.data.classes) {
-    throw BadInput(fmt::format("--roster {}: declares {} classes, but --classes is {}", options.silos.roster,
-                               roster.classes, options.data.classes));
+    throw BadInput("--roster {}: declares {} classes, but --classes is {}", options.silos.roster, roster.classes,
+                   options.data.classes);
   }
   std::uint64_t public_rows = 0;
   if (may_choose_public_rows(options)) {

@@ -63,10 +63,10 @@ void require_one_call(const FitOptions& options, Accounts accounts, Communicator
   const std::string of_rank_0 = ranks.trusted().broadcast(own);
   ranks.together([&] {
     if (own == of_rank_0) return;
-    throw UsageError(fmt::format(
+    throw UsageError(
         "fit: rank {} was called for another fit than rank 0; call it with the same options and accounts on "
         "every rank, and with public and validation rows on all or on none",
-        ranks.rank()));
+        ranks.rank());
   });
   const std::vector<std::string>& names = options.data.train.feature_names;
   const std::string names_of_rank_0 = ranks.trusted().broadcast(archived(names));

@@ -27,7 +27,7 @@ LedgerHead require_usable_ledger(const FitOptions& options) {
   const bool exists = std::filesystem::exists(path);
   const std::filesystem::path folder = std::filesystem::absolute(path).parent_path();
   if (access(exists ? path.c_str() : folder.c_str(), W_OK) != 0) {
-    throw BadInput(fmt::format("--ledger {}: cannot be written; choose a folder that exists and is writable", path));
+    throw BadInput("--ledger {}: cannot be written; choose a folder that exists and is writable", path);
   }
   return head;
 }
@@ -60,7 +60,7 @@ void open_run_file(FitAccount& account, const ResolvedFit& fit) {
   const PrivacyOptions& privacy = fit.options().privacy;
   const std::string nothing_saved = reason_to_save_nothing(fit);
   if (privacy.resume && !nothing_saved.empty()) {
-    throw UsageError(fmt::format("--resume: this run saves nothing: {}; leave it out", nothing_saved));
+    throw UsageError("--resume: this run saves nothing: {}; leave it out", nothing_saved);
   }
   for (const std::string& run : give_up_journals(privacy.ledger)) {
     account.notes.push_back(fmt::format(

@@ -71,13 +71,13 @@ std::string shown_partition(const std::string& name) {
 
 void require_partition_name(const std::string& partition) {
   if (is_partition_name(partition)) return;
-  throw UsageError(fmt::format("partition: its name has {} bytes; give each partition its own name, of 1 to {} bytes",
-                               partition.size(), kLongestName));
+  throw UsageError("partition: its name has {} bytes; give each partition its own name, of 1 to {} bytes",
+                   partition.size(), kLongestName);
 }
 
 void refuse_partition_twice(const std::string& partition, std::string_view kind) {
-  throw UsageError(fmt::format("partition {} is in both {}, and may count only once; keep one result of each partition",
-                               shown_partition(partition), kind));
+  throw UsageError("partition {} is in both {}, and may count only once; keep one result of each partition",
+                   shown_partition(partition), kind);
 }
 
 PartialSum PartialSum::sealed(const Statistic& of_partition, bool has_rows, const SumTicket& ticket,
@@ -169,13 +169,12 @@ void require_same_partitions(const std::vector<std::string>& there, const std::v
   std::set_difference(wanted.begin(), wanted.end(), there.begin(), there.end(), std::back_inserter(missing));
   std::set_difference(there.begin(), there.end(), wanted.begin(), wanted.end(), std::back_inserter(unknown));
   if (!missing.empty()) {
-    throw UsageError(
-        fmt::format("partitions are missing from the {}: {}; add theirs, or correct the list of expected partitions",
-                    where, first_names(missing)));
+    throw UsageError("partitions are missing from the {}: {}; add theirs, or correct the list of expected partitions",
+                     where, first_names(missing));
   }
   if (!unknown.empty()) {
-    throw UsageError(fmt::format("the {} holds partitions that are not expected: {}; list all partitions as expected",
-                                 where, first_names(unknown)));
+    throw UsageError("the {} holds partitions that are not expected: {}; list all partitions as expected", where,
+                     first_names(unknown));
   }
 }
 

@@ -98,9 +98,9 @@ PersonTable PersonCounts::opened(const SumTicket& ticket) const {
     const std::string context = context_of(plan_, partition.name, partition.nonce);
     if (digest_of_words("tag of persons", context, partition.words, ticket) != partition.tag ||
         partition.words.size() % kWordsOfPerson != 0) {
-      throw AggregationAborted(fmt::format(
+      throw AggregationAborted(
           "partition {}: its counts of persons do not match their seal: they were changed in transit; count again",
-          shown_partition(partition.name)));
+          shown_partition(partition.name));
     }
     RandomStream pads = key.stream("persons", std::as_bytes(std::span(context)));
     CountedPersons own;
@@ -154,15 +154,14 @@ PersonCount count_over_partitions(const PersonTable& table, const SumTicket& tic
     IdentifiedRows own = traveling_persons(*persons, rows.range(), ticket);
     const auto listed = std::ranges::find(table.partitions, partition, &CountedPartition::name);
     if (listed == table.partitions.end()) {
-      throw UsageError(
-          fmt::format("partition {}: its persons were not counted; count all partitions, under the same names",
-                      shown_partition(partition)));
+      throw UsageError("partition {}: its persons were not counted; count all partitions, under the same names",
+                       shown_partition(partition));
     }
     if (listed->digest != digest_of(own.persons, ticket)) {
       throw BadInput(
-          fmt::format("partition {}: its persons differ from those that were counted; a partition must hold the same "
-                      "rows whenever it is read",
-                      shown_partition(partition)));
+          "partition {}: its persons differ from those that were counted; a partition must hold the same "
+          "rows whenever it is read",
+          shown_partition(partition));
     }
     for (std::size_t place = 0; place < own.persons.persons.size(); ++place) {
       const std::optional<std::uint64_t> elsewhere = table.shared.rows_of(own.persons.persons[place]);

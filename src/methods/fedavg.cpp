@@ -15,7 +15,6 @@
 // (for instance [truex2019], [liu2022]).
 #include <cmath>
 
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "common/base/error.hpp"
@@ -44,9 +43,9 @@ void average_over_ranks(std::vector<double>& weights, double clip_norm, Communic
       const double units = weights[e] / unit;
       if (!(std::abs(units) <= largest)) {
         throw UsageError(
-            fmt::format("--method fedavg: weights of {:g} are too large to be averaged; lower "
-                        "--learning-rate",
-                        weights[e]));
+            "--method fedavg: weights of {:g} are too large to be averaged; lower "
+            "--learning-rate",
+            weights[e]);
       }
       words[e] = static_cast<std::uint64_t>(std::llrint(units));
     }
@@ -63,8 +62,8 @@ class FederatedAveragingMethod : public RoundsMethod {
       : RoundsMethod(round_settings(options, kFedavgRounds)),
         local_steps_(options.method.local_steps.value_or(kLocalSteps)) {
     if (settings_.rounds > kMostSteps / local_steps_) {
-      throw UsageError(fmt::format("--rounds {} x --local-steps {}: a silo takes at most {} steps in total",
-                                   settings_.rounds, local_steps_, kMostSteps));
+      throw UsageError("--rounds {} x --local-steps {}: a silo takes at most {} steps in total", settings_.rounds,
+                       local_steps_, kMostSteps);
     }
   }
 

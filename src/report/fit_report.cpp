@@ -5,7 +5,6 @@
 #include <map>
 #include <utility>
 
-#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include "common/base/version.hpp"

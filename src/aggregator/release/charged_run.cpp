@@ -59,9 +59,9 @@ void ChargedRun::check_saved(const LedgerState& state) {
     const LedgerCharge* const charge = state.charge(record.release_id());
     if (charge == nullptr || state.line_sha256()[charge->line] != record.line_sha256) {
       throw ResumeMismatch(
-          fmt::format("--ledger {}: has no line for release {} as it was made; give the ledger on which it was "
-                      "charged, or start a new run without --resume",
-                      charging_.ledger_path, record.release_id()));
+          "--ledger {}: has no line for release {} as it was made; give the ledger on which it was "
+          "charged, or start a new run without --resume",
+          charging_.ledger_path, record.release_id());
     }
     saved.insert(record.release_id());
   }
@@ -88,9 +88,9 @@ void ChargedRun::require_most_mu() {
   const LedgerState& state = ledger_.current();
   const double mu = mu_of(spending_of_all(state, strictest_adjacency(state, plan_.adjacency)));
   if (mu <= *charging_.most_mu * kRoundings) return;
-  throw BudgetRefused(fmt::format(
+  throw BudgetRefused(
       "{}: with the reservations and charges of other runs mu is now {}, above the {} that [consent] allows",
-      charging_.ledger_path, upper_figure(mu), lower_figure(*charging_.most_mu)));
+      charging_.ledger_path, upper_figure(mu), lower_figure(*charging_.most_mu));
 }
 
 void ChargedRun::finish() {
@@ -179,8 +179,8 @@ NamedIntegers ChargedRun::take_saved(const std::string& label) {
   DPREDUCE_ASSERT(taken_ < saved_);
   const RunFile::Record& record = file_.records()[taken_];
   if (record.label != label) {
-    throw BadInput(fmt::format("{}.{}.releases: has {} where {} is expected; remove the file, and start a new run",
-                               charging_.ledger_path, file_.run_ids().front(), record.label, label));
+    throw BadInput("{}.{}.releases: has {} where {} is expected; remove the file, and start a new run",
+                   charging_.ledger_path, file_.run_ids().front(), record.label, label);
   }
   if (!record.line_sha256.empty()) is_to_be_charged_ = false;
   ++taken_;

@@ -124,7 +124,7 @@ class CsvReader {
 
   // About the line that was read last.
   [[noreturn]] void refuse(const std::string& fault) const {
-    throw BadInput(fmt::format("{}: line {} {}{}", path_, line_, fault, kForOwnerOnly));
+    throw BadInput("{}: line {} {}{}", path_, line_, fault, kForOwnerOnly);
   }
 
  private:
@@ -278,10 +278,10 @@ void require_zeros_and_ones(const std::vector<std::int64_t>& labels, const CsvRe
   if (reader.columns() == 1 || std::ranges::all_of(labels, [](std::int64_t one) { return one == 0 || one == 1; })) {
     return;
   }
-  throw BadInput(fmt::format(
+  throw BadInput(
       "{}: has {} columns of labels that are not all 0 or 1; name the column to read in a first line and "
       "in the path, as in {}:{}{}",
-      path.file, reader.columns(), path.file, reader.names().empty() ? "label" : reader.names().back(), kForOwnerOnly));
+      path.file, reader.columns(), path.file, reader.names().empty() ? "label" : reader.names().back(), kForOwnerOnly);
 }
 
 }  // namespace

@@ -62,8 +62,8 @@ std::uint64_t byte_size(const Shape& shape, DType dtype, std::size_t element_byt
       continue;
     }
     if (bytes > kLimit / extent) {
-      throw BadInput(fmt::format("{}: shape {} of {} passes 2^63 bytes: the file is damaged; write it again", name,
-                                 to_string(shape), to_string(dtype)));
+      throw BadInput("{}: shape {} of {} passes 2^63 bytes: the file is damaged; write it again", name,
+                     to_string(shape), to_string(dtype));
     }
     bytes *= extent;
   }

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <limits>
 
-#include <fmt/format.h>
-
 #include "common/base/error.hpp"
 
 namespace dpreduce {
@@ -19,8 +17,8 @@ std::size_t rows_per_chunk(std::size_t budget_bytes, std::size_t dim, std::size_
   DPREDUCE_ASSERT(dim >= 1 && dim < std::numeric_limits<std::size_t>::max() / 8);
   const std::size_t row_bytes = dim * sizeof(float) + labels_per_row * sizeof(std::int32_t);
   if (budget_bytes < row_bytes) {
-    throw UsageError(fmt::format("a memory budget of {} bytes holds no row of {} features; give at least {} bytes",
-                                 budget_bytes, dim, row_bytes));
+    throw UsageError("a memory budget of {} bytes holds no row of {} features; give at least {} bytes", budget_bytes,
+                     dim, row_bytes);
   }
   return budget_bytes / row_bytes;
 }

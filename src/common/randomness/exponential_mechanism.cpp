@@ -7,16 +7,14 @@
 #include <optional>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "common/base/error.hpp"
 
 namespace dpreduce {
 
 SelectionRate selection_rate(double epsilon, std::uint64_t sensitivity, ScoreChange change) {
   if (!(epsilon >= kSmallestSelectionEpsilon && epsilon <= kLargestSelectionEpsilon)) {
-    throw UsageError(fmt::format("epsilon = {} of a private selection is not in [{}, {}]: choose another budget",
-                                 epsilon, kSmallestSelectionEpsilon, kLargestSelectionEpsilon));
+    throw UsageError("epsilon = {} of a private selection is not in [{}, {}]: choose another budget", epsilon,
+                     kSmallestSelectionEpsilon, kLargestSelectionEpsilon);
   }
   if (sensitivity == 0) {
     throw UsageError("sensitivity = 0 of a private selection: give the most that one record changes a utility, >= 1");
@@ -41,9 +39,8 @@ void require_valid(const SelectionRate& rate) {
     throw UsageError("gamma of a private selection has denominator 0: it must be >= 1");
   }
   if (rate.scale_bits > kMostRateScaleBits) {
-    throw UsageError(
-        fmt::format("gamma of a private selection is below 2^-{} (scale_bits = {}): at most {} are allowed",
-                    rate.scale_bits - 64, rate.scale_bits, kMostRateScaleBits));
+    throw UsageError("gamma of a private selection is below 2^-{} (scale_bits = {}): at most {} are allowed",
+                     rate.scale_bits - 64, rate.scale_bits, kMostRateScaleBits);
   }
 }
 
@@ -91,8 +88,8 @@ class Candidates {
   Candidates(std::span<const std::int64_t> utilities, const Multiplicities* multiplicities)
       : utilities_(utilities), multiplicities_(multiplicities) {
     if (multiplicities != nullptr && utilities.size() != multiplicities->size()) {
-      throw UsageError(fmt::format("private selection from {} utilities with {} multiplicities: give one for each",
-                                   utilities.size(), multiplicities->size()));
+      throw UsageError("private selection from {} utilities with {} multiplicities: give one for each",
+                       utilities.size(), multiplicities->size());
     }
     bool is_empty = true;
     for (std::size_t candidate = 0; candidate < utilities.size(); ++candidate) {
@@ -101,8 +98,8 @@ class Candidates {
       is_empty = false;
     }
     if (!is_empty) return;
-    throw UsageError(fmt::format("private selection from no candidates: give at least one {}",
-                                 multiplicities == nullptr ? "utility" : "multiplicity above 0"));
+    throw UsageError("private selection from no candidates: give at least one {}",
+                     multiplicities == nullptr ? "utility" : "multiplicity above 0");
   }
   std::size_t size() const { return utilities_.size(); }
   std::uint64_t distance(std::size_t candidate) const {

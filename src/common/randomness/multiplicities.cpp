@@ -4,8 +4,6 @@
 #include <limits>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "common/base/error.hpp"
 
 namespace dpreduce {
@@ -16,7 +14,7 @@ Multiplicities::Multiplicities(std::vector<BigInteger> counts) : counts_(std::mo
   exponents_.reserve(counts_.size());
   for (const BigInteger& count : counts_) {
     if (count < 0) {
-      throw UsageError(fmt::format("multiplicity of candidate {} is negative: it counts outcomes", leading_.size()));
+      throw UsageError("multiplicity of candidate {} is negative: it counts outcomes", leading_.size());
     }
     if (count == 0) {
       leading_.push_back(0);
@@ -25,8 +23,8 @@ Multiplicities::Multiplicities(std::vector<BigInteger> counts) : counts_(std::mo
     }
     const auto exponent = static_cast<unsigned>(msb(count));
     if (exponent > kMostExponent) {
-      throw UsageError(fmt::format("multiplicity of candidate {} has {} binary digits: at most {} are allowed",
-                                   leading_.size(), exponent + 1, kMostExponent + 1));
+      throw UsageError("multiplicity of candidate {} has {} binary digits: at most {} are allowed", leading_.size(),
+                       exponent + 1, kMostExponent + 1);
     }
     const BigInteger digits =
         exponent > 52 ? BigInteger(count >> (exponent - 52)) : BigInteger(count << (52 - exponent));

@@ -141,7 +141,6 @@ ReleaseRequest request_of(const ReleaseTerms& terms, double share) {
   ReleaseTerms of_means = terms;
   of_means.metric = Metric::kEuclidean;
   ReleaseRequest request = registered_statistic("class_means").declare(of_means, share);
-  request.name = "centred_sums";
   request.rounds = terms.rounds;
   request.blocks.front().name = "centred_sums";
   return request;
@@ -232,21 +231,24 @@ StatisticCost cost_of(const ReleaseRequest& request) {
 }  // namespace center_rest_entry
 
 namespace statistics {
-extern constinit const StatisticEntry center{
-    "center",          TakenAt::kRows, center_entry::request_of, center_entry::compute, center_entry::cost_of,
-    UnitForm::kWeighed};
+extern constinit const StatisticEntry center{"center",
+                                             TakenAt::kRows,
+                                             UnitForm::kWeighed,
+                                             center_entry::request_of,
+                                             center_entry::compute,
+                                             center_entry::cost_of};
 extern constinit const StatisticEntry centered_sums{"centred_sums",
                                                     TakenAt::kBalls,
+                                                    UnitForm::kWeighed,
                                                     centered_sums_entry::request_of,
                                                     centered_sums_entry::compute,
-                                                    centered_sums_entry::cost_of,
-                                                    UnitForm::kWeighed};
+                                                    centered_sums_entry::cost_of};
 extern constinit const StatisticEntry center_rest{"center_rest",
                                                   TakenAt::kBalls,
+                                                  UnitForm::kWeighed,
                                                   center_rest_entry::request_of,
                                                   center_rest_entry::compute,
-                                                  center_rest_entry::cost_of,
-                                                  UnitForm::kWeighed};
+                                                  center_rest_entry::cost_of};
 }  // namespace statistics
 
 }  // namespace dpreduce

@@ -85,9 +85,7 @@ namespace feature_sums_entry {
 ReleaseRequest request_of(const ReleaseTerms& terms, double share) {
   ReleaseTerms of_sums = terms;
   of_sums.metric = Metric::kCosine;
-  ReleaseRequest request = class_means_release(of_sums, share);
-  request.name = "feature_sums";
-  return request;
+  return class_means_release(of_sums, share);
 }
 
 }  // namespace feature_sums_entry
@@ -155,14 +153,12 @@ Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) 
 }  // namespace class_variances_entry
 
 namespace statistics {
-extern constinit const StatisticEntry class_means{"class_means",         TakenAt::kRows, class_means_release,
-                                                  class_means_statistic, cost_of_sums,   UnitForm::kClipped};
-extern constinit const StatisticEntry feature_sums{
-    "feature_sums",        TakenAt::kRows, feature_sums_entry::request_of,
-    class_means_statistic, cost_of_sums,   UnitForm::kClipped};
+extern constinit const StatisticEntry class_means{"class_means", TakenAt::kRows, UnitForm::kClipped,
+                                                  class_means_release, class_means_statistic};
+extern constinit const StatisticEntry feature_sums{"feature_sums", TakenAt::kRows, UnitForm::kClipped,
+                                                   feature_sums_entry::request_of, class_means_statistic};
 extern constinit const StatisticEntry class_variances{
-    "fisher",     TakenAt::kRows,    class_variances_entry::request_of, class_variances_entry::compute,
-    cost_of_sums, UnitForm::kWeighed};
+    "fisher", TakenAt::kRows, UnitForm::kWeighed, class_variances_entry::request_of, class_variances_entry::compute};
 }  // namespace statistics
 
 }  // namespace dpreduce

@@ -422,10 +422,10 @@ Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) 
 }  // namespace evaluation_entry
 
 namespace statistics {
-extern constinit const StatisticEntry positives{
-    "positives", TakenAt::kModels, positives_request, evaluation_entry::compute, cost_of_sums, UnitForm::kWeighed};
-extern constinit const StatisticEntry evaluation{
-    "evaluation", TakenAt::kModels, evaluation_request, evaluation_entry::compute, cost_of_sums, UnitForm::kWeighed};
+extern constinit const StatisticEntry positives{"positives", TakenAt::kModels, UnitForm::kWeighed, positives_request,
+                                                evaluation_entry::compute};
+extern constinit const StatisticEntry evaluation{"evaluation", TakenAt::kModels, UnitForm::kWeighed, evaluation_request,
+                                                 evaluation_entry::compute};
 }  // namespace statistics
 
 }  // namespace dpreduce

@@ -69,7 +69,6 @@ constexpr double kSidesShare = 0.02;
 
 ReleaseRequest request_of(const ReleaseTerms& terms, double share) {
   ReleaseRequest request = gradient_release(terms, share);
-  request.name = "adaptive_gradient";
   request.blocks = {
       {"gradient", terms.classes * terms.dim, weight_of_share(1.0 - kSidesShare, static_cast<double>(kSquaredNorm))},
       {.name = "sides",
@@ -200,14 +199,17 @@ Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) 
 }  // namespace hessians_entry
 
 namespace statistics {
-extern constinit const StatisticEntry gradient{
-    "gradient", TakenAt::kWeights, gradient_release, gradient_entry::compute, gradient_cost, UnitForm::kClipped};
-extern constinit const StatisticEntry adaptive_gradient{
-    "adaptive_gradient", TakenAt::kWeights, adaptive_gradient_entry::request_of, adaptive_gradient_entry::compute,
-    gradient_cost,       UnitForm::kWeighed};
+extern constinit const StatisticEntry gradient{"gradient",       TakenAt::kWeights,       UnitForm::kClipped,
+                                               gradient_release, gradient_entry::compute, gradient_cost};
+extern constinit const StatisticEntry adaptive_gradient{"adaptive_gradient",
+                                                        TakenAt::kWeights,
+                                                        UnitForm::kWeighed,
+                                                        adaptive_gradient_entry::request_of,
+                                                        adaptive_gradient_entry::compute,
+                                                        gradient_cost};
 extern constinit const StatisticEntry hessians{
-    "newton",      TakenAt::kWeights, hessians_entry::request_of, hessians_entry::compute,
-    gradient_cost, UnitForm::kWeighed};
+    "newton",     TakenAt::kWeights, UnitForm::kWeighed, hessians_entry::request_of, hessians_entry::compute,
+    gradient_cost};
 }  // namespace statistics
 
 }  // namespace dpreduce

@@ -79,12 +79,6 @@ StatisticCost cost_of(const ReleaseRequest&) {
 // Persons: clipped.
 namespace pca_entry {
 
-ReleaseRequest request_of(const ReleaseTerms& terms, double share) {
-  ReleaseRequest request = gram_release(terms, share);
-  request.name = "pca";
-  return request;
-}
-
 StatisticCost cost_of(const ReleaseRequest&) {
   return {.row_change = RowChange::kComponents};
 }
@@ -110,9 +104,7 @@ constexpr double kBelowOne = 1.0 - 0x1p-50;
 ReleaseRequest request_of(const ReleaseTerms& terms, double share) {
   ReleaseTerms of_projected = terms;
   of_projected.dim = kDirections;
-  ReleaseRequest request = gram_release(of_projected, share);
-  request.name = "isotropy";
-  return request;
+  return gram_release(of_projected, share);
 }
 
 // R^T, d x k.
@@ -314,21 +306,20 @@ StatisticCost cost_of(const ReleaseRequest& request) {
 }  // namespace class_least_squares_entry
 
 namespace statistics {
-extern constinit const StatisticEntry gram{"gram",         TakenAt::kRows,      gram_release,
-                                           gram_statistic, gram_entry::cost_of, UnitForm::kClipped};
-extern constinit const StatisticEntry pca{"pca",          TakenAt::kRows,     pca_entry::request_of,
-                                          gram_statistic, pca_entry::cost_of, UnitForm::kClipped};
-extern constinit const StatisticEntry isotropy{
-    "isotropy", TakenAt::kRows, isotropy_entry::request_of, isotropy_entry::compute, cost_of_sums, UnitForm::kWeighed};
-extern constinit const StatisticEntry least_squares{
-    "least_squares", TakenAt::kRows,    least_squares_entry::request_of, least_squares_entry::compute,
-    cost_of_sums,    UnitForm::kClipped};
+extern constinit const StatisticEntry gram{"gram",       TakenAt::kRows, UnitForm::kClipped,
+                                           gram_release, gram_statistic, gram_entry::cost_of};
+extern constinit const StatisticEntry pca{"pca",        TakenAt::kRows, UnitForm::kClipped,
+                                          gram_release, gram_statistic, pca_entry::cost_of};
+extern constinit const StatisticEntry isotropy{"isotropy", TakenAt::kRows, UnitForm::kWeighed,
+                                               isotropy_entry::request_of, isotropy_entry::compute};
+extern constinit const StatisticEntry least_squares{"least_squares", TakenAt::kRows, UnitForm::kClipped,
+                                                    least_squares_entry::request_of, least_squares_entry::compute};
 extern constinit const StatisticEntry class_least_squares{"class_least_squares",
                                                           TakenAt::kRows,
+                                                          UnitForm::kClipped,
                                                           class_least_squares_entry::request_of,
                                                           class_least_squares_entry::compute,
-                                                          class_least_squares_entry::cost_of,
-                                                          UnitForm::kClipped};
+                                                          class_least_squares_entry::cost_of};
 }  // namespace statistics
 
 }  // namespace dpreduce

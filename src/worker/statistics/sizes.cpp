@@ -51,23 +51,17 @@ Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) 
 //
 // Sensitivity, squared: a row is in one bin of each of the D columns. Add-remove D, replace-one 2 D.
 // Persons: weighed, as counts are.
-ReleaseRequest bins_request(const char* name, const ReleaseTerms& terms, std::size_t columns, std::size_t bins,
-                            double share) {
+ReleaseRequest bins_request(const ReleaseTerms& terms, std::size_t columns, std::size_t bins, double share) {
   DPREDUCE_ASSERT(columns >= 1 && share > 0.0);
   const bool is_add_remove = terms.adjacency == Adjacency::kAddRemove;
   const SensitivityProfile profile = is_add_remove
                                          ? SensitivityProfile{"one row more or less", {std::uint64_t{columns}}}
                                          : SensitivityProfile{"other bins", {2 * std::uint64_t{columns}}};
-  return {.name = name,
+  return {.name = {},
           .share = share,
           .blocks =
               {{.name = "sizes", .elements = columns * bins, .loss_weight = 1.0, .fraction_bits = terms.count_bits()}},
           .profiles = {profile}};
-}
-
-ReleaseRequest in_rounds(std::uint64_t rounds, ReleaseRequest request) {
-  request.rounds = rounds;
-  return request;
 }
 
 // Releases "target_sizes", "target_places", "target_spreads" and the same of features: of the numbers of each column,
@@ -76,36 +70,22 @@ ReleaseRequest in_rounds(std::uint64_t rounds, ReleaseRequest request) {
 // 0 for an end three in four or more are 0, and the others.
 namespace column_sizes_entry {
 
-ReleaseRequest target_sizes(const ReleaseTerms& terms, double share) {
-  return bins_request("target_sizes", terms, terms.classes, kColumnBins, share);
+// Of `columns`: the classes, which are targets then, or the features.
+template <std::size_t ReleaseTerms::*columns>
+ReleaseRequest of_columns(const ReleaseTerms& terms, double share) {
+  return bins_request(terms, terms.*columns, kColumnBins, share);
 }
 
-ReleaseRequest target_places(const ReleaseTerms& terms, double share) {
-  return in_rounds(terms.rounds, bins_request("target_places", terms, terms.classes, kColumnBins, share));
+template <std::size_t ReleaseTerms::*columns>
+ReleaseRequest of_columns_in_rounds(const ReleaseTerms& terms, double share) {
+  ReleaseRequest request = of_columns<columns>(terms, share);
+  request.rounds = terms.rounds;
+  return request;
 }
 
-ReleaseRequest target_spreads(const ReleaseTerms& terms, double share) {
-  return bins_request("target_spreads", terms, terms.classes, kColumnBins, share);
-}
-
-ReleaseRequest feature_sizes(const ReleaseTerms& terms, double share) {
-  return bins_request("feature_sizes", terms, terms.dim, kColumnBins, share);
-}
-
-ReleaseRequest feature_places(const ReleaseTerms& terms, double share) {
-  return in_rounds(terms.rounds, bins_request("feature_places", terms, terms.dim, kColumnBins, share));
-}
-
-ReleaseRequest feature_spreads(const ReleaseTerms& terms, double share) {
-  return bins_request("feature_spreads", terms, terms.dim, kColumnBins, share);
-}
-
-ReleaseRequest row_sizes(const ReleaseTerms& terms, double share) {
-  return bins_request("row_sizes", terms, 1, kLengthBins, share);
-}
-
-ReleaseRequest row_zeros(const ReleaseTerms& terms, double share) {
-  return bins_request("row_zeros", terms, 1, 2, share);
+template <std::size_t bins>
+ReleaseRequest of_rows(const ReleaseTerms& terms, double share) {
+  return bins_request(terms, 1, bins, share);
 }
 
 // The bin of a number about the center of its column, in units of its scale.
@@ -222,7 +202,7 @@ Statistic zeros_counted(const ReleaseRequest& request, const StatisticInputs& in
 namespace residual_sizes_entry {
 
 ReleaseRequest request_of(const ReleaseTerms& terms, double share) {
-  return bins_request("residual_sizes", terms, 1, kResidualBins, share);
+  return bins_request(terms, 1, kResidualBins, share);
 }
 
 Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) {
@@ -247,58 +227,39 @@ StatisticCost cost_of(const ReleaseRequest& request) {
 }  // namespace residual_sizes_entry
 
 namespace statistics {
-extern constinit const StatisticEntry class_sizes{
-    "class_sizes", TakenAt::kRows,    class_sizes_entry::request_of, class_sizes_entry::compute,
-    cost_of_sums,  UnitForm::kWeighed};
-extern constinit const StatisticEntry target_sizes{"target_sizes",
-                                                   TakenAt::kRows,
-                                                   column_sizes_entry::target_sizes,
-                                                   column_sizes_entry::targets_counted<column_sizes_entry::size_of>,
-                                                   cost_of_sums,
-                                                   UnitForm::kWeighed};
-extern constinit const StatisticEntry target_places{"target_places",
-                                                    TakenAt::kRows,
-                                                    column_sizes_entry::target_places,
-                                                    column_sizes_entry::targets_counted<column_sizes_entry::place_of>,
-                                                    cost_of_sums,
-                                                    UnitForm::kWeighed};
-extern constinit const StatisticEntry target_spreads{"target_spreads",
-                                                     TakenAt::kRows,
-                                                     column_sizes_entry::target_spreads,
-                                                     column_sizes_entry::targets_counted<column_sizes_entry::spread_of>,
-                                                     cost_of_sums,
-                                                     UnitForm::kWeighed};
-extern constinit const StatisticEntry feature_sizes{"feature_sizes",
-                                                    TakenAt::kRows,
-                                                    column_sizes_entry::feature_sizes,
-                                                    column_sizes_entry::features_counted<column_sizes_entry::size_of>,
-                                                    cost_of_sums,
-                                                    UnitForm::kWeighed};
-extern constinit const StatisticEntry feature_places{"feature_places",
-                                                     TakenAt::kRows,
-                                                     column_sizes_entry::feature_places,
-                                                     column_sizes_entry::features_counted<column_sizes_entry::place_of>,
-                                                     cost_of_sums,
-                                                     UnitForm::kWeighed};
-extern constinit const StatisticEntry feature_spreads{
-    "feature_spreads",
-    TakenAt::kRows,
-    column_sizes_entry::feature_spreads,
-    column_sizes_entry::features_counted<column_sizes_entry::spread_of>,
-    cost_of_sums,
-    UnitForm::kWeighed};
-extern constinit const StatisticEntry row_sizes{
-    "row_sizes",  TakenAt::kRows,    column_sizes_entry::row_sizes, column_sizes_entry::rows_counted,
-    cost_of_sums, UnitForm::kWeighed};
-extern constinit const StatisticEntry row_zeros{
-    "row_zeros",  TakenAt::kRows,    column_sizes_entry::row_zeros, column_sizes_entry::zeros_counted,
-    cost_of_sums, UnitForm::kWeighed};
+namespace {
+using namespace column_sizes_entry;
+constexpr auto kTargets = &ReleaseTerms::classes;
+constexpr auto kFeatures = &ReleaseTerms::dim;
+
+constexpr StatisticEntry bins(std::string_view name, ReleaseRequest (&declare)(const ReleaseTerms&, double),
+                              Statistic (&compute)(const ReleaseRequest&, const StatisticInputs&)) {
+  return {name, TakenAt::kRows, UnitForm::kWeighed, declare, compute};
+}
+}  // namespace
+
+extern constinit const StatisticEntry class_sizes =
+    bins("class_sizes", class_sizes_entry::request_of, class_sizes_entry::compute);
+extern constinit const StatisticEntry target_sizes =
+    bins("target_sizes", of_columns<kTargets>, targets_counted<size_of>);
+extern constinit const StatisticEntry target_places =
+    bins("target_places", of_columns_in_rounds<kTargets>, targets_counted<place_of>);
+extern constinit const StatisticEntry target_spreads =
+    bins("target_spreads", of_columns<kTargets>, targets_counted<spread_of>);
+extern constinit const StatisticEntry feature_sizes =
+    bins("feature_sizes", of_columns<kFeatures>, features_counted<size_of>);
+extern constinit const StatisticEntry feature_places =
+    bins("feature_places", of_columns_in_rounds<kFeatures>, features_counted<place_of>);
+extern constinit const StatisticEntry feature_spreads =
+    bins("feature_spreads", of_columns<kFeatures>, features_counted<spread_of>);
+extern constinit const StatisticEntry row_sizes = bins("row_sizes", of_rows<kLengthBins>, rows_counted);
+extern constinit const StatisticEntry row_zeros = bins("row_zeros", of_rows<2>, zeros_counted);
 extern constinit const StatisticEntry residual_sizes{"residual_sizes",
                                                      TakenAt::kWeights,
+                                                     UnitForm::kWeighed,
                                                      residual_sizes_entry::request_of,
                                                      residual_sizes_entry::compute,
-                                                     residual_sizes_entry::cost_of,
-                                                     UnitForm::kWeighed};
+                                                     residual_sizes_entry::cost_of};
 }  // namespace statistics
 
 }  // namespace dpreduce
