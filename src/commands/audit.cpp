@@ -16,8 +16,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "audit/audited_method.hpp"
 #include "audit/confidence_bounds.hpp"
-#include "audit/method_run.hpp"
 #include "audit/neighbor_rows.hpp"
 #include "audit/one_run_audit.hpp"
 #include "audit/release_audit.hpp"
@@ -26,8 +26,8 @@
 #include "common/base/error.hpp"
 #include "common/base/json_fields.hpp"
 #include "common/base/json_text.hpp"
-#include "common/base/number_text.hpp"
 #include "common/base/option_table.hpp"
+#include "common/base/text.hpp"
 #include "common/data/row_files.hpp"
 #include "common/data/synthetic.hpp"
 #include "common/lattice/row_transform.hpp"

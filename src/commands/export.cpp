@@ -17,9 +17,9 @@
 
 #include "commands/commands.hpp"
 #include "common/base/error.hpp"
-#include "common/base/number_text.hpp"
 #include "common/base/option_table.hpp"
 #include "common/base/output_file.hpp"
+#include "common/base/text.hpp"
 #include "common/model/classifier_file.hpp"
 #include "report/model_card.hpp"
 #include "report/reported_run.hpp"

@@ -9,12 +9,11 @@
 #include "commands/job.hpp"
 #include "common/accounting/budget.hpp"
 #include "common/base/error.hpp"
-#include "common/base/number_text.hpp"
 #include "common/base/text.hpp"
 #include "common/base/version.hpp"
 #include "common/data/worker_rows.hpp"
 #include "common/ledger/ledger.hpp"
-#include "fit/silo_plan.hpp"
+#include "fit/silo_terms.hpp"
 #include "fit/validated_options.hpp"
 
 namespace dpreduce {

@@ -11,7 +11,7 @@
 #include "common/ranks/rank_archive.hpp"
 #include "common/ranks/silo_job.hpp"
 #include "fit/row_preparation.hpp"
-#include "fit/silo_plan.hpp"
+#include "fit/silo_terms.hpp"
 #include "fit/validated_options.hpp"
 #include "methods/class_balance.hpp"
 #include "methods/fit_plan.hpp"

@@ -17,7 +17,7 @@
 #include "common/randomness/noise_key.hpp"
 #include "common/silos/masked_sum.hpp"
 #include "common/silos/payload.hpp"
-#include "fit/silo_plan.hpp"
+#include "fit/silo_terms.hpp"
 
 namespace dpreduce {
 namespace {

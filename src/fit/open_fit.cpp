@@ -20,7 +20,7 @@
 #include "fit/machine_memory.hpp"
 #include "fit/ranked_rows.hpp"
 #include "fit/run_cost.hpp"
-#include "fit/silo_plan.hpp"
+#include "fit/silo_terms.hpp"
 #include "fit/validated_options.hpp"
 #include "methods/registry.hpp"
 #include "worker/feature_rows.hpp"

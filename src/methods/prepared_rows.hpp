@@ -13,6 +13,7 @@
 #include "methods/statistic_task.hpp"
 #include "methods/timings.hpp"
 #include "worker/kept_chunks.hpp"
+#include "worker/statistics/registered_statistics.hpp"
 
 namespace dpreduce {
 

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "aggregator/solvers/fisher_rule.hpp"
 #include "aggregator/solvers/gram_spectrum.hpp"
 #include "aggregator/solvers/least_squares.hpp"
 #include "aggregator/solvers/mean_classifier.hpp"

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "common/base/error.hpp"
-#include "common/base/number_text.hpp"
 #include "common/base/text.hpp"
 
 namespace dpreduce {

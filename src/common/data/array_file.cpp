@@ -8,8 +8,8 @@
 
 #include "common/base/csv_writer.hpp"
 #include "common/base/error.hpp"
-#include "common/base/number_text.hpp"
 #include "common/base/paths.hpp"
+#include "common/base/text.hpp"
 #include "common/data/csv_array.hpp"
 #include "common/data/hdf5_array.hpp"
 #include "common/data/npy_array.hpp"

@@ -11,7 +11,6 @@
 #include <fmt/format.h>
 
 #include "common/base/error.hpp"
-#include "common/base/number_text.hpp"
 #include "common/base/text.hpp"
 #include "common/data/memory_array.hpp"
 

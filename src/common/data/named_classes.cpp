@@ -9,7 +9,6 @@
 #include <fmt/format.h>
 
 #include "common/base/error.hpp"
-#include "common/base/number_text.hpp"
 #include "common/base/public_names.hpp"
 #include "common/base/text.hpp"
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "common/base/output_file.hpp"
-#include "common/data/dtype.hpp"
+#include "common/data/element_conversion.hpp"
 
 namespace dpreduce {
 

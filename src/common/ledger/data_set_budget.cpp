@@ -11,7 +11,7 @@
 #include "common/accounting/gaussian_dp.hpp"
 #include "common/accounting/high_precision.hpp"
 #include "common/base/error.hpp"
-#include "common/base/number_text.hpp"
+#include "common/base/text.hpp"
 
 namespace dpreduce {
 namespace {
