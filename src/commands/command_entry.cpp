@@ -17,11 +17,7 @@
 namespace dpreduce {
 
 RunnableCommand by_coordinator(std::function<void()> work) {
-  return [work = std::move(work)](Communicator& ranks) {
-    ranks.together([&] {
-      if (ranks.is_coordinator()) work();
-    });
-  };
+  return [work = std::move(work)](Communicator& ranks) { ranks.at_coordinator([&] { work(); }); };
 }
 
 void PrintText::print() const {

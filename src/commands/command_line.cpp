@@ -300,8 +300,7 @@ RunnableCommand command_of_job(const CommandEntry& root, const std::vector<std::
                                Communicator& ranks) {
   RunnableCommand command;
   std::string message;
-  ranks.together([&] {
-    if (!ranks.is_coordinator()) return;
+  ranks.at_coordinator([&] {
     GivenWords said;
     command = parse_command_line(root, arguments, std::nullopt, &said);
     if (ranks.size() > 1) message = archived(said);

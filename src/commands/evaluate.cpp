@@ -194,8 +194,7 @@ void run(const EvaluateOptions& options, Communicator& ranks) {
   ranks.together([&] {
     if (!classifier->predicts_numbers()) require_labels_for(options, counts != nullptr);
   });
-  ranks.together([&] {
-    if (!ranks.is_coordinator()) return;
+  ranks.at_coordinator([&] {
     const nlohmann::json report = report_of(figures, shares, *classifier, ranks.size());
     if (!output.report.empty()) {
       AtomicFile file(output.report, output.overwrite ? Existing::kReplace : Existing::kKeep);

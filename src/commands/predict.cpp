@@ -206,8 +206,7 @@ void predict_labels(const PredictOptions& options, Communicator& ranks, const Cl
     });
   });
   const std::vector<std::int32_t> all = ranks.gather_to_coordinator(labels);
-  ranks.together([&] {
-    if (!ranks.is_coordinator()) return;
+  ranks.at_coordinator([&] {
     if (options.out.empty()) return print_labels(all, per_row, classifier.parts().class_names);
     PredictionFile file = PredictionFile::of_labels(options.out, classifier, all.size() / per_row,
                                                     options.top_k.value_or(0), existing(options));
@@ -276,8 +275,7 @@ class ScoreFiles {
 
 void predict_of_scores(const PredictOptions& options, Communicator& ranks, const Classifier& classifier,
                        std::optional<double> threshold) {
-  ranks.together([&] {
-    if (!ranks.is_coordinator()) return;
+  ranks.at_coordinator([&] {
     WorkerRows rows = open_features(options, classifier, 0, 1);
     ScoreFiles files(options, classifier, threshold, rows.range().count);
     for_each_chunk(ranks, classifier, rows, options.bad_rows, [&](const RowChunk&, std::span<const float> features) {
@@ -289,8 +287,7 @@ void predict_of_scores(const PredictOptions& options, Communicator& ranks, const
 
 // Predicts numbers in place of classes: the coordinator reads all rows, and writes as it goes.
 void predict_numbers(const PredictOptions& options, Communicator& ranks, const Classifier& classifier) {
-  ranks.together([&] {
-    if (!ranks.is_coordinator()) return;
+  ranks.at_coordinator([&] {
     WorkerRows rows = open_features(options, classifier, 0, 1);
     std::optional<PredictionFile> file;
     if (!options.out.empty()) {

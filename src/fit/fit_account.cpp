@@ -96,8 +96,7 @@ std::optional<FitAccount> open_account(const ResolvedFit& fit, Communicator& ran
                                   .limit = fit.plan().limit,
                                   .most_mu = consent ? consent->most_mu_in_all : std::nullopt,
                                   .seed = options.privacy.seed}};
-  ranks.together([&] {
-    if (!ranks.is_coordinator()) return;
+  ranks.at_coordinator([&] {
     account.begins_at = require_usable_ledger(options);
     if (ranks.silos() == nullptr) open_run_file(account, fit);
   });
@@ -108,8 +107,7 @@ std::optional<FitAccount> open_own_account(const ResolvedFit& fit, Communicator&
   if (!fit.plan().noise) return std::nullopt;
   FitAccount account;
   account.charging.seed = fit.options().privacy.seed;
-  ranks.together([&] {
-    if (!ranks.is_coordinator()) return;
+  ranks.at_coordinator([&] {
     account.folder = std::make_unique<PrivateFolder>();
     account.charging.ledger_path = *account.folder / "ledger.jsonl";
   });

@@ -100,9 +100,7 @@ class EvaluateMethod : public TrainingMethod {
     const Release release = run.release("evaluation", ModelsPoint{models, requested_.terms});
     if (!requested_.terms.has(EvaluationMetric::kAuc)) return {};
     std::vector<double> curve(requested_.terms.score_bins, 0.0);
-    run.ranks().together([&] {
-      if (run.ranks().is_coordinator()) curve = curve_of_negatives(negatives_of(release, requested_.terms));
-    });
+    run.ranks().at_coordinator([&] { curve = curve_of_negatives(negatives_of(release, requested_.terms)); });
     run.ranks().broadcast(curve);
     run.release("positives", ModelsPoint{models, requested_.terms, curve});
     return {};

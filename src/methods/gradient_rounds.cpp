@@ -244,8 +244,7 @@ LinearScores train_in_rounds(TrainingRun& run, const RoundSettings& settings, St
     const GradientPoint at{point, settings.loss, second_head, residual_norm.front()};
     const double unit = Lattice{residual_norm.front(), run.rows().classes()}.scale() * unit_of_rows;
     const Release release = run.release(settings.release, at);
-    run.ranks().together([&] {
-      if (!run.ranks().is_coordinator()) return;
+    run.ranks().at_coordinator([&] {
       rule->step({round, release, unit}, weights);
       residual_norm.front() = rule->next_residual_norm(residual_norm.front());
     });

@@ -47,9 +47,7 @@ void take_first_rows(IdentifiedRows& own, std::uint64_t first_row) {
 
 SecretVector<std::byte> shared_key(Communicator& ranks) {
   SecretVector<std::byte> key(32);
-  ranks.together([&] {
-    if (ranks.is_coordinator()) secure_bytes(key);
-  });
+  ranks.at_coordinator([&] { secure_bytes(key); });
   ranks.broadcast(key);
   return key;
 }

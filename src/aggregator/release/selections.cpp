@@ -70,8 +70,7 @@ std::optional<Selection> Releaser::saved(const PlannedSelection& selection) {
   if (!run_ || !begin_saved()) return std::nullopt;
   run_->begin(selection);
   std::vector<std::uint64_t> chosen;
-  ranks_.together([&] {
-    if (!ranks_.is_coordinator()) return;
+  ranks_.at_coordinator([&] {
     const NamedIntegers blocks = run_->take_saved(run_->label_of_begun());
     chosen.assign(blocks.front().second.begin(), blocks.front().second.end());
   });
@@ -143,8 +142,7 @@ Selection Releaser::select(const PlannedSelection& selection, Statistic local) {
   }
   Selection selected = choose(selection, [&](const ChooseInGroup& choose_in) {
     ranks_.sum_to_coordinator(local.words());
-    ranks_.together([&] {
-      if (!ranks_.is_coordinator()) return;
+    ranks_.at_coordinator([&] {
       // A unit adds to a sum between 0 and a whole number, the sensitivity: so it does to the sum rounded down.
       for (std::int64_t& utility : local.block(0)) {
         if (is_of_silos) utility = folded(utility);
@@ -176,10 +174,8 @@ Selection Releaser::select_from_parts(const PlannedSelection& selection, std::ui
     for (std::uint64_t group = 0; group < terms.groups; ++group) {
       const std::span<const std::int64_t> part = std::span(utilities).subspan(group * width, width);
       if (ranks_.size() > 1) ranks_.gather_to_coordinator(part, of_group);
-      ranks_.together([&] {
-        if (ranks_.is_coordinator())
-          choose_in(group, ranks_.size() > 1 ? std::span<const std::int64_t>(of_group) : part);
-      });
+      ranks_.at_coordinator(
+          [&] { choose_in(group, ranks_.size() > 1 ? std::span<const std::int64_t>(of_group) : part); });
     }
   });
 }

@@ -120,6 +120,12 @@ void Communicator::together(const std::function<void()>& work) {
   throw PeerFailed(code_of(verdict), failed_party(verdict));
 }
 
+void Communicator::at_coordinator(const std::function<void()>& work) {
+  together([&] {
+    if (is_coordinator()) work();
+  });
+}
+
 void Communicator::sum_to(int owner, std::span<std::uint64_t> values, std::size_t elements_per_message) {
   DPREDUCE_ASSERT(owner >= 0 && owner < owners());
   require_message_length(elements_per_message);
