@@ -172,9 +172,9 @@ struct StatisticEntry {
   /// Cost of a round of `request`.
   StatisticCost (&cost)(const ReleaseRequest& request) = cost_of_sums;
 
-  /// Request that `declare` makes for rows of terms.dim features, named as this entry. A release that counts rows beside its sums weighs
-  /// units as a whole. A unit's counts all point in the same direction, so that B / m is the largest factor that bounds
-  /// both together.
+  /// Request that `declare` makes for rows of terms.dim features, named as this entry. A release that counts rows
+  /// beside its sums weighs units as a whole. A unit's counts all point in the same direction, so that B / m is the
+  /// largest factor that bounds both together.
   ReleaseRequest request(const ReleaseTerms& terms, double share) const;
   bool is_round() const { return taken_at == TakenAt::kWeights || taken_at == TakenAt::kBalls; }
 };

@@ -14,14 +14,13 @@
 #include "worker/weighted_rows.hpp"
 
 namespace dpreduce {
+namespace {
 
 // Release "class_sizes": class_counts = #{i : y_i = c} (K), for rows of at most one class.
 //
 // Sensitivity, squared: add-remove 1, replace-one 2.
 // Persons: weighed, as counts are.
-namespace class_sizes_entry {
-
-ReleaseRequest request_of(const ReleaseTerms& terms, double share) {
+ReleaseRequest class_sizes_request(const ReleaseTerms& terms, double share) {
   DPREDUCE_ASSERT(terms.most_labels == 1 && terms.classes >= 2 && share > 0.0);
   const bool is_add_remove = terms.adjacency == Adjacency::kAddRemove;
   const SensitivityProfile profile =
@@ -36,7 +35,7 @@ ReleaseRequest request_of(const ReleaseTerms& terms, double share) {
 }
 
 // A pass over the rows.
-Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) {
+Statistic class_sizes_statistic(const ReleaseRequest& request, const StatisticInputs& inputs) {
   Statistic statistic = empty_statistic(request);
   const std::span<std::int64_t> counts = statistic.block(statistic.index_of("class_counts"));
   for_each_chunk(inputs, [&](const LatticeRows& chunk) {
@@ -44,8 +43,6 @@ Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) 
   });
   return statistic;
 }
-
-}  // namespace class_sizes_entry
 
 // Number of rows with a number in each public bin (common/ledger/column_bins.hpp), for each of some columns.
 //
@@ -68,9 +65,7 @@ ReleaseRequest bins_request(const ReleaseTerms& terms, std::size_t columns, std:
 // at the centers and scales that the rows have by then. Release "row_sizes": spreads of the length |p| of a row whose
 // columns are scaled, before it is scaled or clipped to C. Release "row_zeros": of the rows those of whose columns with
 // 0 for an end three in four or more are 0, and the others.
-namespace column_sizes_entry {
-
-// Of `columns`: the classes, which are targets then, or the features.
+// Member `columns` counts them: the classes, which are targets then, or the features.
 template <std::size_t ReleaseTerms::*columns>
 ReleaseRequest of_columns(const ReleaseTerms& terms, double share) {
   return bins_request(terms, terms.*columns, kColumnBins, share);
@@ -195,17 +190,13 @@ Statistic zeros_counted(const ReleaseRequest& request, const StatisticInputs& in
                  });
 }
 
-}  // namespace column_sizes_entry
-
 // Release "residual_sizes": at a public point, sizes_b = the rows whose residual has a length |r| in bin b, before it
 // is clipped. So later rounds clip at what residuals have.
-namespace residual_sizes_entry {
-
-ReleaseRequest request_of(const ReleaseTerms& terms, double share) {
+ReleaseRequest residual_sizes_request(const ReleaseTerms& terms, double share) {
   return bins_request(terms, 1, kResidualBins, share);
 }
 
-Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) {
+Statistic residual_sizes_statistic(const ReleaseRequest& request, const StatisticInputs& inputs) {
   Statistic statistic = empty_statistic(request);
   const std::span<std::int64_t> sizes = statistic.block(statistic.index_of("sizes"));
   const unsigned count_bits = request.blocks.front().fraction_bits;
@@ -220,46 +211,40 @@ Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) 
   return statistic;
 }
 
-StatisticCost cost_of(const ReleaseRequest& request) {
+StatisticCost residual_sizes_cost(const ReleaseRequest& request) {
   return {.words_down = static_cast<double>(request.dim) / kLatticeEntriesOfWord};  // of each of few scores
 }
 
-}  // namespace residual_sizes_entry
-
-namespace statistics {
-namespace {
-using namespace column_sizes_entry;
 constexpr auto kTargets = &ReleaseTerms::classes;
 constexpr auto kFeatures = &ReleaseTerms::dim;
 
-constexpr StatisticEntry bins(std::string_view name, ReleaseRequest (&declare)(const ReleaseTerms&, double),
-                              Statistic (&compute)(const ReleaseRequest&, const StatisticInputs&)) {
+constexpr StatisticEntry counted_in_bins(std::string_view name, ReleaseRequest (&declare)(const ReleaseTerms&, double),
+                                         Statistic (&compute)(const ReleaseRequest&, const StatisticInputs&)) {
   return {name, TakenAt::kRows, UnitForm::kWeighed, declare, compute};
 }
+
 }  // namespace
 
+namespace statistics {
 extern constinit const StatisticEntry class_sizes =
-    bins("class_sizes", class_sizes_entry::request_of, class_sizes_entry::compute);
+    counted_in_bins("class_sizes", class_sizes_request, class_sizes_statistic);
 extern constinit const StatisticEntry target_sizes =
-    bins("target_sizes", of_columns<kTargets>, targets_counted<size_of>);
+    counted_in_bins("target_sizes", of_columns<kTargets>, targets_counted<size_of>);
 extern constinit const StatisticEntry target_places =
-    bins("target_places", of_columns_in_rounds<kTargets>, targets_counted<place_of>);
+    counted_in_bins("target_places", of_columns_in_rounds<kTargets>, targets_counted<place_of>);
 extern constinit const StatisticEntry target_spreads =
-    bins("target_spreads", of_columns<kTargets>, targets_counted<spread_of>);
+    counted_in_bins("target_spreads", of_columns<kTargets>, targets_counted<spread_of>);
 extern constinit const StatisticEntry feature_sizes =
-    bins("feature_sizes", of_columns<kFeatures>, features_counted<size_of>);
+    counted_in_bins("feature_sizes", of_columns<kFeatures>, features_counted<size_of>);
 extern constinit const StatisticEntry feature_places =
-    bins("feature_places", of_columns_in_rounds<kFeatures>, features_counted<place_of>);
+    counted_in_bins("feature_places", of_columns_in_rounds<kFeatures>, features_counted<place_of>);
 extern constinit const StatisticEntry feature_spreads =
-    bins("feature_spreads", of_columns<kFeatures>, features_counted<spread_of>);
-extern constinit const StatisticEntry row_sizes = bins("row_sizes", of_rows<kLengthBins>, rows_counted);
-extern constinit const StatisticEntry row_zeros = bins("row_zeros", of_rows<2>, zeros_counted);
-extern constinit const StatisticEntry residual_sizes{"residual_sizes",
-                                                     TakenAt::kWeights,
-                                                     UnitForm::kWeighed,
-                                                     residual_sizes_entry::request_of,
-                                                     residual_sizes_entry::compute,
-                                                     residual_sizes_entry::cost_of};
+    counted_in_bins("feature_spreads", of_columns<kFeatures>, features_counted<spread_of>);
+extern constinit const StatisticEntry row_sizes = counted_in_bins("row_sizes", of_rows<kLengthBins>, rows_counted);
+extern constinit const StatisticEntry row_zeros = counted_in_bins("row_zeros", of_rows<2>, zeros_counted);
+extern constinit const StatisticEntry residual_sizes{"residual_sizes",         TakenAt::kWeights,
+                                                     UnitForm::kWeighed,       residual_sizes_request,
+                                                     residual_sizes_statistic, residual_sizes_cost};
 }  // namespace statistics
 
 }  // namespace dpreduce
