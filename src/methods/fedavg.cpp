@@ -7,8 +7,8 @@
 // Legend: P silos (ranks), T rounds, E local steps. A silo's gradient is noised at the silo, each with the noise of the
 // whole plan: a row lies in one silo, so the P releases of a step together cost what one costs (parallel composition),
 // and T E steps compose. W_p is then public, and every silo weighs the same: its number of rows is private. Steps are
-// those of gradient descent (descent_step.hpp), whose state a silo keeps over rounds; on one rank T rounds of E steps
-// are T E rounds of gradient descent. Unlike with every other method, the model depends on which rows are whose.
+// those of gradient descent (gradient_rounds.hpp), whose state a silo keeps over rounds; on one rank T rounds of E
+// steps are T E rounds of gradient descent. Unlike with every other method, the model depends on which rows are whose.
 //
 // W_p goes out in units of 2^-36 / C, as integers mod 2^64: their sum has the same bits in any order of silos.
 // Source: [mcmahan2017], Algorithm 1, full batches; local noise as in DP-FedAvg with record-level privacy
@@ -18,7 +18,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/base/error.hpp"
-#include "methods/descent_step.hpp"
+#include "methods/gradient_rounds.hpp"
 #include "methods/registry.hpp"
 
 namespace dpreduce {

@@ -12,7 +12,7 @@
 
 #include "common/base/error.hpp"
 #include "common/data/array_file.hpp"
-#include "common/data/row_stream.hpp"
+#include "common/data/worker_rows.hpp"
 
 namespace dpreduce {
 namespace {
