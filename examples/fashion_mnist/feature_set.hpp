@@ -14,7 +14,7 @@
 #include <string_view>
 
 #include "common/base/output_file.hpp"
-#include "common/data/dtype.hpp"
+#include "common/data/element_conversion.hpp"
 #include "feature_rows.hpp"
 
 namespace dpreduce::fashion_mnist {

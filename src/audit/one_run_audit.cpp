@@ -9,7 +9,6 @@
 #include <Eigen/Cholesky>
 #include <Eigen/Core>
 #include <Eigen/QR>
-#include <fmt/format.h>
 
 #include "audit/confidence_bounds.hpp"
 #include "audit/neighbor_rows.hpp"
@@ -279,8 +278,8 @@ const PlannedRelease& release_of_sums(const AuditedMethod& method) {
       if (block.name == kSums && planned.name != "feature_sums") return planned;
     }
   }
-  throw UsageError(fmt::format("--one-run: method {} releases no class sums to find canaries in; leave --one-run out",
-                               method.options().method.name));
+  throw UsageError("--one-run: method {} releases no class sums to find canaries in; leave --one-run out",
+                   method.options().method.name);
 }
 
 // The files of both.

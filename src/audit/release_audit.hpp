@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "audit/audited_method.hpp"
-#include "audit/method_run.hpp"
 
 namespace dpreduce {
 

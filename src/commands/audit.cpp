@@ -16,8 +16,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "audit/audited_method.hpp"
 #include "audit/confidence_bounds.hpp"
-#include "audit/method_run.hpp"
 #include "audit/neighbor_rows.hpp"
 #include "audit/one_run_audit.hpp"
 #include "audit/release_audit.hpp"
@@ -26,8 +26,8 @@
 #include "common/base/error.hpp"
 #include "common/base/json_fields.hpp"
 #include "common/base/json_text.hpp"
-#include "common/base/number_text.hpp"
 #include "common/base/option_table.hpp"
+#include "common/base/text.hpp"
 #include "common/data/row_files.hpp"
 #include "common/data/synthetic.hpp"
 #include "common/lattice/row_transform.hpp"
@@ -303,8 +303,8 @@ std::string verdict_text(const nlohmann::json& json) {
 }
 
 [[noreturn]] void refute(const std::string& name, double proven, double claimed) {
-  throw ClaimRefuted(fmt::format("the claim is refuted: {} is at least {}, not {}; do not trust releases of this build",
-                                 name, lower_figure(proven, kBoundDigits), upper_figure(claimed, kBoundDigits)));
+  throw ClaimRefuted("the claim is refuted: {} is at least {}, not {}; do not trust releases of this build", name,
+                     lower_figure(proven, kBoundDigits), upper_figure(claimed, kBoundDigits));
 }
 
 // Verdict as JSON, which `tell` is shown before a claim that is refuted is thrown.

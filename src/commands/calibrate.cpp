@@ -13,7 +13,6 @@
 #include "common/accounting/gaussian_dp.hpp"
 #include "common/accounting/high_precision.hpp"
 #include "common/base/json_fields.hpp"
-#include "common/base/number_text.hpp"
 #include "common/base/option_table.hpp"
 #include "common/base/privacy_terms.hpp"
 #include "methods/fit_table.hpp"

@@ -1,7 +1,6 @@
 #include "commands/charged_steps.hpp"
 
 #include <cstdio>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 
@@ -49,9 +48,8 @@ void require_on_roster(const FitOptions& options) {
   if (options.silos.roster.empty()) return;
   const Roster roster = read_roster(options.silos.roster);
   if (roster.classes != options.data.classes) {
-    throw BadInput(fmt::format("--roster {}: declares {} classes, but {} {}", options.silos.roster, roster.classes,
-                               options.data.has_targets() ? "targets of a row are" : "--classes is",
-                               options.data.classes));
+    throw BadInput("--roster {}: declares {} classes, but {} {}", options.silos.roster, roster.classes,
+                   options.data.has_targets() ? "targets of a row are" : "--classes is", options.data.classes);
   }
 }
 
@@ -89,8 +87,7 @@ void require_report_of(const RunFile& file, const std::string& path) {
   std::ifstream stream(path, std::ios::binary);
   const nlohmann::json report = parse_json(std::string{std::istreambuf_iterator<char>(stream), {}});
   if (report.is_object() && file.has_run(JsonFields(report, path).object("ledger").text("run"))) return;
-  throw BadInput(fmt::format(
-      "{}: already exists, and is not a report of the resumed run; give another name, or --overwrite", path));
+  throw BadInput("{}: already exists, and is not a report of the resumed run; give another name, or --overwrite", path);
 }
 
 }  // namespace

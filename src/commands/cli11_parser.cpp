@@ -219,19 +219,19 @@ std::variant<const CommandEntry*, PrintText> read_arguments(CommandEntry& root, 
   } catch (const CLI::CallForVersion&) {
     return PrintText{"dpreduce " + version() + "\n"};
   } catch (const CLI::ExtrasError&) {
-    throw UsageError(fmt::format("'{}' belongs to no option (see {} --help)", app.remaining(true).front(),
-                                 innermost(app, root).name));
+    throw UsageError("'{}' belongs to no option (see {} --help)", app.remaining(true).front(),
+                     innermost(app, root).name);
   } catch (const CLI::RequiredError&) {
     const InnermostCommand command = innermost(app, root);
     const bool is_program = command.declared == &root;
-    throw UsageError(fmt::format("{} needs {} (see {} --help)",
-                                 is_program ? "the command line" : command.name.substr(root.name.size() + 1),
-                                 missing_from(command), command.name));
+    throw UsageError("{} needs {} (see {} --help)",
+                     is_program ? "the command line" : command.name.substr(root.name.size() + 1), missing_from(command),
+                     command.name);
   } catch (const CLI::ArgumentMismatch& error) {  // its message begins with the option: "--classes: 1 required ..."
     const std::string option = std::string(error.what()).substr(0, std::string(error.what()).find(':'));
-    throw UsageError(fmt::format("{} needs a value (see {} --help)", option, innermost(app, root).name));
+    throw UsageError("{} needs a value (see {} --help)", option, innermost(app, root).name);
   } catch (const CLI::ParseError& error) {
-    throw UsageError(fmt::format("{} (see {} --help)", one_line(error.what()), innermost(app, root).name));
+    throw UsageError("{} (see {} --help)", one_line(error.what()), innermost(app, root).name);
   }
   return &record_given(app, root);
 }

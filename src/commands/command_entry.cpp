@@ -17,11 +17,7 @@
 namespace dpreduce {
 
 RunnableCommand by_coordinator(std::function<void()> work) {
-  return [work = std::move(work)](Communicator& ranks) {
-    ranks.together([&] {
-      if (ranks.is_coordinator()) work();
-    });
-  };
+  return [work = std::move(work)](Communicator& ranks) { ranks.at_coordinator([&] { work(); }); };
 }
 
 void PrintText::print() const {
@@ -81,7 +77,7 @@ std::vector<std::string> parts_of(const std::string& text) {
 
 double read_finite(const std::string& text) {
   const double number = read_number("", text);
-  if (!std::isfinite(number)) throw UsageError(fmt::format("{}: must be finite", text));
+  if (!std::isfinite(number)) throw UsageError("{}: must be finite", text);
   return number;
 }
 

@@ -11,7 +11,6 @@
 
 #include <fmt/format.h>
 
-#include "commands/command_entry.hpp"
 #include "commands/config_file.hpp"
 #include "common/base/error.hpp"
 #include "common/base/option_table.hpp"
@@ -67,7 +66,7 @@ void let_options_replace_others(CommandEntry& root, const std::vector<std::strin
       if (other == nullptr || required == nullptr || !is_given(*other)) continue;
       required->is_required = false;
       if (replaced == std::string_view(kClasses) || !is_given(*required)) continue;
-      throw UsageError(fmt::format("{} with {}: rows have numbers or classes; give one", option, replaced));
+      throw UsageError("{} with {}: rows have numbers or classes; give one", option, replaced);
     }
   }
 }
@@ -118,8 +117,8 @@ void require_outputs_apart(const OptionTable& options, const ConfiguredArguments
   const std::vector<NamedPath> outputs = outputs_of(options);
   for (auto output = outputs.begin(); output != outputs.end(); ++output) {
     if (output->path.ends_with(kSigningKeyEnding)) {
-      throw UsageError(fmt::format("{} {}: this ending is reserved for keys of ledgers; give another name",
-                                   output->option, output->path));
+      throw UsageError("{} {}: this ending is reserved for keys of ledgers; give another name", output->option,
+                       output->path);
     }
     for (const std::string& input : inputs) {
       if (!input.empty()) require_not_read({&*output, 1}, input);
@@ -127,8 +126,7 @@ void require_outputs_apart(const OptionTable& options, const ConfiguredArguments
     const auto same = std::find_if(outputs.begin(), output,
                                    [&](const NamedPath& other) { return is_same_file(other.path, output->path); });
     if (same == output) continue;
-    throw UsageError(
-        fmt::format("{} and {} are both {}: they must be different files", same->option, output->option, output->path));
+    throw UsageError("{} and {} are both {}: they must be different files", same->option, output->option, output->path);
   }
 }
 
@@ -145,8 +143,8 @@ bool takes_word(const CommandEntry& command) {
 // "'x' is not a command of ledger; did you mean ...? (see dpreduce ledger --help)". `name` is that of the command.
 [[noreturn]] void refuse_word(const std::string& shown, const char* kind, const std::string& name,
                               const std::string& nearest) {
-  throw UsageError(fmt::format("{} is not {}{}{}{} (see dpreduce{}{} --help)", shown, kind, name.empty() ? "" : " of ",
-                               name, nearest, name.empty() ? "" : " ", name));
+  throw UsageError("{} is not {}{}{}{} (see dpreduce{}{} --help)", shown, kind, name.empty() ? "" : " of ", name,
+                   nearest, name.empty() ? "" : " ", name);
 }
 
 void require_option(const std::string& word, const CommandEntry& command, const std::string& name) {
@@ -286,10 +284,10 @@ RunnableCommand parse_command_line(CommandEntry root, std::vector<std::string> a
     return command;
   } catch (const UsageError& error) {
     if (const std::string place = place_of_mistake(error.what(), configured.places); !place.empty()) {
-      throw UsageError(fmt::format("{}: {}", place, error.what()));
+      throw UsageError("{}: {}", place, error.what());
     }
     if (configured.own_file.empty()) throw;
-    throw UsageError(fmt::format("{} (with --silo-config {})", error.what(), configured.own_file));
+    throw UsageError("{} (with --silo-config {})", error.what(), configured.own_file);
   }
 }
 
@@ -302,8 +300,7 @@ RunnableCommand command_of_job(const CommandEntry& root, const std::vector<std::
                                Communicator& ranks) {
   RunnableCommand command;
   std::string message;
-  ranks.together([&] {
-    if (!ranks.is_coordinator()) return;
+  ranks.at_coordinator([&] {
     GivenWords said;
     command = parse_command_line(root, arguments, std::nullopt, &said);
     if (ranks.size() > 1) message = archived(said);
@@ -314,7 +311,7 @@ RunnableCommand command_of_job(const CommandEntry& root, const std::vector<std::
     if (ranks.is_coordinator()) return;
     auto said = unarchived<GivenWords>(message);
     const std::string unheard = unheard_words(root, arguments, said.words);
-    if (!unheard.empty()) throw UsageError(fmt::format("rank {} {}", ranks.rank(), unheard));
+    if (!unheard.empty()) throw UsageError("rank {} {}", ranks.rank(), unheard);
     command = command_of(root, std::move(said));
   });
   return command;

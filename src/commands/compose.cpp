@@ -19,7 +19,6 @@
 #include "common/base/error.hpp"
 #include "common/base/json_fields.hpp"
 #include "common/base/privacy_terms.hpp"
-#include "methods/fit_table.hpp"
 #include "report/run_facts.hpp"
 
 namespace dpreduce {
@@ -80,8 +79,8 @@ ComposedPart composed_part(const MechanismOption& option, const std::string& tex
     }
   } catch (const UsageError&) {
   }
-  throw UsageError(fmt::format("--{} {}: must be {}[:K], {}, K how often (a whole number, 1 where left out)",
-                               option.name, text, option.parameters, option.legend));
+  throw UsageError("--{} {}: must be {}[:K], {}, K how often (a whole number, 1 where left out)", option.name, text,
+                   option.parameters, option.legend);
 }
 
 // `--gaussian 1:10 --gaussian 2`: each adds a part to the run.
@@ -114,7 +113,7 @@ std::vector<RepeatedMechanism> run_of(const ComposeOptions& options) {
     try {
       require_mechanism(part.mechanism);
     } catch (const UsageError& error) {
-      throw UsageError(fmt::format("--{}: {}", option, error.what()));
+      throw UsageError("--{}: {}", option, error.what());
     }
     run.push_back(part);
   }

@@ -3,16 +3,105 @@
 #include <algorithm>
 #include <fstream>
 #include <limits>
-#include <span>
 
 #include <fmt/format.h>
 
-#include "commands/consent_table.hpp"
 #include "commands/keyword_options.hpp"
 #include "common/base/error.hpp"
 #include "common/base/text.hpp"
+#include "common/base/version.hpp"
+#include "methods/registry.hpp"
 
 namespace dpreduce {
+namespace {
+
+// Throws where the name is no method. `auto` is replaced by a method, and is none: the plan has the one that it has
+// become.
+void require_method(const std::string& name) {
+  std::vector<std::string> names;
+  for (const MethodEntry* method : all_methods()) {
+    if (method->resolved_by.empty()) names.emplace_back(method->name);
+  }
+  for (const MethodEntry* method : {&evaluate_method(), &release_method()}) names.emplace_back(method->name);
+  if (std::ranges::find(names, name) != names.end()) return;
+  throw UsageError("methods: '{}' is not a method{}; methods are {}", name, did_you_mean(name, names),
+                   fmt::join(names, ", "));
+}
+
+void require_digest(const std::string& digest) {
+  constexpr std::size_t kDigits = 64;
+  if (digest.size() == kDigits && digest.find_first_not_of("0123456789abcdef") == std::string::npos) return;
+  throw UsageError("models '{}': must be a SHA-256 of 64 lower-case hex digits, as sha256sum prints it", digest);
+}
+
+void require_version(const SiloConsent& consent) {
+  if (consent.least_version.empty() || version_numbers(consent.least_version)) return;
+  throw UsageError("least-version '{}': must be a version, as in 1.2.0", consent.least_version);
+}
+
+}  // namespace
+
+void declare_consent(OptionTable& table, SiloConsent& consent) {
+  const auto list = [&](const char* key, const char* help, const char* type, auto read) {
+    table.add({.names = key, .help = help, .type = type, .values = OptionValues::kMany, .read = read});
+  };
+  list("methods", "allowed actions: training methods, evaluate, release", "NAME",
+       [&consent](const std::vector<std::string>& names) {
+         std::ranges::for_each(names, require_method);
+         consent.methods = names;
+       });
+  list("models", "models that may be evaluated: SHA-256 of each file", "DIGEST",
+       [&consent](const std::vector<std::string>& digests) {
+         std::ranges::for_each(digests, require_digest);
+         consent.models = digests;
+       });
+  table.count("least-silos", consent.least_silos, "k, silos of the run");
+  table.count("least-threshold", consent.least_threshold, "t, silos that must stay to the end");
+  table.count("least-colluding", consent.least_colluding, "c, silos that may collude with the coordinator");
+  table.count("most-colluding", consent.most_colluding, "c: the noise grows with c");
+  table.choice("adjacency", consent.adjacency, "relation of neighboring data sets");
+  table.choice("unit", consent.unit, "unit that is protected: a row or a person");
+  table.count("rows-per-person", consent.rows_per_person, "B, rows that a person counts for: exactly this number");
+  table.count("least-silos-per-person", consent.least_silos_per_person, "s, silos that may have rows of one person");
+  table.number("most-clip-norm", consent.most_clip_norm, "C").positive();
+  list("losses", "losses that training rounds may use", "softmax|sigmoid|square",
+       [&consent](const std::vector<std::string>& names) {
+         consent.losses.clear();
+         for (const std::string& name : names) consent.losses.push_back(read_choice<Loss>("losses", name));
+       });
+  table.count("most-rounds", consent.most_rounds, "rounds of one release");
+  table.choice("noise", consent.noise, "distributed: central noise is refused; central: either is allowed");
+  table.number("most-mu", consent.most_mu, "mu of one run, in Gaussian DP").positive();
+  table.number("most-mu-in-all", consent.most_mu_in_all, "mu of all runs on the silo's ledger, including this one")
+      .positive();
+  table.text("least-version", consent.least_version, "version of dpreduce at every party");
+}
+
+SiloConsent consent_of(std::span<const TomlItem> items, const std::string& file) {
+  SiloConsent consent;
+  OptionTable table;
+  declare_consent(table, consent);
+  const std::string name = fmt::format("[{}]", kConsentTable);
+  for (const TomlItem& item : items) {
+    const std::string place = fmt::format("{}, line {}", file, item.line);
+    if (item.section.size() > 1) {
+      throw UsageError("{}: {} has no table '{}'", place, name, item.section[1]);
+    }
+    Option& option = *table.find(option_of(table, name, item, place).long_name());
+    if (option.is_given()) throw UsageError("{}: '{}' appears twice", place, item.key);
+    option.given = arguments_of(option, item, place).arguments;
+    if (option.given.empty()) throw UsageError("{}: '{}' is an empty list", place, item.key);
+    try {
+      option.read(option.given);
+      table.check_ranges();
+      require_version(consent);
+    } catch (const UsageError& error) {
+      throw UsageError("{}: {}", place, error.what());
+    }
+  }
+  return consent;
+}
+
 namespace {
 
 constexpr std::size_t kLargestConfigFile = std::size_t{1} << 20;
@@ -32,10 +121,10 @@ std::string take_path(Arguments& arguments, const std::string& flag) {
       ++word;
       continue;
     }
-    if (!path.empty()) throw UsageError(fmt::format("{} is given twice: name one file", flag));
-    if (!has_value && word + 1 == arguments.end()) throw UsageError(fmt::format("{} needs a file", flag));
+    if (!path.empty()) throw UsageError("{} is given twice: name one file", flag);
+    if (!has_value && word + 1 == arguments.end()) throw UsageError("{} needs a file", flag);
     path = has_value ? word->substr(flag.size() + 1) : *(word + 1);
-    if (path.empty()) throw UsageError(fmt::format("{} needs a file", flag));
+    if (path.empty()) throw UsageError("{} needs a file", flag);
     word = arguments.erase(word, word + (has_value ? 1 : 2));
   }
   return path;
@@ -44,12 +133,12 @@ std::string take_path(Arguments& arguments, const std::string& flag) {
 // `flag` names the file in messages.
 std::vector<TomlItem> read_items(const std::string& path, const char* flag) {
   std::ifstream file(path);
-  if (!file) throw UsageError(fmt::format("{} {}: cannot be read", flag, path));
+  if (!file) throw UsageError("{} {}: cannot be read", flag, path);
   std::string text(kLargestConfigFile + 1, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (file.bad()) throw UsageError(fmt::format("{} {}: cannot be read", flag, path));
+  if (file.bad()) throw UsageError("{} {}: cannot be read", flag, path);
   text.resize(static_cast<std::size_t>(std::max<std::streamsize>(file.gcount(), 0)));
-  if (text.size() > kLargestConfigFile) throw UsageError(fmt::format("{} {}: larger than 1 MiB", flag, path));
+  if (text.size() > kLargestConfigFile) throw UsageError("{} {}: larger than 1 MiB", flag, path);
   return parse_config(text, path, flag);
 }
 
@@ -74,7 +163,7 @@ Arguments with_items(const CommandEntry& root, Arguments arguments, const std::v
   std::map<const Option*, std::size_t> lines;  // of the options that the file has set so far
   for (const TomlItem& item : items) {
     if (named_command(root, item.section).names != item.section) {
-      throw UsageError(fmt::format("{}: [{}] is not a command", place_of(item, file), fmt::join(item.section, ".")));
+      throw UsageError("{}: [{}] is not a command", place_of(item, file), fmt::join(item.section, "."));
     }
     // Advice for parties of a fit over a network: what differs from parties under a launcher.
     const bool is_of_fit = named.command->role != PartyRole::kNone && item.section == Arguments{"fit"};
@@ -82,12 +171,11 @@ Arguments with_items(const CommandEntry& root, Arguments arguments, const std::v
     const std::string place = place_of(item, file);
     const Option& option = option_of(named.command->options, named.command->name, item, place);
     if (option.is_named(kCommon)) {
-      throw UsageError(fmt::format("{}: '{}' cannot be set in a file; give it on the command line", place, item.key));
+      throw UsageError("{}: '{}' cannot be set in a file; give it on the command line", place, item.key);
     }
     const auto [earlier, is_first] = lines.emplace(&option, item.line);
     if (!is_first) {
-      throw UsageError(
-          fmt::format("{}: '{}' is set in line {} already; keep one of the two", place, item.key, earlier->second));
+      throw UsageError("{}: '{}' is set in line {} already; keep one of the two", place, item.key, earlier->second);
     }
     const OptionArguments given = arguments_of(option, item, place);
     if (!given.is_set || is_given(arguments, option)) continue;
@@ -117,13 +205,13 @@ void require_own_item(const CommandEntry& command, const TomlItem& item, const s
   const SetBy set_by = option_of(options, command.name, item, place).set_by;
   if (set_by == SetBy::kParty || (is_coordinator && set_by == SetBy::kCoordinator)) return;
   if (set_by == SetBy::kCoordinator) {
-    throw BadInput(fmt::format("{}: '{}' is an option of the coordinator alone{}; remove it", place, item.key,
-                               command.role == PartyRole::kNone ? ", rank 0" : ""));
+    throw BadInput("{}: '{}' is an option of the coordinator alone{}; remove it", place, item.key,
+                   command.role == PartyRole::kNone ? ", rank 0" : "");
   }
   throw BadInput(
-      fmt::format("{}: '{}' must be the same for all parties; set it on the command line or in --config. This file of "
-                  "one silo may set {}",
-                  place, item.key, fmt::join(names_of_party(options), ", ")));
+      "{}: '{}' must be the same for all parties; set it on the command line or in --config. This file of "
+      "one silo may set {}",
+      place, item.key, fmt::join(names_of_party(options), ", "));
 }
 
 // A file says whose it is by {rank} in its name, or by `silo = 3`, which is taken out of the items: one file for
@@ -134,12 +222,12 @@ void require_owner(std::vector<TomlItem>& items, const std::string& pattern, con
       items.begin(), items.end(), [](const TomlItem& item) { return item.section.empty() && item.key == "silo"; });
   if (names_its_silo == items.end()) {
     if (has_rank(pattern)) return;
-    throw BadInput(fmt::format(
-        "{}: does not name its silo; put {{rank}} into its file name, or add the line 'silo = {}'", file, rank));
+    throw BadInput("{}: does not name its silo; put {{rank}} into its file name, or add the line 'silo = {}'", file,
+                   rank);
   }
   const std::string owner = names_its_silo->values.empty() ? "" : names_its_silo->values.front();
   if (owner != std::to_string(rank)) {
-    throw BadInput(fmt::format("{}: belongs to silo {}, but this is rank {}", file, owner, rank));
+    throw BadInput("{}: belongs to silo {}, but this is rank {}", file, owner, rank);
   }
   items.erase(names_its_silo);
 }
@@ -151,8 +239,8 @@ std::optional<SiloConsent> take_consent(std::vector<TomlItem>& items, const std:
   });
   if (of_consent == items.end()) return std::nullopt;
   if (is_coordinator) {
-    throw BadInput(fmt::format("{}: [{}] is for silos, but this is the coordinator; remove it",
-                               place_of(*of_consent, file), kConsentTable));
+    throw BadInput("{}: [{}] is for silos, but this is the coordinator; remove it", place_of(*of_consent, file),
+                   kConsentTable);
   }
   const SiloConsent consent = consent_of(std::span(of_consent, items.end()), file);
   items.erase(of_consent, items.end());
@@ -198,9 +286,9 @@ void require_no_rank(const std::vector<TomlItem>& items, const std::string& file
   const auto silo = std::ranges::find(items, "silo", &TomlItem::key);
   if (silo == items.end()) return;
   throw BadInput(
-      fmt::format("{}: 'silo' is the rank of a party under mpirun; over a network --identity names the party, so "
-                  "remove this line",
-                  place_of(*silo, file)));
+      "{}: 'silo' is the rank of a party under mpirun; over a network --identity names the party, so "
+      "remove this line",
+      place_of(*silo, file));
 }
 
 // How many of the two options that name a party's rows are given.
@@ -246,14 +334,14 @@ std::size_t party_of_own_file(const CommandEntry& root, std::vector<std::string>
     if (!item.section.empty() || item.key != "silo" || item.values.size() != 1) continue;
     return read_count("silo", item.values.front(), std::numeric_limits<int>::max());
   }
-  throw UsageError(fmt::format("{} {}: does not name its silo; add a line such as 'silo = 1'", kOwn, path));
+  throw UsageError("{} {}: does not name its silo; add a line such as 'silo = 1'", kOwn, path);
 }
 
 std::vector<TomlItem> parse_config(const std::string& text, const std::string& path, const char* flag) {
   try {
     return toml_items(text);
   } catch (const TomlError& error) {
-    throw UsageError(fmt::format("{} {}, line {}: {}", flag, path, error.line(), error.what()));
+    throw UsageError("{} {}, line {}: {}", flag, path, error.line(), error.what());
   }
 }
 
@@ -264,11 +352,11 @@ ConfiguredArguments with_config_files(const CommandEntry& root, std::vector<std:
   const std::string& path = configured.common_file;
   if (const CommandEntry& behind = *named_command(root, arguments).command;
       !is_over_network && behind.role != PartyRole::kNone) {
-    throw UsageError(fmt::format("--config {0}: is before {1}; write dpreduce {1} --config {0}", path, behind.name));
+    throw UsageError("--config {0}: is before {1}; write dpreduce {1} --config {0}", path, behind.name);
   }
   if (!is_over_network && has_rank(path)) {
-    throw UsageError(fmt::format(
-        "--config {}: must be the same file for all ranks; put a silo's own options into --silo-config", path));
+    throw UsageError("--config {}: must be the same file for all ranks; put a silo's own options into --silo-config",
+                     path);
   }
   std::vector<TomlItem> common;
   if (!path.empty()) common = read_items(path, kCommon);

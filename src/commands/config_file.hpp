@@ -4,14 +4,34 @@
 #include <cstddef>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "commands/command_entry.hpp"
+#include "common/base/option_table.hpp"
 #include "common/base/toml_items.hpp"
 #include "methods/silo_options.hpp"
 
 namespace dpreduce {
+
+// The table [consent] of a silo's own file, as text.
+//
+//     [consent]
+//     methods = ["mean", "ls"]
+//     least-threshold = 3
+//     noise = "distributed"        # central noise is refused
+//     most-mu = 0.5                # of one run
+//     most-mu-in-all = 1.0         # of all runs on this silo's ledger
+
+inline constexpr const char* kConsentTable = "consent";
+
+/// Declares the keys of the table, which are read into `consent`; it outlives the table.
+void declare_consent(OptionTable& table, SiloConsent& consent);
+
+/// Returns the consent in these items of a file. Throws UsageError naming file, line and key where a key is unknown or
+/// there twice, or a value is of another type or out of range.
+SiloConsent consent_of(std::span<const TomlItem> items, const std::string& file);
 
 struct ConfiguredArguments {
   std::vector<std::string> arguments;
@@ -32,7 +52,7 @@ struct ConfiguredArguments {
 /// For the party of that rank in a run among silos, the options in the file of `--silo-config OWN` are added; they win
 /// over FILE, not over the command line. {rank} in OWN is replaced; `--silo-config` stays among the arguments. OWN
 /// holds what stays with a party: paths of its rows, identity, log, its ledger and its budget, its machine; at the
-/// coordinator also test rows and outputs; at a silo the table [consent] (consent_table.hpp); and `silo = 3`, the
+/// coordinator also test rows and outputs; at a silo the table [consent]; and `silo = 3`, the
 /// number of its party, which it must have where its name has no {rank}. Throws BadInput naming OWN and the key where
 /// it holds anything else, is another party's, or cannot be read or parsed: every party reports that of its own file.
 ConfiguredArguments with_config_files(const CommandEntry& root, std::vector<std::string> arguments,

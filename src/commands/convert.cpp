@@ -51,8 +51,8 @@ double given_mu(const ConvertOptions& options) {
   if (options.sigma) {
     const double mu = round_up(HighPrecision(options.sensitivity) / *options.sigma);
     if (!(mu >= kSmallestMu && mu <= kLargestMu)) {
-      throw UsageError(fmt::format("--sigma {}: mu = sensitivity / sigma = {} must be from {} to {}", *options.sigma,
-                                   mu, kSmallestMu, kLargestMu));
+      throw UsageError("--sigma {}: mu = sensitivity / sigma = {} must be from {} to {}", *options.sigma, mu,
+                       kSmallestMu, kLargestMu);
     }
     return mu;
   }

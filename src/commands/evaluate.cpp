@@ -56,7 +56,7 @@ void require_private_or_not(const EvaluateOptions& options, const OptionTable& t
   for (const Option& option : table.options()) {
     const auto is_it = [&](const char* name) { return option.is_named(name); };
     if (options.is_private || !option.is_given() || std::ranges::any_of(kOfExactFigures, is_it)) continue;
-    throw UsageError(fmt::format("--{}: only with --private", option.long_name()));
+    throw UsageError("--{}: only with --private", option.long_name());
   }
   if (!options.is_private && options.run.evaluation.files.size() > 1) {
     throw UsageError("--model twice: only with --private");
@@ -138,8 +138,8 @@ nlohmann::json report_of(const TestFigures& figures, const std::vector<double>& 
 void require_labels_for(const EvaluateOptions& options, bool has_one_class) {
   if (!has_one_class && !options.train_y.empty()) throw UsageError(kOneClassARow);
   if (has_one_class && (options.top_k || options.threshold)) {
-    throw UsageError(fmt::format("{}: --y has one class index a row; leave it out, or give zeros and ones, n x K",
-                                 options.top_k ? "--top-k" : "--threshold"));
+    throw UsageError("{}: --y has one class index a row; leave it out, or give zeros and ones, n x K",
+                     options.top_k ? "--top-k" : "--threshold");
   }
 }
 
@@ -194,8 +194,7 @@ void run(const EvaluateOptions& options, Communicator& ranks) {
   ranks.together([&] {
     if (!classifier->predicts_numbers()) require_labels_for(options, counts != nullptr);
   });
-  ranks.together([&] {
-    if (!ranks.is_coordinator()) return;
+  ranks.at_coordinator([&] {
     const nlohmann::json report = report_of(figures, shares, *classifier, ranks.size());
     if (!output.report.empty()) {
       AtomicFile file(output.report, output.overwrite ? Existing::kReplace : Existing::kKeep);

@@ -131,7 +131,7 @@ void for_each_chunk(Communicator& ranks, const Classifier& classifier, WorkerRow
 void require_valid_label_set_terms(const std::optional<std::size_t>& top_k, const std::optional<double>& threshold) {
   if (top_k == 0) throw UsageError("--top-k 0: must be at least 1");
   if (threshold && !std::isfinite(*threshold)) {
-    throw UsageError(fmt::format("--threshold {}: must be a finite number", *threshold));
+    throw UsageError("--threshold {}: must be a finite number", *threshold);
   }
 }
 
@@ -144,12 +144,12 @@ void require_kind_of_model(const Classifier& classifier, const RowFiles& test) {
 
 void require_top_k(const std::optional<std::size_t>& top_k, std::size_t classes) {
   if (!top_k || *top_k <= classes) return;
-  throw UsageError(fmt::format("--top-k {}: must be at most {}, the model's number of classes", *top_k, classes));
+  throw UsageError("--top-k {}: must be at most {}, the model's number of classes", *top_k, classes);
 }
 
 void require_targets_of_model(const WorkerRows& test, std::size_t count) {
   if (test.targets() == count) return;
-  throw BadInput(fmt::format("test targets: {} a row, but the model predicts {}; give as many", test.targets(), count));
+  throw BadInput("test targets: {} a row, but the model predicts {}; give as many", test.targets(), count);
 }
 
 void warn_of_training_rows(const std::string& found, bool are_private) {

@@ -7,7 +7,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "common/data/row_files.hpp"
-#include "common/data/row_stream.hpp"
+#include "common/data/worker_rows.hpp"
 #include "common/model/classifier.hpp"
 #include "common/ranks/communicator.hpp"
 #include "report/fit_report.hpp"

@@ -1,6 +1,5 @@
 // dpreduce privacy explain: the guarantee of a report, a model or a ledger in words.
 #include <memory>
-#include <vector>
 
 #include <nlohmann/json.hpp>
 

@@ -10,9 +10,9 @@
 
 #include "commands/commands.hpp"
 #include "common/base/error.hpp"
-#include "common/base/number_text.hpp"
 #include "common/base/option_table.hpp"
 #include "common/base/output_file.hpp"
+#include "common/base/text.hpp"
 #include "common/model/class_weights.hpp"
 #include "common/model/classifier_file.hpp"
 #include "report/model_card.hpp"
@@ -42,10 +42,10 @@ void take_weight(const ClassifierParts& parts, std::vector<std::optional<double>
                         : parts.class_names.empty() && usual_integer(name) ? read_count(kOption, name, parts.classes)
                                                                            : parts.classes;
   if (at == word.size() || k >= parts.classes) {
-    throw UsageError(fmt::format("{} {}: give CLASS=W, with one of the {} classes by its {}", kOption, word,
-                                 parts.classes, parts.class_names.empty() ? "number, from 0" : "name"));
+    throw UsageError("{} {}: give CLASS=W, with one of the {} classes by its {}", kOption, word, parts.classes,
+                     parts.class_names.empty() ? "number, from 0" : "name");
   }
-  if (weights[k]) throw UsageError(fmt::format("{} {}: give each class once", kOption, word));
+  if (weights[k]) throw UsageError("{} {}: give each class once", kOption, word);
   weights[k] = read_number(kOption, word.substr(at + 1));
 }
 

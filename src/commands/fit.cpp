@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <fstream>
 #include <iterator>
 #include <memory>
@@ -87,9 +86,8 @@ struct Outputs {
     const bool is_foreign =
         goes_on && !options.output.overwrite && is_file(options.output.out) && !holds_bytes(options.output.out, bytes);
     if (is_foreign) {
-      throw BadInput(
-          fmt::format("{}: already exists, and is the model of another run; give another name, or --overwrite",
-                      options.output.out));
+      throw BadInput("{}: already exists, and is the model of another run; give another name, or --overwrite",
+                     options.output.out);
     }
     model->write(bytes);
     model->commit();
@@ -262,8 +260,7 @@ class FitSteps {
   }
 
   void open_outputs(std::optional<FitAccount>& account) {
-    ranks_.together([&] {
-      if (!ranks_.is_coordinator()) return;
+    ranks_.at_coordinator([&] {
       if (account) report_earlier_runs(*account);
       if (outputs_) return;
       if (!account) return static_cast<void>(outputs_.emplace(options(), plan(), existing_outputs()));
@@ -290,8 +287,7 @@ class FitSteps {
 
   void finish(FittedRun& run) {
     // Results that have been paid for are kept, whatever becomes of the test.
-    ranks_.together([&] {
-      if (!ranks_.is_coordinator()) return;
+    ranks_.at_coordinator([&] {
       outputs_->write_model(
           options(), keeps_statistics() ? to_bytes(keeper_.taken(*run.fit)) : to_bytes(run.classifier), goes_on_);
     });
@@ -303,8 +299,7 @@ class FitSteps {
     const nlohmann::json report = write_report(run, test);
     run.finish();
     progress_->end();
-    ranks_.together([&] {
-      if (!ranks_.is_coordinator()) return;
+    ranks_.at_coordinator([&] {
       if (outputs_->metrics) outputs_->metrics->end();
       if (outputs_->html) {
         outputs_->html->write(page_of_run(report, options(), plan().noise.has_value()));
@@ -333,8 +328,7 @@ class FitSteps {
     const std::vector<RankTimings> of_ranks =
         is_shared ? gather_timings(run.timings, ranks_) : std::vector<RankTimings>{};
     nlohmann::json report;
-    ranks_.together([&] {
-      if (!ranks_.is_coordinator()) return;
+    ranks_.at_coordinator([&] {
       report = report_of(run, test);
       if (outputs_->report) {
         outputs_->report->write(json_text(report, 2) + "\n");

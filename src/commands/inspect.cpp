@@ -22,7 +22,7 @@
 #include "common/base/option_table.hpp"
 #include "common/base/public_names.hpp"
 #include "common/data/row_files.hpp"
-#include "common/data/row_stream.hpp"
+#include "common/data/worker_rows.hpp"
 #include "common/lattice/row_transform.hpp"
 #include "fit/ranked_rows.hpp"
 #include "methods/fit_table.hpp"

@@ -1,19 +1,15 @@
 #include "commands/job.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
-#include <exception>
 #include <filesystem>
 #include <new>
 
 #include <fmt/format.h>
 
 #include "commands/command_line.hpp"
-#include "commands/commands.hpp"
 #include "commands/config_file.hpp"
 #include "commands/silo_preview.hpp"
-#include "common/base/error.hpp"
 #include "common/base/output_file.hpp"
 #include "common/base/text.hpp"
 #include "common/base/version.hpp"
@@ -21,7 +17,6 @@
 #include "common/ranks/party_parent.hpp"
 #include "common/silos/line.hpp"
 #include "common/silos/neighbor_graph.hpp"
-#include "common/silos/party_log.hpp"
 #include "fit/resolved_fit.hpp"
 #include "network/job_wire.hpp"
 
@@ -40,23 +35,23 @@ SiloTerms terms_of(const SiloOptions& options, int size) {
   const int silos = size - 1;
   if (silos < 2 || static_cast<std::size_t>(silos) > kMostSilos) {
     throw UsageError(
-        fmt::format("--secure-aggregation with {} ranks: rank 0 is the coordinator, and silos must be 2 to {}; start 3 "
-                    "ranks or more with mpirun -n",
-                    size, kMostSilos));
+        "--secure-aggregation with {} ranks: rank 0 is the coordinator, and silos must be 2 to {}; start 3 "
+        "ranks or more with mpirun -n",
+        size, kMostSilos);
   }
   const auto k = static_cast<std::uint32_t>(silos);
   if (options.threshold && *options.threshold > k) {
-    throw UsageError(fmt::format("--threshold {}: must be from 2 to the {} silos", *options.threshold, k));
+    throw UsageError("--threshold {}: must be from 2 to the {} silos", *options.threshold, k);
   }
   const std::optional<std::uint32_t>& threshold = options.threshold;
   SiloTerms terms{k, threshold.value_or(std::min(k, default_threshold(k + options.colluding))), options.colluding, {}};
   terms.options = sha256(options.agreed);
-  if (terms.threshold < 2) throw UsageError(fmt::format("--threshold {}: must be at least 2", terms.threshold));
+  if (terms.threshold < 2) throw UsageError("--threshold {}: must be at least 2", terms.threshold);
   if (2 * std::uint64_t{terms.threshold} <= std::uint64_t{k} + terms.colluding) {
     throw UsageError(
-        fmt::format("--threshold {} with {} silos, {} colluding: twice the threshold must pass {}, or silos could sign "
-                    "two contradictory lists and a coordinator open one of them; use at least {}",
-                    terms.threshold, k, terms.colluding, k + terms.colluding, (k + terms.colluding) / 2 + 1));
+        "--threshold {} with {} silos, {} colluding: twice the threshold must pass {}, or silos could sign "
+        "two contradictory lists and a coordinator open one of them; use at least {}",
+        terms.threshold, k, terms.colluding, k + terms.colluding, (k + terms.colluding) / 2 + 1);
   }
   return terms;
 }
@@ -69,16 +64,16 @@ SiloEntry entry_of(const SiloOptions& options, int rank, int size) {
   if (!options.roster.empty()) {
     roster = read_roster(options.roster);
     if (roster->silos() != terms.silos) {
-      throw UsageError(fmt::format("--roster {}: names {} silos, but {} ranks make {}", options.roster, roster->silos(),
-                                   size, terms.silos));
+      throw UsageError("--roster {}: names {} silos, but {} ranks make {}", options.roster, roster->silos(), size,
+                       terms.silos);
     }
   }
   Identity identity = roster ? Identity::load(with_rank(options.identity, static_cast<std::size_t>(rank)), "--identity")
                              : Identity::generate();
   if (roster && identity.public_key() != roster->members[static_cast<std::size_t>(rank)].key) {
-    throw BadInput(fmt::format("--identity {}: does not belong to \"{}\", rank {} of the roster",
-                               with_rank(options.identity, static_cast<std::size_t>(rank)),
-                               roster->members[static_cast<std::size_t>(rank)].name, rank));
+    throw BadInput("--identity {}: does not belong to \"{}\", rank {} of the roster",
+                   with_rank(options.identity, static_cast<std::size_t>(rank)),
+                   roster->members[static_cast<std::size_t>(rank)].name, rank);
   }
   SiloEntry entry{terms, std::move(roster), std::move(identity), milliseconds_of(options.timeout_seconds)};
   if (options.patience_seconds) entry.patience = milliseconds_of(*options.patience_seconds);
@@ -139,7 +134,7 @@ FitCommand command_of_party(CommandEntry root, const std::vector<std::string>& a
 
 SiloEntry entry_on_roster(const SiloOptions& options, int rank) {
   const auto parties = static_cast<int>(read_roster(options.roster).members.size());
-  if (rank >= parties) throw UsageError(fmt::format("--roster {}: names no silo {}", options.roster, rank));
+  if (rank >= parties) throw UsageError("--roster {}: names no silo {}", options.roster, rank);
   return entry_of(options, rank, parties);
 }
 

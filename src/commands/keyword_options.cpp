@@ -2,9 +2,6 @@
 
 #include <algorithm>
 
-#include <fmt/format.h>
-
-#include "commands/command_entry.hpp"
 #include "common/base/error.hpp"
 #include "methods/fit_table.hpp"
 
@@ -19,7 +16,7 @@ bool is_truth_value(const std::vector<std::string>& values) {
 bool is_true(const TomlItem& item, const std::string& place) {
   if (is_truth_value(item.values)) return item.values.front() == "true";
   const std::string value = item.values.size() == 1 ? item.values.front() : "a list";
-  throw UsageError(fmt::format("{}: {} = {}: must be true or false", place, item.key, value));
+  throw UsageError("{}: {} = {}: must be true or false", place, item.key, value);
 }
 
 // Reads the keywords into the options of `table`, `call` being what messages begin with.
@@ -29,10 +26,10 @@ void read_keywords(OptionTable& table, const std::string& command, std::span<con
     Option& option = *table.find(option_of(table, command, keyword, call).long_name());
     if (option.is_of_command_alone) {
       throw UsageError(
-          fmt::format("{}: '{}' is an option of the command alone: pass rows as arrays, and save what the call returns",
-                      call, keyword.key));
+          "{}: '{}' is an option of the command alone: pass rows as arrays, and save what the call returns", call,
+          keyword.key);
     }
-    if (option.is_given()) throw UsageError(fmt::format("{}: '{}' is given twice", call, keyword.key));
+    if (option.is_given()) throw UsageError("{}: '{}' is given twice", call, keyword.key);
     const OptionArguments given = arguments_of(option, keyword, call);
     if (!given.is_set) continue;
     option.read(given.arguments);
@@ -55,8 +52,7 @@ const Option& option_of(const OptionTable& table, const std::string& command, co
   std::replace(key.begin(), key.end(), '_', '-');
   const Option* const option = table.find(key);
   if (option == nullptr) {
-    throw UsageError(
-        fmt::format("{}: '{}' is not an option of {}{}", place, item.key, command, hint_for(key, table.long_names())));
+    throw UsageError("{}: '{}' is not an option of {}{}", place, item.key, command, hint_for(key, table.long_names()));
   }
   return *option;
 }
@@ -67,7 +63,7 @@ OptionArguments arguments_of(const Option& option, const TomlItem& item, const s
   if (option.values == OptionValues::kNone || may_be_flag) return {.is_set = is_true(item, place)};
   const bool takes_one = option.values == OptionValues::kOne || option.values == OptionValues::kOptional;
   if (takes_one && option.delimiter == '\0' && item.values.size() != 1) {
-    throw UsageError(fmt::format("{}: '{}' takes one value, not a list", place, item.key));
+    throw UsageError("{}: '{}' takes one value, not a list", place, item.key);
   }
   return {.arguments = item.values};
 }
@@ -113,7 +109,7 @@ std::string result_of_call(CommandEntry command, std::span<const TomlItem> keywo
   read_keywords(command.options, command.name, keywords, call);
   for (const Option& option : command.options.options()) {
     if (!option.is_required || option.is_given()) continue;
-    throw UsageError(fmt::format("{}: give {}: {}", call, keyword_of(option), option.help));
+    throw UsageError("{}: give {}: {}", call, keyword_of(option), option.help);
   }
   return command.result({.options = command.options});
 }

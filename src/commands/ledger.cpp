@@ -129,7 +129,7 @@ CommandEntry ledger_command() {
       "--format json";
   shown.chosen = [options](const ParsedCommand&) {
     if (options->delta && !(*options->delta > 0.0 && *options->delta < 1.0)) {
-      throw UsageError(fmt::format("--delta {}: must be above 0 and below 1", *options->delta));
+      throw UsageError("--delta {}: must be above 0 and below 1", *options->delta);
     }
     return by_coordinator(show, *options);
   };

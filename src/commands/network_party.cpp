@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstdio>
 #include <memory>
 
@@ -47,14 +46,14 @@ constexpr std::array kRefusedOverNetwork{
 void require_fit_for_network(const OptionTable& options, const std::string& command) {
   for (const Refused& refused : kRefusedOverNetwork) {
     if (!options.find(refused.option)->is_given()) continue;
-    throw UsageError(fmt::format("{}: is refused by dpreduce {}: {}; remove it", refused.option, command, refused.why));
+    throw UsageError("{}: is refused by dpreduce {}: {}; remove it", refused.option, command, refused.why);
   }
   for (const Option& option : options.options()) {
     const auto word = std::ranges::find_if(option.given, [](const std::string& given) { return has_rank(given); });
     if (word == option.given.end()) continue;
-    throw UsageError(fmt::format(
+    throw UsageError(
         "--{} {}: {{rank}} is of parties under mpirun; over a network a party has no rank, so name its file",
-        option.long_name(), *word));
+        option.long_name(), *word);
   }
 }
 
@@ -63,14 +62,14 @@ std::uint32_t number_of(const Identity& identity, const Roster& roster, const Ne
   const SiloOptions& silos = party.fit.silos;
   const auto member = std::ranges::find(roster.members, identity.public_key(), &Member::key);
   if (member == roster.members.end()) {
-    throw BadInput(fmt::format("--identity {}: its key {}... is not in --roster {}", silos.identity,
-                               short_hex(identity.public_key()), silos.roster));
+    throw BadInput("--identity {}: its key {}... is not in --roster {}", silos.identity,
+                   short_hex(identity.public_key()), silos.roster);
   }
   const auto number = static_cast<std::uint32_t>(member - roster.members.begin());
   if ((number == 0) != (party.role == PartyRole::kCoordinator)) {
-    throw BadInput(fmt::format("--identity {}: belongs to {} in --roster {}; start it with dpreduce {}", silos.identity,
-                               number == 0 ? "the coordinator" : fmt::format("silo \"{}\"", member->name), silos.roster,
-                               number == 0 ? "coordinator" : "silo"));
+    throw BadInput("--identity {}: belongs to {} in --roster {}; start it with dpreduce {}", silos.identity,
+                   number == 0 ? "the coordinator" : fmt::format("silo \"{}\"", member->name), silos.roster,
+                   number == 0 ? "coordinator" : "silo");
   }
   return number;
 }
@@ -238,11 +237,11 @@ FitOptions before_anybody_is_called(FitOptions asked) {
   if (asked.evaluation.files.empty()) return validated(std::move(asked));
   FitOptions evaluation = validated(evaluation_of(asked));
   if (const Forfeits forfeits = forfeits_of_models(evaluation); !forfeits.empty()) {
-    throw UsageError(fmt::format("--evaluate {}: {}", asked.evaluation.files.front(), reason_of(forfeits.back())));
+    throw UsageError("--evaluate {}: {}", asked.evaluation.files.front(), reason_of(forfeits.back()));
   }
   if (asked.data.classes != 0 && asked.data.classes != evaluation.data.classes) {
-    throw UsageError(fmt::format("--classes {}: the model of --evaluate is for {}; leave it out", asked.data.classes,
-                                 evaluation.data.classes));
+    throw UsageError("--classes {}: the model of --evaluate is for {}; leave it out", asked.data.classes,
+                     evaluation.data.classes);
   }
   asked.evaluation.models = std::move(evaluation.evaluation.models);
   return asked;
@@ -252,8 +251,8 @@ FitOptions before_anybody_is_called(FitOptions asked) {
 
 void NetworkParty::operator()(Communicator&, const SessionMaker& maker) const {
   if (launched_by_mpi()) {
-    throw UsageError(fmt::format("{}: a party over a network is one process; start it without mpirun",
-                                 role == PartyRole::kCoordinator ? "coordinator" : "silo"));
+    throw UsageError("{}: a party over a network is one process; start it without mpirun",
+                     role == PartyRole::kCoordinator ? "coordinator" : "silo");
   }
   if (fit.output.dry_run) return preview(*this);
   PartyLog log(fit.silos.log);

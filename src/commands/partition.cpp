@@ -46,14 +46,13 @@ PartitionOptions validated(PartitionOptions options) {
   if (options.classes_per_silo) {
     const std::size_t held = *options.classes_per_silo;
     if (held < 1 || held > options.classes) {
-      throw UsageError(
-          fmt::format("--classes-per-silo {}: must be from 1 to {}, the number of classes", held, options.classes));
+      throw UsageError("--classes-per-silo {}: must be from 1 to {}, the number of classes", held, options.classes);
     }
     if (options.silos < (options.classes + held - 1) / held) {
       throw UsageError(
-          fmt::format("--classes-per-silo {}: {} silos hold at most {} of {} classes, and every row needs a silo; give "
-                      "more silos or classes",
-                      held, options.silos, options.silos * held, options.classes));
+          "--classes-per-silo {}: {} silos hold at most {} of {} classes, and every row needs a silo; give "
+          "more silos or classes",
+          held, options.silos, options.silos * held, options.classes);
     }
   }
   if (options.scheme == Partition::kFeatureShift && !options.rotation && !options.offset) {

@@ -206,8 +206,7 @@ void predict_labels(const PredictOptions& options, Communicator& ranks, const Cl
     });
   });
   const std::vector<std::int32_t> all = ranks.gather_to_coordinator(labels);
-  ranks.together([&] {
-    if (!ranks.is_coordinator()) return;
+  ranks.at_coordinator([&] {
     if (options.out.empty()) return print_labels(all, per_row, classifier.parts().class_names);
     PredictionFile file = PredictionFile::of_labels(options.out, classifier, all.size() / per_row,
                                                     options.top_k.value_or(0), existing(options));
@@ -276,8 +275,7 @@ class ScoreFiles {
 
 void predict_of_scores(const PredictOptions& options, Communicator& ranks, const Classifier& classifier,
                        std::optional<double> threshold) {
-  ranks.together([&] {
-    if (!ranks.is_coordinator()) return;
+  ranks.at_coordinator([&] {
     WorkerRows rows = open_features(options, classifier, 0, 1);
     ScoreFiles files(options, classifier, threshold, rows.range().count);
     for_each_chunk(ranks, classifier, rows, options.bad_rows, [&](const RowChunk&, std::span<const float> features) {
@@ -289,8 +287,7 @@ void predict_of_scores(const PredictOptions& options, Communicator& ranks, const
 
 // Predicts numbers in place of classes: the coordinator reads all rows, and writes as it goes.
 void predict_numbers(const PredictOptions& options, Communicator& ranks, const Classifier& classifier) {
-  ranks.together([&] {
-    if (!ranks.is_coordinator()) return;
+  ranks.at_coordinator([&] {
     WorkerRows rows = open_features(options, classifier, 0, 1);
     std::optional<PredictionFile> file;
     if (!options.out.empty()) {
@@ -314,16 +311,16 @@ void require_options_of_numbers(const PredictOptions& options) {
         std::pair{options.probabilities.has_value(), "--probabilities"},
         std::pair{options.top_k.has_value(), "--top-k"}, std::pair{options.sets, "--sets"}}) {
     if (!is_given) continue;
-    throw UsageError(fmt::format("{}: {} predicts numbers, and has no classes; leave it out", option, options.model));
+    throw UsageError("{}: {} predicts numbers, and has no classes; leave it out", option, options.model);
   }
 }
 
 std::optional<double> threshold_of(const PredictOptions& options, const Classifier& classifier) {
   const std::optional<double> threshold = options.threshold ? options.threshold : classifier.parts().threshold;
   if (options.sets && !threshold) {
-    throw UsageError(fmt::format(
+    throw UsageError(
         "--sets: {} has no threshold, since its scores only rank classes; give one with --threshold, or use --top-k",
-        options.model));
+        options.model);
   }
   return threshold;
 }
@@ -331,9 +328,9 @@ std::optional<double> threshold_of(const PredictOptions& options, const Classifi
 void require_probabilities(const PredictOptions& options, const Classifier& classifier) {
   if (!options.probabilities || classifier.parts().link) return;
   throw UsageError(
-      fmt::format("--probabilities: {} has none: scores of method {} only rank classes (or an older dpreduce wrote "
-                  "it); use --scores, or fit with a method whose loss is softmax or sigmoid, such as auto",
-                  options.model, classifier.parts().method));
+      "--probabilities: {} has none: scores of method {} only rank classes (or an older dpreduce wrote "
+      "it); use --scores, or fit with a method whose loss is softmax or sigmoid, such as auto",
+      options.model, classifier.parts().method);
 }
 
 void run(const PredictOptions& options, Communicator& ranks) {

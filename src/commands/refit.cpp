@@ -43,8 +43,8 @@ std::vector<float> rows_of(const std::vector<std::string>& files, const KeptStat
   const std::size_t input_dim = statistics.of_rows.preprocessing.input_dim;
   ShardedArray array(expand_paths(files, 0), ArrayRole::kFeatures);
   if (array.columns() != input_dim) {
-    throw BadInput(fmt::format("--intervals-x {}: rows have {} features, and the statistics are of {}", files.front(),
-                               array.columns(), input_dim));
+    throw BadInput("--intervals-x {}: rows have {} features, and the statistics are of {}", files.front(),
+                   array.columns(), input_dim);
   }
   const MachineShare machine{.available = available_memory(), .left = left_of_process()};
   machine.require(memory_of_intervals(statistics, array.rows()), 0, "give fewer rows of --intervals-x at a time");

@@ -4,7 +4,6 @@
 #include <sstream>
 #include <utility>
 
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "commands/keyword_options.hpp"
@@ -30,10 +29,10 @@ std::vector<std::size_t> indices_of(const char* option, const std::optional<std:
     const std::uint64_t first = read_count(option, word.substr(0, dash), kMostIndex);
     const std::uint64_t last =
         dash == std::string::npos ? first : read_count(option, word.substr(dash + 1), kMostIndex);
-    if (last < first) throw UsageError(fmt::format("{} {}: begins after its end", option, word));
+    if (last < first) throw UsageError("{} {}: begins after its end", option, word);
     for (std::uint64_t index = first; index <= last; ++index) indices.push_back(index);
   }
-  if (indices.empty()) throw UsageError(fmt::format("{}: the list is empty; name one, or leave it out", option));
+  if (indices.empty()) throw UsageError("{}: the list is empty; name one, or leave it out", option);
   std::ranges::sort(indices);
   return indices;
 }

@@ -19,7 +19,7 @@ std::vector<StatisticKind> kinds_of(const std::string& text) {
   for (std::string word; std::getline(list, word, ',');) {
     const auto kind = read_choice<StatisticKind>("--statistics", word);
     if (std::ranges::find(kinds, kind) != kinds.end()) {
-      throw UsageError(fmt::format("--statistics {}: {} appears twice", text, word));
+      throw UsageError("--statistics {}: {} appears twice", text, word);
     }
     kinds.push_back(kind);
   }

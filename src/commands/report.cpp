@@ -27,7 +27,7 @@ ReportOptions validated(ReportOptions options) {
   for (auto file = options.files.begin(); file != options.files.end(); ++file) {
     const auto twice =
         std::find_if(options.files.begin(), file, [&](const auto& one) { return is_same_file(one, *file); });
-    if (twice != file) throw UsageError(fmt::format("{}: is named twice", *file));
+    if (twice != file) throw UsageError("{}: is named twice", *file);
   }
   return options;
 }

@@ -19,7 +19,6 @@
 #include <thread>
 
 #include "methods/fit_plan.hpp"
-#include "methods/training_run.hpp"
 
 namespace dpreduce {
 

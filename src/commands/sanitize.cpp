@@ -13,7 +13,6 @@
 #include "commands/commands.hpp"
 #include "common/accounting/budget.hpp"
 #include "common/base/error.hpp"
-#include "common/base/number_text.hpp"
 #include "common/base/option_table.hpp"
 #include "common/base/output_file.hpp"
 #include "common/base/privacy_terms.hpp"

@@ -9,12 +9,11 @@
 #include "commands/job.hpp"
 #include "common/accounting/budget.hpp"
 #include "common/base/error.hpp"
-#include "common/base/number_text.hpp"
 #include "common/base/text.hpp"
 #include "common/base/version.hpp"
 #include "common/data/worker_rows.hpp"
 #include "common/ledger/ledger.hpp"
-#include "fit/silo_plan.hpp"
+#include "fit/silo_terms.hpp"
 #include "fit/validated_options.hpp"
 
 namespace dpreduce {
@@ -122,8 +121,8 @@ void require_room(const ResolvedFit& fit, const SiloTerms& silos) {
 ResolvedFit fit_on_roster(FitOptions options, const Roster& roster) {
   if (options.data.has_targets()) options.data.classes = roster.classes;
   if (roster.classes != options.data.classes) {
-    throw BadInput(fmt::format("--roster {}: declares {} classes, but --classes is {}", options.silos.roster,
-                               roster.classes, options.data.classes));
+    throw BadInput("--roster {}: declares {} classes, but --classes is {}", options.silos.roster, roster.classes,
+                   options.data.classes);
   }
   std::uint64_t public_rows = 0;
   if (may_choose_public_rows(options)) {

@@ -2,10 +2,8 @@
 #include <memory>
 #include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "commands/commands.hpp"
@@ -46,16 +44,15 @@ NamedBlock block_of(const std::string& text) {
   }
   if (is_block) return named;
   throw UsageError(
-      fmt::format("--block {}: must be NAME:D[:W], D the L2 sensitivity and W the loss weight, both above 0 (W is 1 "
-                  "where left out)",
-                  text));
+      "--block {}: must be NAME:D[:W], D the L2 sensitivity and W the loss weight, both above 0 (W is 1 "
+      "where left out)",
+      text);
 }
 
 SplitOptions validated(SplitOptions options) {
   std::set<std::string> names;
   for (const NamedBlock& block : options.blocks) {
-    if (!names.insert(block.name).second)
-      throw UsageError(fmt::format("--block {}: the name occurs twice", block.name));
+    if (!names.insert(block.name).second) throw UsageError("--block {}: the name occurs twice", block.name);
   }
   return options;
 }

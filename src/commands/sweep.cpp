@@ -136,8 +136,7 @@ void make(FitOptions fit, const std::string& stem, nlohmann::json& run, Communic
   fit.privacy.ledger = stem + ".jsonl";
   const auto began = std::chrono::steady_clock::now();
   fit_and_write(fit, ranks);
-  ranks.together([&] {
-    if (!ranks.is_coordinator()) return;
+  ranks.at_coordinator([&] {
     const nlohmann::json report = nlohmann::json::parse(std::ifstream(fit.output.report));
     run["trained_by"] = report["method"];
     run["test"] = report["test"];
@@ -174,8 +173,7 @@ nlohmann::json swept(const SweepOptions& sweep, Communicator& ranks) {
     csv += line;
     if (is_told) fmt::print("{}{}", place == 0 ? heading : "", line);
   }
-  ranks.together([&] {
-    if (!ranks.is_coordinator()) return;
+  ranks.at_coordinator([&] {
     files[0]->write(csv);
     files[1]->write(json_text(results, 2) + "\n");
     for (auto& file : files) file->commit();

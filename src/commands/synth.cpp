@@ -1,6 +1,5 @@
 // `dpreduce synth`: synthetic features and labels.
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <string>
 

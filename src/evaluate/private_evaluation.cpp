@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <span>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -29,17 +27,16 @@ std::vector<Classifier> models_of(const EvaluationOptions& asked) {
   if (models.empty()) {
     for (const std::string& file : asked.files) models.push_back(load_classifier(file));
   }
-  if (models.size() > 2)
-    throw UsageError(fmt::format("--model: {} models; name one, or two to compare", models.size()));
+  if (models.size() > 2) throw UsageError("--model: {} models; name one, or two to compare", models.size());
   const Classifier& first = models.front();
   const Classifier& last = models.back();
   if (first.input_dim() != last.input_dim() || first.classes() != last.classes() ||
       first.parts().class_names != last.parts().class_names) {
     throw BadInput(
-        fmt::format("--model {}: for {} features and {} classes, but {} is for {} and {}; compare models with the same "
-                    "features and the same class names",
-                    asked.files.empty() ? "2" : asked.files.back(), last.input_dim(), last.classes(),
-                    asked.files.empty() ? "1" : asked.files.front(), first.input_dim(), first.classes()));
+        "--model {}: for {} features and {} classes, but {} is for {} and {}; compare models with the same "
+        "features and the same class names",
+        asked.files.empty() ? "2" : asked.files.back(), last.input_dim(), last.classes(),
+        asked.files.empty() ? "1" : asked.files.front(), first.input_dim(), first.classes());
   }
   return models;
 }
@@ -53,17 +50,17 @@ void take_groups(RowFiles& rows) {
     throw UsageError("--group goes with --groups G or --group-names FILE, which list the groups");
   }
   if (!rows.group_names.empty() && rows.group_names.size() != rows.groups) {
-    throw UsageError(fmt::format("--group-names: {} for {} groups", rows.group_names.size(), rows.groups));
+    throw UsageError("--group-names: {} for {} groups", rows.group_names.size(), rows.groups);
   }
   if (rows.groups > kMostGroups) {
-    throw UsageError(fmt::format("--groups {}: must be from 1 to {}", rows.groups, kMostGroups));
+    throw UsageError("--groups {}: must be from 1 to {}", rows.groups, kMostGroups);
   }
 }
 
 // Sets the score from which on classes of a set count: the requested one, else the model's.
 void take_threshold(EvaluationTerms& terms, const Classifier& model, std::string_view metrics) {
   if (terms.threshold && !std::isfinite(*terms.threshold)) {
-    throw UsageError(fmt::format("--score-threshold {}: must be a finite number", *terms.threshold));
+    throw UsageError("--score-threshold {}: must be a finite number", *terms.threshold);
   }
   if (terms.most_labels == 0) {
     if (terms.threshold) throw UsageError("--score-threshold goes with --max-labels");
@@ -71,8 +68,7 @@ void take_threshold(EvaluationTerms& terms, const Classifier& model, std::string
   }
   if (!terms.threshold) terms.threshold = model.parts().threshold;
   if (!terms.threshold) {
-    throw UsageError(
-        fmt::format("{} f1: the model has no threshold for its scores; give one with --score-threshold", metrics));
+    throw UsageError("{} f1: the model has no threshold for its scores; give one with --score-threshold", metrics);
   }
 }
 
@@ -123,12 +119,12 @@ FitOptions evaluation_of(FitOptions options) {
   }
   if (asked.terms.metrics.empty()) asked.terms.metrics = usual_metrics(asked.terms.most_labels);
   if (options.method.top_k && !asked.terms.has(EvaluationMetric::kTopK)) {
-    throw UsageError(fmt::format("--top-k of a private evaluation goes with {} topk", metrics));
+    throw UsageError("--top-k of a private evaluation goes with {} topk", metrics);
   }
   if (asked.terms.most_predicted == 0) asked.terms.most_predicted = asked.terms.most_labels;
   take_threshold(asked.terms, model, metrics);
   if (options.method.expected_rows && !asked.terms.is_about_one_class()) {
-    throw UsageError(fmt::format("--expected-rows goes with {} auc and roc", metrics));
+    throw UsageError("--expected-rows goes with {} auc and roc", metrics);
   }
   asked.terms.score_bins = score_bins_for(options.method.expected_rows.value_or(0.0));
   require_valid(asked.terms, metrics);

@@ -4,7 +4,6 @@
 #include <functional>
 #include <map>
 #include <optional>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -13,7 +12,6 @@
 #include "common/base/error.hpp"
 #include "common/base/input_file.hpp"
 #include "common/base/paths.hpp"
-#include "common/base/text.hpp"
 #include "common/ranks/rank_archive.hpp"
 #include "common/ranks/silo_job.hpp"
 
@@ -80,12 +78,12 @@ void refuse_if_seen(const FilesByInode& seen, const FileOfRank& file) {
     if (!is_same_array(earlier.identity, file.file.identity)) continue;
     const bool is_elsewhere = earlier.identity.machine != file.file.identity.machine;
     throw BadInput(
-        fmt::format("{} (rank {}) and {} (rank {}) are the same file, and its records would count twice; give each "
-                    "rank its own files{}",
-                    earlier.path, other->second.rank, file.file.path, file.rank,
-                    is_elsewhere ? " (they have the same inode, size and time of change on two machines; if they are "
-                                   "different files, touch one of them)"
-                                 : ""));
+        "{} (rank {}) and {} (rank {}) are the same file, and its records would count twice; give each "
+        "rank its own files{}",
+        earlier.path, other->second.rank, file.file.path, file.rank,
+        is_elsewhere ? " (they have the same inode, size and time of change on two machines; if they are "
+                       "different files, touch one of them)"
+                     : "");
   }
 }
 
@@ -123,10 +121,10 @@ void require_one_list(const WorkerRows& rows, Communicator& ranks) {
   ranks.together([&] {
     for (std::size_t rank = 1; rank < digests.size(); ++rank) {
       if (digests[rank] == digests[0]) continue;
-      throw BadInput(fmt::format(
+      throw BadInput(
           "rank {} sees different training files than rank 0 (names or numbers of rows), so an even split would count "
           "rows twice or not at all; give all ranks the same files, or each its own by {{rank}}",
-          rank));
+          rank);
     }
   });
 }
@@ -224,9 +222,9 @@ void require_no_earlier_claim(const WorkerRows& rows, const FileClaims& claims) 
       const std::optional<std::uint32_t> silo = claims.earlier_claimant(claimed[shard]);
       if (!silo) continue;
       throw BadInput(
-          fmt::format("{}: silo {} of this run also reads it, on this machine, and its records would count twice; give "
-                      "each silo its own files",
-                      array->path_of(shard), *silo));
+          "{}: silo {} of this run also reads it, on this machine, and its records would count twice; give "
+          "each silo its own files",
+          array->path_of(shard), *silo);
     }
   }
 }
@@ -239,12 +237,12 @@ void require_no_file_left_out(const RowFiles& options, const Communicator& ranks
       const std::optional<std::string> file = file_of_no_worker(pattern, workers);
       if (!file) continue;
       throw BadInput(
-          fmt::format("{}: no rank would read it: {{rank}} is {} to {} here ({}); start a rank for each silo, number "
-                      "the silos accordingly (dpreduce synth partition --first-silo {}), or move unused files away",
-                      *file, workers.first, workers.last,
-                      is_of_silos ? "silos of --secure-aggregation count from 1, rank 0 is the coordinator"
-                                  : "ranks count from 0; silos of --secure-aggregation from 1",
-                      workers.first));
+          "{}: no rank would read it: {{rank}} is {} to {} here ({}); start a rank for each silo, number "
+          "the silos accordingly (dpreduce synth partition --first-silo {}), or move unused files away",
+          *file, workers.first, workers.last,
+          is_of_silos ? "silos of --secure-aggregation count from 1, rank 0 is the coordinator"
+                      : "ranks count from 0; silos of --secure-aggregation from 1",
+          workers.first);
     }
   }
 }
@@ -293,9 +291,9 @@ void require_rows_of_their_own(const OtherRole& other) {
   for (const ShardedArray* const array : arrays_of(*other.rows)) {
     for (std::size_t shard = 0; shard < array->files(); ++shard) {
       if (!array->lies_in_other_files(shard)) continue;
-      throw BadInput(fmt::format(
+      throw BadInput(
           "{}: its rows are in other files, to which it refers; {} rows must be in the file itself: copy them into one",
-          array->path_of(shard), other.name));
+          array->path_of(shard), other.name);
     }
   }
 }
@@ -309,9 +307,9 @@ void require_public(const OtherRole& other, WorkerRows& training, const PrivateA
     require_rows_of_their_own(other);
     if (ranks.silos() != nullptr) found = training_rows_among(other, training, beside, ranks);
     if (found.empty()) return;
-    throw BadInput(fmt::format(
+    throw BadInput(
         "{}: training rows are private, but {} rows are used without noise; give public rows, and none of these", found,
-        other.name));
+        other.name);
   });
 }
 

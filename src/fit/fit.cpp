@@ -1,8 +1,6 @@
 #include "fit/fit.hpp"
 
-#include <optional>
 #include <span>
-#include <string>
 #include <utility>
 
 #include <fmt/format.h>
@@ -11,12 +9,10 @@
 #include "common/base/error.hpp"
 #include "common/base/public_names.hpp"
 #include "common/model/class_weights.hpp"
-#include "common/model/classifier.hpp"
 #include "common/ranks/rank_archive.hpp"
 #include "common/ranks/silo_job.hpp"
-#include "fit/fit_account.hpp"
 #include "fit/row_preparation.hpp"
-#include "fit/silo_plan.hpp"
+#include "fit/silo_terms.hpp"
 #include "fit/validated_options.hpp"
 #include "methods/class_balance.hpp"
 #include "methods/fit_plan.hpp"
@@ -68,10 +64,10 @@ void require_one_call(const FitOptions& options, Accounts accounts, Communicator
   const std::string of_rank_0 = ranks.trusted().broadcast(own);
   ranks.together([&] {
     if (own == of_rank_0) return;
-    throw UsageError(fmt::format(
+    throw UsageError(
         "fit: rank {} was called for another fit than rank 0; call it with the same options and accounts on "
         "every rank, and with public and validation rows on all or on none",
-        ranks.rank()));
+        ranks.rank());
   });
   const std::vector<std::string>& names = options.data.train.feature_names;
   const std::string names_of_rank_0 = ranks.trusted().broadcast(archived(names));

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <optional>
-#include <string>
 #include <utility>
 
 #include <fmt/format.h>
@@ -29,7 +27,7 @@ LedgerHead require_usable_ledger(const FitOptions& options) {
   const bool exists = std::filesystem::exists(path);
   const std::filesystem::path folder = std::filesystem::absolute(path).parent_path();
   if (access(exists ? path.c_str() : folder.c_str(), W_OK) != 0) {
-    throw BadInput(fmt::format("--ledger {}: cannot be written; choose a folder that exists and is writable", path));
+    throw BadInput("--ledger {}: cannot be written; choose a folder that exists and is writable", path);
   }
   return head;
 }
@@ -62,7 +60,7 @@ void open_run_file(FitAccount& account, const ResolvedFit& fit) {
   const PrivacyOptions& privacy = fit.options().privacy;
   const std::string nothing_saved = reason_to_save_nothing(fit);
   if (privacy.resume && !nothing_saved.empty()) {
-    throw UsageError(fmt::format("--resume: this run saves nothing: {}; leave it out", nothing_saved));
+    throw UsageError("--resume: this run saves nothing: {}; leave it out", nothing_saved);
   }
   for (const std::string& run : give_up_journals(privacy.ledger)) {
     account.notes.push_back(fmt::format(
@@ -98,8 +96,7 @@ std::optional<FitAccount> open_account(const ResolvedFit& fit, Communicator& ran
                                   .limit = fit.plan().limit,
                                   .most_mu = consent ? consent->most_mu_in_all : std::nullopt,
                                   .seed = options.privacy.seed}};
-  ranks.together([&] {
-    if (!ranks.is_coordinator()) return;
+  ranks.at_coordinator([&] {
     account.begins_at = require_usable_ledger(options);
     if (ranks.silos() == nullptr) open_run_file(account, fit);
   });
@@ -110,8 +107,7 @@ std::optional<FitAccount> open_own_account(const ResolvedFit& fit, Communicator&
   if (!fit.plan().noise) return std::nullopt;
   FitAccount account;
   account.charging.seed = fit.options().privacy.seed;
-  ranks.together([&] {
-    if (!ranks.is_coordinator()) return;
+  ranks.at_coordinator([&] {
     account.folder = std::make_unique<PrivateFolder>();
     account.charging.ledger_path = *account.folder / "ledger.jsonl";
   });

@@ -9,7 +9,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "aggregator/release/release.hpp"
 #include "common/base/output_file.hpp"
 #include "fit/resolved_fit.hpp"
 #include "methods/fit_options.hpp"

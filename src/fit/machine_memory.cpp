@@ -7,8 +7,6 @@
 #include <string>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "aggregator/solvers/blas.hpp"
 #include "common/base/error.hpp"
 
@@ -86,10 +84,10 @@ void require_memory(std::uint64_t bytes_of_rank, int ranks_on_machine, std::uint
   const auto ranks = static_cast<std::uint64_t>(ranks_on_machine);
   if (bytes_of_rank <= available / ranks) return;
   const auto mib = [](std::uint64_t bytes) { return (bytes >> 20) + 1; };
-  throw UsageError(fmt::format(
+  throw UsageError(
       "not enough memory: a rank needs up to {} MiB, and {} {} on this machine have {} MiB in all; use fewer "
       "ranks a machine, {}",
-      mib(bytes_of_rank), ranks, ranks == 1 ? "rank" : "ranks", available >> 20, cure));
+      mib(bytes_of_rank), ranks, ranks == 1 ? "rank" : "ranks", available >> 20, cure);
 }
 
 std::uint64_t MachineShare::bytes_for_rank() const {
@@ -101,9 +99,9 @@ void MachineShare::require(std::uint64_t bytes_of_rank, std::uint64_t mapped_byt
   if (available) require_memory(bytes_of_rank, ranks, *available, cure);
   if (!left || (bytes_of_rank <= *left && mapped_bytes <= *left - bytes_of_rank)) return;
   throw UsageError(
-      fmt::format("not enough memory: a rank needs up to {} MiB, and maps {} MiB of files, but this process can "
-                  "allocate {} MiB more; raise its limits (ulimit -v, ulimit -d), {}",
-                  (bytes_of_rank >> 20) + 1, (mapped_bytes >> 20) + 1, *left >> 20, cure));
+      "not enough memory: a rank needs up to {} MiB, and maps {} MiB of files, but this process can "
+      "allocate {} MiB more; raise its limits (ulimit -v, ulimit -d), {}",
+      (bytes_of_rank >> 20) + 1, (mapped_bytes >> 20) + 1, *left >> 20, cure);
 }
 
 MachineShare machine_share(Communicator& ranks) {

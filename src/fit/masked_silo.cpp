@@ -17,7 +17,7 @@
 #include "common/randomness/noise_key.hpp"
 #include "common/silos/masked_sum.hpp"
 #include "common/silos/payload.hpp"
-#include "fit/silo_plan.hpp"
+#include "fit/silo_terms.hpp"
 
 namespace dpreduce {
 namespace {
@@ -70,19 +70,18 @@ Join read_join(PayloadReader& reader) {
 void require_join(const Join& join, const Session& session, const MaskedPlan& plan) {
   const Roster& roster = plan.roster;
   if (join.silo == 0 || join.silo > roster.silos()) {
-    throw AggregationAborted(fmt::format("a join is of silo {}, and the roster has {}", join.silo, roster.silos()));
+    throw AggregationAborted("a join is of silo {}, and the roster has {}", join.silo, roster.silos());
   }
   const Member& member = roster.members[join.silo];
   if (!verifies(member.key, to_sign(kJoinDomain, session, plan, join.signed_part()), join.signature)) {
     throw AggregationAborted(
-        fmt::format("the join of silo {} ({}) is not signed by it for this session; silos need the same plan, the same "
-                    "roster and the same version of dpreduce",
-                    join.silo, member.name));
+        "the join of silo {} ({}) is not signed by it for this session; silos need the same plan, the same "
+        "roster and the same version of dpreduce",
+        join.silo, member.name);
   }
   if (gives_secret(join.key)) return;
-  throw AggregationAborted(
-      fmt::format("the key in the join of silo {} ({}) is a point of small order: no silo can mask with it", join.silo,
-                  member.name));
+  throw AggregationAborted("the key in the join of silo {} ({}) is a point of small order: no silo can mask with it",
+                           join.silo, member.name);
 }
 
 struct Request {
@@ -121,7 +120,7 @@ Request read_request(const std::string& message, const MaskedPlan& plan) {
   for (std::uint32_t silo = 1; silo <= plan.roster.silos(); ++silo) {
     request.joins.push_back(read_join(of_joins));
     if (request.joins.back().silo != silo) {
-      throw AggregationAborted(fmt::format("a request lacks the join of silo {}; all silos take part", silo));
+      throw AggregationAborted("a request lacks the join of silo {}; all silos take part", silo);
     }
   }
   request.task = text_in(reader.rest());
@@ -150,9 +149,9 @@ MaskedPlan::MaskedPlan(TravelingPlan own_plan, const std::string& text, Roster o
   plan.require_for_silos(roster.silos());
   if (roster.dim != plan.dim || roster.classes != plan.options.data.classes) {
     throw BadInput(
-        fmt::format("the plan is for {} features and {} classes, the roster for {} and {}; all parties need "
-                    "the same of both",
-                    plan.dim, plan.options.data.classes, roster.dim, roster.classes));
+        "the plan is for {} features and {} classes, the roster for {} and {}; all parties need "
+        "the same of both",
+        plan.dim, plan.options.data.classes, roster.dim, roster.classes);
   }
   const PublicKey noise = noise_plan_digest(ResolvedFit(plan.options, plan.dim), std::nullopt);
   digest = sha256(fmt::format("dpreduce masked plan v2\n{}\n{}\n{}\n{}\n", version(), to_hex(sha256(text)),
@@ -182,15 +181,15 @@ std::string MaskedCoordinator::request(const TravelingTask& task, const std::vec
     reader.end();
     require_join(join, session, plan_);
     if (std::exchange(by_silo[join.silo - 1], &bytes) != nullptr) {
-      throw AggregationAborted(fmt::format("the join of silo {} appears twice", join.silo));
+      throw AggregationAborted("the join of silo {} appears twice", join.silo);
     }
   }
   PayloadWriter writer;
   writer.bytes(std::as_bytes(std::span(session))).u64(task.step);
   for (std::size_t place = 0; place < by_silo.size(); ++place) {
     if (by_silo[place] == nullptr) {
-      throw AggregationAborted(fmt::format("silo {} ({}) has not joined; all silos of the roster take part", place + 1,
-                                           plan_.roster.members[place + 1].name));
+      throw AggregationAborted("silo {} ({}) has not joined; all silos of the roster take part", place + 1,
+                               plan_.roster.members[place + 1].name);
     }
     writer.text(*by_silo[place]);
   }
@@ -281,16 +280,15 @@ std::vector<std::uint64_t> MaskedSilo::answer(const std::string& message, const 
     throw AggregationAborted("the request has another join instead of this silo's");
   }
   if (request.step >= plan_.plan.tasks()) {
-    throw AggregationAborted(
-        fmt::format("the request is for step {}, and the plan has {}", request.step, plan_.plan.tasks()));
+    throw AggregationAborted("the request is for step {}, and the plan has {}", request.step, plan_.plan.tasks());
   }
   const auto before = own->answered.find(request.step);
   const auto require = [&](bool is_same) {
     if (is_same) return;
     throw AggregationAborted(
-        fmt::format("step {} of this session was already answered, for another request or with other rows; a silo can "
-                    "only repeat the same answer",
-                    request.step));
+        "step {} of this session was already answered, for another request or with other rows; a silo can "
+        "only repeat the same answer",
+        request.step);
   };
   if (before != own->answered.end()) require(before->second.run == run);
 

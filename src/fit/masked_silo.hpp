@@ -35,7 +35,6 @@
 #include <string>
 #include <vector>
 
-#include "common/silos/key_agreement.hpp"
 #include "common/silos/parties.hpp"
 #include "fit/traveling_plan.hpp"
 

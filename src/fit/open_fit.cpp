@@ -11,7 +11,6 @@
 
 #include "common/base/error.hpp"
 #include "common/base/paths.hpp"
-#include "common/base/text.hpp"
 #include "common/data/long_tail.hpp"
 #include "common/data/row_files.hpp"
 #include "common/kernels/thread_team.hpp"
@@ -20,11 +19,9 @@
 #include "fit/files_once.hpp"
 #include "fit/machine_memory.hpp"
 #include "fit/ranked_rows.hpp"
-#include "fit/resolved_fit.hpp"
 #include "fit/run_cost.hpp"
-#include "fit/silo_plan.hpp"
+#include "fit/silo_terms.hpp"
 #include "fit/validated_options.hpp"
-#include "methods/fit_options.hpp"
 #include "methods/registry.hpp"
 #include "worker/feature_rows.hpp"
 #include "worker/lattice_stream.hpp"
@@ -39,15 +36,14 @@ void require_as_many_everywhere(const WorkerRows& rows, const std::string& name,
   const double most = ranks.max_everywhere(count);
   ranks.together([&] {
     if (count == most) return;
-    throw BadInput(
-        fmt::format("{}: fewer rows on rank {} than on another; give all ranks the same rows", name, ranks.rank()));
+    throw BadInput("{}: fewer rows on rank {} than on another; give all ranks the same rows", name, ranks.rank());
   });
 }
 
 void require_public_dim(const WorkerRows& rows, const std::string& files, std::size_t dim) {
   if (rows.dim() == dim) return;
-  throw BadInput(fmt::format("--public-x {}: rows have {} features, but training rows have {}; both need the same",
-                             files, rows.dim(), dim));
+  throw BadInput("--public-x {}: rows have {} features, but training rows have {}; both need the same", files,
+                 rows.dim(), dim);
 }
 
 // Rows that every rank holds, of which it reads an even share.
@@ -77,7 +73,7 @@ void require_finite(const ArrayView& view, const std::string& name, ThreadTeam& 
 // one of these two ways.
 void take_place(std::vector<std::string>& files, const char* option, const char* name) {
   if (!files.empty()) {
-    throw UsageError(fmt::format("{} {}: rows are given in memory; leave their files out", option, files.front()));
+    throw UsageError("{} {}: rows are given in memory; leave their files out", option, files.front());
   }
   files = {name};
 }
@@ -112,20 +108,19 @@ void require_fitting_labels(WorkerRows& rows, const DataOptions& data) {
   const std::string option = data.train.option("y");
   const std::size_t columns = rows.labels().columns();
   if (columns == 1 && data.max_labels) {
-    throw UsageError(fmt::format(
+    throw UsageError(
         "--max-labels {}: {} {} has one class index a row; leave the option out, or give zeros and ones, n x K",
-        *data.max_labels, option, files));
+        *data.max_labels, option, files);
   }
   if (columns > 1 && columns != data.classes) {
-    throw BadInput(
-        fmt::format("{} {}: labels have {} columns of zeros and ones for --classes {}; give one column a class", option,
-                    files, columns, data.classes));
+    throw BadInput("{} {}: labels have {} columns of zeros and ones for --classes {}; give one column a class", option,
+                   files, columns, data.classes);
   }
   if (columns > 1 && !data.max_labels) {
     throw UsageError(
-        fmt::format("{} {}: rows may have several labels; give the largest number per row with --max-labels (1 to {}), "
-                    "for which the noise is sized",
-                    option, files, data.classes));
+        "{} {}: rows may have several labels; give the largest number per row with --max-labels (1 to {}), "
+        "for which the noise is sized",
+        option, files, data.classes);
   }
 }
 
@@ -145,7 +140,7 @@ void require_rows(const WorkerRows& rows, const std::string& name, Communicator&
   std::array<std::uint64_t, 1> count{rows.range().count};
   ranks.sum_everywhere(count);
   ranks.together([&] {
-    if (count[0] == 0) throw BadInput(fmt::format("{}: no rows; give some", name));
+    if (count[0] == 0) throw BadInput("{}: no rows; give some", name);
   });
 }
 
@@ -168,9 +163,9 @@ WorkerRows open_candidates(const std::vector<std::string>& files, const MethodOp
   ranks.together([&] {
     if (paths_are_per_worker(files)) {
       throw UsageError(
-          fmt::format("--public-x {}: with --method {} every rank opens all public rows; give the same files to all, "
-                      "without {{rank}}",
-                      name, method.name));
+          "--public-x {}: with --method {} every rank opens all public rows; give the same files to all, "
+          "without {{rank}}",
+          name, method.name);
     }
     rows.emplace(memory != nullptr ? WorkerRows::in_memory(*memory->public_x, std::nullopt, name)
                                    : WorkerRows::open(files, {}, 0, 1));
@@ -178,9 +173,8 @@ WorkerRows open_candidates(const std::vector<std::string>& files, const MethodOp
     const std::uint64_t count = rows->range().count;
     const std::size_t wanted = method.top_k.value_or(1);
     if (count >= wanted) return;
-    throw BadInput(fmt::format("--public-x {}: {} rows to choose from, fewer than the {} prototypes of a class{}", name,
-                               count, wanted,
-                               method.top_k ? " (--top-k); give more rows, or lower it" : "; give more rows"));
+    throw BadInput("--public-x {}: {} rows to choose from, fewer than the {} prototypes of a class{}", name, count,
+                   wanted, method.top_k ? " (--top-k); give more rows, or lower it" : "; give more rows");
   });
   require_as_many_everywhere(*rows, "--public-x " + name, ranks);
   return std::move(*rows);
@@ -207,9 +201,9 @@ WorkerRows open_validation_rows(const RowFiles& validation, std::size_t classes,
 void require_own_rows(const MethodEntry& method, const RowFiles& train, const Communicator& ranks) {
   if (!method.each_rank_is_a_silo || ranks.size() == 1 || paths_are_per_worker(train.x)) return;
   throw UsageError(
-      fmt::format("--method {} on {} ranks: each is a silo with rows of its own; name them with {{rank}}, as in "
-                  "--train-x 'silo{{rank}}/x.npy' (dpreduce synth partition --first-silo 0 makes such files)",
-                  method.name, ranks.size()));
+      "--method {} on {} ranks: each is a silo with rows of its own; name them with {{rank}}, as in "
+      "--train-x 'silo{{rank}}/x.npy' (dpreduce synth partition --first-silo 0 makes such files)",
+      method.name, ranks.size());
 }
 
 // Returns how the rows of a person are counted: over ranks, or within a silo. Collective. Throws UsageError where a
@@ -323,8 +317,8 @@ PublicRows OpenFit::public_rows() {
 
 void require_silos_per_person(const SiloOptions& options, std::uint64_t silos) {
   if (options.silos_per_person.value_or(1) <= silos) return;
-  throw UsageError(fmt::format("--silos-per-person {}: there are {} silos; a person has rows in 1 to {} of them",
-                               *options.silos_per_person, silos, silos));
+  throw UsageError("--silos-per-person {}: there are {} silos; a person has rows in 1 to {} of them",
+                   *options.silos_per_person, silos, silos);
 }
 
 OpenFit open_fit(const FitOptions& asked, Communicator& ranks, const RowsInMemory* memory) {

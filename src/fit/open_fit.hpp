@@ -1,7 +1,6 @@
 // Fit whose rows are open and checked, with its plan. Nothing is spent yet.
 #pragma once
 
-#include <cstddef>
 #include <memory>
 #include <optional>
 
@@ -10,7 +9,6 @@
 #include "common/silos/file_claims.hpp"
 #include "fit/resolved_fit.hpp"
 #include "methods/fit_options.hpp"
-#include "methods/fit_plan.hpp"
 
 namespace dpreduce {
 

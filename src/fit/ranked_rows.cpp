@@ -24,13 +24,12 @@ namespace {
 void read_groups(WorkerRows& rows, const RowFiles& options, std::size_t worker) {
   if (options.group.empty()) return;
   if (paths_are_per_worker(options.group) != paths_are_per_worker(options.x)) {
-    throw UsageError(fmt::format("{}: groups and features must both use {{rank}}, or neither", options.group.front()));
+    throw UsageError("{}: groups and features must both use {{rank}}, or neither", options.group.front());
   }
   ShardedArray column(expand_paths(options.group, worker), ArrayRole::kLabels, named_classes(options.group_names));
   if (column.rows() != rows.features().rows() || column.columns() > 1) {
-    throw BadInput(fmt::format("groups ({}) have {} rows of {} but features have {} rows; give one group a row{}",
-                               options.group.front(), column.rows(), column.columns(), rows.features().rows(),
-                               kForOwnerOnly));
+    throw BadInput("groups ({}) have {} rows of {} but features have {} rows; give one group a row{}",
+                   options.group.front(), column.rows(), column.columns(), rows.features().rows(), kForOwnerOnly);
   }
   if (rows.takes_any_number_of_labels()) column.set_unlisted_labels(UnlistedLabels::kTaken);
   std::vector<std::int32_t> groups(rows.range().count);
@@ -57,9 +56,9 @@ AgreedNumber agreed_number(std::size_t own, std::size_t Roster::*stated, Communi
 
 void require_agreed(std::size_t own, const AgreedNumber& all, const char* what, const std::string& name) {
   if (own == all.number) return;
-  throw BadInput(fmt::format("{}: rows have {} {}, but {}; all files must agree", name, own, what,
-                             all.is_of_roster ? fmt::format("--roster says {} {}", all.number, what)
-                                              : fmt::format("those of another rank have {}", all.number)));
+  throw BadInput("{}: rows have {} {}, but {}; all files must agree", name, own, what,
+                 all.is_of_roster ? fmt::format("--roster says {} {}", all.number, what)
+                                  : fmt::format("those of another rank have {}", all.number));
 }
 
 // Targets of a row, the same for all ranks that have rows. Collective.
@@ -132,8 +131,7 @@ WorkerRows open_rows_for(std::size_t input_dim, const RowFiles& options, int wor
 
 void require_features_of(const WorkerRows& rows, std::size_t input_dim, const std::string& name) {
   if (rows.dim() == input_dim) return;
-  throw BadInput(
-      fmt::format("{}: rows have {} features, but the model was trained on {}", name, rows.dim(), input_dim));
+  throw BadInput("{}: rows have {} features, but the model was trained on {}", name, rows.dim(), input_dim);
 }
 
 WorkerRows open_rows_of_rank(const RowFiles& options, std::size_t dim, const Communicator& ranks) {

@@ -6,7 +6,6 @@
 #include <string>
 #include <utility>
 
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "aggregator/solvers/public_refit.hpp"
@@ -23,10 +22,8 @@
 #include "common/ranks/rank_archive.hpp"
 #include "fit/row_preparation.hpp"
 #include "methods/class_balance.hpp"
-#include "methods/fit_plan.hpp"
 #include "methods/method_options.hpp"
 #include "methods/registry.hpp"
-#include "methods/training_method.hpp"
 #include "worker/statistic_entry.hpp"
 #include "worker/utilities.hpp"
 
@@ -151,8 +148,8 @@ double share_of_choice(const FitOptions& options) {
 void share_with_evaluation(std::vector<ReleaseRequest>& requests, ReleaseTerms terms, const FitOptions& options) {
   const double share = *options.evaluation.share / (1.0 - share_of_choice(options));
   if (!(share < 1.0)) {
-    throw UsageError(fmt::format("--evaluate-share {}: leaves no budget for training beside --choose; lower it",
-                                 *options.evaluation.share));
+    throw UsageError("--evaluate-share {}: leaves no budget for training beside --choose; lower it",
+                     *options.evaluation.share);
   }
   for (ReleaseRequest& request : requests) request.share *= 1.0 - share;
   terms.evaluation = options.evaluation.terms;
@@ -223,9 +220,9 @@ void require_more_than_signs(const FitOptions& options, std::size_t dim) {
   const bool has_one = dim == 1 || (method.selects_features && options.rows.select == 1);
   if (has_one && method.has_constant != nullptr && !method.has_constant(options)) {
     throw UsageError(
-        fmt::format("--method {} with rows of 1 feature(s): its scores have no intercept, so only a row's sign counts; "
-                    "keep more features, or use {}another method",
-                    method.name, method.takes_option("--metric") ? "--metric euclidean or " : ""));
+        "--method {} with rows of 1 feature(s): its scores have no intercept, so only a row's sign counts; "
+        "keep more features, or use {}another method",
+        method.name, method.takes_option("--metric") ? "--metric euclidean or " : "");
   }
 }
 
@@ -238,8 +235,7 @@ void plan_promise(FitPlan& plan, const FitOptions& options) {
   plan.is_private = plan.forfeits.empty();
   if (!privacy.limit_epsilon) return;
   if (const Forfeits other = beside_seed(plan.forfeits); !other.empty()) {
-    throw UsageError(
-        fmt::format("--budget-epsilon: a run that is not private has no finite epsilon: {}", reason_of(other.front())));
+    throw UsageError("--budget-epsilon: a run that is not private has no finite epsilon: {}", reason_of(other.front()));
   }
   plan.limit = data_set_budget(*privacy.limit_epsilon, *privacy.limit_delta);
 }
@@ -311,9 +307,9 @@ void plan_noise(FitPlan& plan, const FitOptions& options, const TrainingMethod& 
   const bool has_noise = !options.privacy.budget.non_private;
   if (selection && options.evaluation.share) {
     throw UsageError(
-        fmt::format("--evaluate-share with --method {}: its choice spends the whole budget; evaluate the model "
-                    "afterwards with dpreduce evaluate --private",
-                    options.method.name));
+        "--evaluate-share with --method {}: its choice spends the whole budget; evaluate the model "
+        "afterwards with dpreduce evaluate --private",
+        options.method.name);
   }
   if (selection) plan_selection(plan, std::move(*selection), options);
   if (!selection && has_noise) plan_releases(plan, options, method);
@@ -409,9 +405,8 @@ std::vector<PublicByWord> public_by_word(const FitOptions& options) {
 }
 
 DataSetBudget data_set_budget(double epsilon, double delta) {
-  if (!(epsilon > 0.0)) throw UsageError(fmt::format("--budget-epsilon {}: must be greater than 0", epsilon));
-  if (!(delta > 0.0 && delta < 1.0))
-    throw UsageError(fmt::format("--budget-delta {}: must lie between 0 and 1", delta));
+  if (!(epsilon > 0.0)) throw UsageError("--budget-epsilon {}: must be greater than 0", epsilon);
+  if (!(delta > 0.0 && delta < 1.0)) throw UsageError("--budget-delta {}: must lie between 0 and 1", delta);
   gdp_mu(epsilon, delta);  // throws where no noise meets it
   return {epsilon, delta};
 }

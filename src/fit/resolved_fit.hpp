@@ -6,7 +6,6 @@
 #include <limits>
 #include <memory>
 #include <optional>
-#include <string_view>
 #include <vector>
 
 #include "common/data/long_tail.hpp"

@@ -4,15 +4,12 @@
 #include <optional>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "aggregator/solvers/column_ranges.hpp"
 #include "aggregator/solvers/gram_spectrum.hpp"
 #include "aggregator/solvers/mean_classifier.hpp"
 #include "aggregator/solvers/released_center.hpp"
 #include "common/base/error.hpp"
 #include "common/ledger/column_bins.hpp"
-#include "methods/fit_options.hpp"
 #include "methods/registry.hpp"
 
 namespace dpreduce {
@@ -214,8 +211,7 @@ void request_ranges(std::vector<ReleaseRequest>& requests, const RangeReleases& 
 
 void require_kept(const char* option, std::size_t kept, std::size_t dim) {
   if (kept > dim) {
-    throw UsageError(
-        fmt::format("{} {}: rows have {} features at this point; keep at most as many", option, kept, dim));
+    throw UsageError("{} {}: rows have {} features at this point; keep at most as many", option, kept, dim);
   }
 }
 
@@ -279,8 +275,7 @@ std::vector<ReleaseRequest> preparation_requests(const FitOptions& options, Rele
   double share = 0.0;
   for (const ReleaseRequest& request : requests) share += request.share;
   if (!(share < 1.0)) {
-    throw UsageError(
-        fmt::format("--center-share, --pca-share and --select-share add up to {}: leave some for the method", share));
+    throw UsageError("--center-share, --pca-share and --select-share add up to {}: leave some for the method", share);
   }
   return requests;
 }

@@ -18,7 +18,6 @@
 
 #include "methods/fit_options.hpp"
 #include "methods/training_run.hpp"
-#include "worker/statistics/registered_statistics.hpp"
 
 namespace dpreduce {
 

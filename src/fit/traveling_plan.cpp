@@ -8,7 +8,6 @@
 #include <thread>
 #include <utility>
 
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include "aggregator/solvers/blas.hpp"
@@ -17,7 +16,6 @@
 #include "common/randomness/signing_key.hpp"
 #include "common/ranks/lifetime.hpp"
 #include "common/silos/payload_archive.hpp"
-#include "fit/fit.hpp"
 #include "fit/fit_account.hpp"
 #include "fit/open_fit.hpp"
 #include "methods/fit_plan.hpp"
@@ -29,7 +27,7 @@ namespace dpreduce {
 namespace {
 
 [[noreturn]] void cannot_travel(const std::string& option, const std::string& reason) {
-  throw UsageError(fmt::format("{}: {}; leave it out of a fit from partial sums", option, reason));
+  throw UsageError("{}: {}; leave it out of a fit from partial sums", option, reason);
 }
 
 // Refuses what needs more of the rows than sums over all of them.
@@ -151,9 +149,9 @@ std::uint64_t TravelingPlan::tasks() const {
 void TravelingPlan::require_for_silos(std::uint64_t engine_silos) const {
   if (options.data.has_units() && !options.silos.under_engine) {
     throw UsageError(
-        fmt::format("--rows-per-person: silos do not compare their persons; also set --silos-per-person in the plan, "
-                    "the most silos that have rows of one person ({} if that is unknown)",
-                    engine_silos));
+        "--rows-per-person: silos do not compare their persons; also set --silos-per-person in the plan, "
+        "the most silos that have rows of one person ({} if that is unknown)",
+        engine_silos);
   }
   require_silos_per_person(options.silos, engine_silos);
 }
@@ -200,13 +198,13 @@ Statistic partition_statistic(const TravelingPlan& plan, const TravelingTask& ta
   Communicator alone = Communicator::alone();
   WorkerRows own = open_training_rows(plan.options.data.train, alone, &rows);
   if (own.dim() != plan.dim) {
-    throw BadInput(fmt::format("partition {}: its rows have {} features, but the plan is for {}; all need the same",
-                               shown_partition(partition), own.dim(), plan.dim));
+    throw BadInput("partition {}: its rows have {} features, but the plan is for {}; all need the same",
+                   shown_partition(partition), own.dim(), plan.dim);
   }
   require_fitting_labels(own, plan.options.data);
   if (own.targets() != (plan.options.data.has_targets() ? plan.options.data.classes : 0)) {
-    throw BadInput(fmt::format("partition {}: its rows have {} numbers, but the plan is for {}",
-                               shown_partition(partition), own.targets(), plan.options.data.classes));
+    throw BadInput("partition {}: its rows have {} numbers, but the plan is for {}", shown_partition(partition),
+                   own.targets(), plan.options.data.classes);
   }
   if (rows.train_person.has_value() != plan.options.data.has_units()) {
     throw UsageError(rows.train_person ? kUnitIsARow

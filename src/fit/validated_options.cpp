@@ -6,8 +6,6 @@
 #include <string>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "common/accounting/budget.hpp"
 #include "common/base/error.hpp"
 #include "common/base/option_table.hpp"
@@ -25,8 +23,7 @@ constexpr double kMostShareOfSmallest = 1.001;  // times K: 0.333 and 0.3334 are
 // LO, HI of all, or of each.
 void require_pairs(const char* option, const std::vector<double>& ends, const char* whose, std::size_t most) {
   if (ends.size() % 2 == 0 && ends.size() / 2 <= most) return;
-  throw UsageError(
-      fmt::format("{}: {} numbers; give LO,HI for all {}, or a pair for each", option, ends.size(), whose));
+  throw UsageError("{}: {} numbers; give LO,HI for all {}, or a pair for each", option, ends.size(), whose);
 }
 
 void require_valid_smallest_share(const FitOptions& options) {
@@ -34,9 +31,8 @@ void require_valid_smallest_share(const FitOptions& options) {
   const double share = *options.method.smallest_share;
   const std::size_t classes = options.data.classes;
   if (share > 0.0 && share * static_cast<double>(classes) <= kMostShareOfSmallest) return;
-  throw UsageError(
-      fmt::format("--smallest-share {}: must be greater than 0, and at most 1 / {} for the smallest of {} classes",
-                  share, classes, classes));
+  throw UsageError("--smallest-share {}: must be greater than 0, and at most 1 / {} for the smallest of {} classes",
+                   share, classes, classes);
 }
 
 // Refuses, among silos, what would show the coordinator rows of one silo, or the exact number of all rows.
@@ -45,9 +41,9 @@ void require_fit_for_silos(const FitOptions& options) {
   if (!silos.secure_aggregation) return;
   if (!silos.rows_are_own && (!has_rank(options.data.train.x) || !has_rank(options.data.train.y))) {
     throw UsageError(
-        fmt::format("--secure-aggregation: each silo has files of its own; write {{rank}} in {} and {}, e.g. "
-                    "'silo{{rank}}/x.npy', or name them in --silo-config",
-                    options.data.train.option("x"), options.data.train.option("y")));
+        "--secure-aggregation: each silo has files of its own; write {{rank}} in {} and {}, e.g. "
+        "'silo{{rank}}/x.npy', or name them in --silo-config",
+        options.data.train.option("x"), options.data.train.option("y"));
   }
   if (has_rank(options.data.test.x) || has_rank(options.data.validation.x) || has_rank(options.data.public_x)) {
     throw UsageError(
@@ -72,9 +68,9 @@ void require_silos_of_persons(const FitOptions& options) {
                          method_entry(options.method).each_rank_is_a_silo;
   if (!has_silos) {
     throw UsageError(
-        fmt::format("--silos-per-person {}: applies to silos: those of --secure-aggregation, of --method fedavg, or of "
-                    "a plan for another engine; ranks that trust each other count a person's rows over all ranks",
-                    *options.silos.silos_per_person));
+        "--silos-per-person {}: applies to silos: those of --secure-aggregation, of --method fedavg, or of "
+        "a plan for another engine; ranks that trust each other count a person's rows over all ranks",
+        *options.silos.silos_per_person);
   }
 }
 
@@ -96,11 +92,11 @@ void require_used_public_rows(const FitOptions& options) {
           "--public-x: with --targets only --center public and --pca use public rows: rows whitened by them did not "
           "predict numbers better; add one of the two, or leave them out");
     }
-    throw UsageError(fmt::format(
+    throw UsageError(
         "--public-x: this fit does not use public rows; add --center public, --pca or --method {}, or leave "
         "them out",
         methods_where(
-            [](const MethodEntry& method) { return method.chooses_public_rows || method.whitens_by_public_rows; })));
+            [](const MethodEntry& method) { return method.chooses_public_rows || method.whitens_by_public_rows; }));
   }
 }
 
@@ -112,9 +108,9 @@ void take_targets(FitOptions& options) {
       options.silos.secure_aggregation && options.silos.rows_are_own && options.data.train.x.empty();
   if (is_coordinator && data.classes == 0) data.train.has_targets = true;
   if (!data.test.y.empty() && data.test.has_targets != data.train.has_targets) {
-    throw UsageError(fmt::format("{} with {}: test rows have classes or numbers, as training rows have; give {}",
-                                 data.train.has_targets ? "--test-y" : "--test-targets", data.train.option("y"),
-                                 data.train.has_targets ? "--test-targets" : "--test-y"));
+    throw UsageError("{} with {}: test rows have classes or numbers, as training rows have; give {}",
+                     data.train.has_targets ? "--test-y" : "--test-targets", data.train.option("y"),
+                     data.train.has_targets ? "--test-targets" : "--test-y");
   }
   data.test.has_targets = data.train.has_targets;
 }
@@ -125,8 +121,7 @@ void require_valid_data(const DataOptions& data) {
     require_class_names(data.train.class_names, data.classes);
   }
   if (data.max_labels && (*data.max_labels < 1 || *data.max_labels > data.classes)) {
-    throw UsageError(
-        fmt::format("--max-labels {}: must be from 1 to {}, the number of classes", *data.max_labels, data.classes));
+    throw UsageError("--max-labels {}: must be from 1 to {}, the number of classes", *data.max_labels, data.classes);
   }
   if (data.target_range.empty()) return;
   require_pairs("--target-range", data.target_range, "targets", kMostTargets);
@@ -141,10 +136,9 @@ void require_name_of_model(const std::string& out) {
   if (out.empty()) throw UsageError("--out: a file name is needed");
   const std::filesystem::path path(out);
   if (std::ranges::find(kForeignEndings, path.extension().string()) == kForeignEndings.end()) return;
-  throw UsageError(
-      fmt::format("--out {}: a model is a safetensors file; name it {}{}", out,
-                  std::filesystem::path(path).replace_extension(".safetensors").string(),
-                  path.extension() == ".onnx" ? ", and make the graph of it with `python3 -m dpreduce onnx`" : ""));
+  throw UsageError("--out {}: a model is a safetensors file; name it {}{}", out,
+                   std::filesystem::path(path).replace_extension(".safetensors").string(),
+                   path.extension() == ".onnx" ? ", and make the graph of it with `python3 -m dpreduce onnx`" : "");
 }
 
 }  // namespace

@@ -9,8 +9,6 @@
 #include <cmath>
 #include <optional>
 
-#include <fmt/format.h>
-
 #include "aggregator/solvers/isotropic_rule.hpp"
 #include "common/base/error.hpp"
 #include "methods/fit_options.hpp"
@@ -18,7 +16,6 @@
 #include "methods/method_options.hpp"
 #include "methods/prototype_choice.hpp"
 #include "methods/registry.hpp"
-#include "methods/target_regression.hpp"
 
 namespace dpreduce {
 
@@ -86,17 +83,16 @@ FitOptions resolve_auto(FitOptions options, const RowsAhead& rows) {
   for (const auto& [option, is_given] : {std::pair{"--gram-share", options.method.gram_share.has_value()},
                                          std::pair{"--isotropy-share", options.method.isotropy_share.has_value()}}) {
     if (is_given && !chosen.takes_option(option)) {
-      throw UsageError(
-          fmt::format("{}: --method auto is {} for rows of {} features, without a Gram matrix; give the method itself",
-                      option, chosen.name, rows.input_dim));
+      throw UsageError("{}: --method auto is {} for rows of {} features, without a Gram matrix; give the method itself",
+                       option, chosen.name, rows.input_dim);
     }
   }
   if (rows.public_rows > 0 && whitens_by_public_rows(options) && !chosen.whitens_by_public_rows &&
       options.rows.center.value_or(Centering::kDp) != Centering::kPublic && options.rows.pca == 0) {
     throw UsageError(
-        fmt::format("--public-x: --method auto is {} for rows of {} features, which uses no public rows; "
-                    "leave them out, or add --pca",
-                    chosen.name, rows.input_dim));
+        "--public-x: --method auto is {} for rows of {} features, which uses no public rows; "
+        "leave them out, or add --pca",
+        chosen.name, rows.input_dim);
   }
   options.method.name = chosen.name;
   // With --objective balanced there may be public rows. Their mean costs no budget. It also treats classes alike, where

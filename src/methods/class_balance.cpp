@@ -6,7 +6,6 @@
 
 #include "aggregator/solvers/public_refit.hpp"
 #include "common/base/error.hpp"
-#include "methods/fit_options.hpp"
 #include "methods/method_options.hpp"
 #include "methods/prototype_choice.hpp"
 #include "methods/registry.hpp"
@@ -51,10 +50,8 @@ LinearScores trained_scores(const TrainingMethod& method, TrainingRun& run, cons
     run.ranks().broadcast(scores.bias);
     return scores;
   }
-  run.ranks().together([&] {
-    if (run.ranks().is_coordinator()) {
-      scores = with_public_refit(std::move(scores), run.rows().preprocessing(), run.choices().candidates().features());
-    }
+  run.ranks().at_coordinator([&] {
+    scores = with_public_refit(std::move(scores), run.rows().preprocessing(), run.choices().candidates().features());
   });
   run.end_phase("public rows");
   return shared_scores(std::move(scores), run);

@@ -361,8 +361,7 @@ std::vector<double> TrainingRun::release_class_grams(std::string_view name, std:
   std::optional<NamedIntegers> record = releaser_.saved(name);
   if (!record) record = made_class_grams(name, width, on_sums, on_gram);
   std::vector<double> solutions;
-  ranks_.together([&] {
-    if (!ranks_.is_coordinator()) return;
+  ranks_.at_coordinator([&] {
     solutions.reserve(record->back().second.size());
     for (const std::int64_t bits : record->back().second) solutions.push_back(std::bit_cast<double>(bits));
     record->pop_back();

@@ -45,9 +45,7 @@ class CoinPressMethod : public TrainingMethod {
     for (std::uint64_t round = 1; round <= rounds_; ++round) {
       const ClassBalls balls{centers, radii(bounds, run.rows().lattice())};
       const Release release = run.release("centred_sums", balls);
-      run.ranks().together([&] {
-        if (run.ranks().is_coordinator()) refine(release, balls, run.rows().lattice(), centers, bounds);
-      });
+      run.ranks().at_coordinator([&] { refine(release, balls, run.rows().lattice(), centers, bounds); });
       run.ranks().broadcast(centers);
       run.ranks().broadcast(bounds);
     }

@@ -4,7 +4,6 @@
 #include <optional>
 #include <vector>
 
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "common/base/error.hpp"
@@ -58,13 +57,12 @@ class EvaluateMethod : public TrainingMethod {
 
   std::vector<ReleaseRequest> requests(ReleaseTerms terms) const override {
     if (terms.dim != requested_.input_dim) {
-      throw BadInput(
-          fmt::format("test rows have {} features, but the model is for {}; give rows like its training rows",
-                      terms.dim, requested_.input_dim));
+      throw BadInput("test rows have {} features, but the model is for {}; give rows like its training rows", terms.dim,
+                     requested_.input_dim);
     }
     if (requested_.terms.has_targets && terms.classes != requested_.terms.classes) {
-      throw BadInput(fmt::format("test rows have {} targets, but the model predicts {}; give as many", terms.classes,
-                                 requested_.terms.classes));
+      throw BadInput("test rows have {} targets, but the model predicts {}; give as many", terms.classes,
+                     requested_.terms.classes);
     }
     terms.evaluation = requested_.terms;
     if (!requested_.terms.has(EvaluationMetric::kAuc)) return {registered_statistic("evaluation").request(terms, 1.0)};
@@ -102,9 +100,7 @@ class EvaluateMethod : public TrainingMethod {
     const Release release = run.release("evaluation", ModelsPoint{models, requested_.terms});
     if (!requested_.terms.has(EvaluationMetric::kAuc)) return {};
     std::vector<double> curve(requested_.terms.score_bins, 0.0);
-    run.ranks().together([&] {
-      if (run.ranks().is_coordinator()) curve = curve_of_negatives(negatives_of(release, requested_.terms));
-    });
+    run.ranks().at_coordinator([&] { curve = curve_of_negatives(negatives_of(release, requested_.terms)); });
     run.ranks().broadcast(curve);
     run.release("positives", ModelsPoint{models, requested_.terms, curve});
     return {};

@@ -229,8 +229,7 @@ class WhitenedDescentMethod : public RoundsMethod {
     const auto spectrum = GramSpectrum::of_owners(ranks, gram, lattice);
     std::vector<double> factors(lattice.dim);
     std::vector<double> matrix(lattice.dim * lattice.dim);
-    ranks.together([&] {
-      if (!ranks.is_coordinator()) return;
+    ranks.at_coordinator([&] {
       const Normalize normalize = run.rows().preprocessing().normalize;
       factors = rule.emplace(*spectrum, lattice, settings_, run.rows().classes(), normalize).whitening();
     });

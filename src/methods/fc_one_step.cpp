@@ -80,9 +80,7 @@ class OneStepMethod : public TrainingMethod {
     const Release gram = run.release("gram");
     run.end_phase("gram");
     std::optional<CovarianceStep> rule;
-    run.ranks().together([&] {
-      if (run.ranks().is_coordinator()) rule.emplace(gram.block("gram"), run.rows().lattice(), lambda_);
-    });
+    run.ranks().at_coordinator([&] { rule.emplace(gram.block("gram"), run.rows().lattice(), lambda_); });
     return train_in_rounds(run, rounds_, rule ? &*rule : nullptr);
   }
 

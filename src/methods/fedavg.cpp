@@ -7,20 +7,18 @@
 // Legend: P silos (ranks), T rounds, E local steps. A silo's gradient is noised at the silo, each with the noise of the
 // whole plan: a row lies in one silo, so the P releases of a step together cost what one costs (parallel composition),
 // and T E steps compose. W_p is then public, and every silo weighs the same: its number of rows is private. Steps are
-// those of gradient descent (descent_step.hpp), whose state a silo keeps over rounds; on one rank T rounds of E steps
-// are T E rounds of gradient descent. Unlike with every other method, the model depends on which rows are whose.
+// those of gradient descent (gradient_rounds.hpp), whose state a silo keeps over rounds; on one rank T rounds of E
+// steps are T E rounds of gradient descent. Unlike with every other method, the model depends on which rows are whose.
 //
 // W_p goes out in units of 2^-36 / C, as integers mod 2^64: their sum has the same bits in any order of silos.
 // Source: [mcmahan2017], Algorithm 1, full batches; local noise as in DP-FedAvg with record-level privacy
 // (for instance [truex2019], [liu2022]).
 #include <cmath>
 
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "aggregator/solvers/least_squares.hpp"
 #include "common/base/error.hpp"
-#include "methods/descent_step.hpp"
+#include "methods/gradient_rounds.hpp"
 #include "methods/registry.hpp"
 
 namespace dpreduce {
@@ -45,9 +43,9 @@ void average_over_ranks(std::vector<double>& weights, double clip_norm, Communic
       const double units = weights[e] / unit;
       if (!(std::abs(units) <= largest)) {
         throw UsageError(
-            fmt::format("--method fedavg: weights of {:g} are too large to be averaged; lower "
-                        "--learning-rate",
-                        weights[e]));
+            "--method fedavg: weights of {:g} are too large to be averaged; lower "
+            "--learning-rate",
+            weights[e]);
       }
       words[e] = static_cast<std::uint64_t>(std::llrint(units));
     }
@@ -64,8 +62,8 @@ class FederatedAveragingMethod : public RoundsMethod {
       : RoundsMethod(round_settings(options, kFedavgRounds)),
         local_steps_(options.method.local_steps.value_or(kLocalSteps)) {
     if (settings_.rounds > kMostSteps / local_steps_) {
-      throw UsageError(fmt::format("--rounds {} x --local-steps {}: a silo takes at most {} steps in total",
-                                   settings_.rounds, local_steps_, kMostSteps));
+      throw UsageError("--rounds {} x --local-steps {}: a silo takes at most {} steps in total", settings_.rounds,
+                       local_steps_, kMostSteps);
     }
   }
 

@@ -1,7 +1,7 @@
 // The diagonal Fisher rule: class means, variances and counts from one release.
 #include <nlohmann/json.hpp>
 
-#include "aggregator/solvers/fisher_rule.hpp"
+#include "aggregator/solvers/mean_classifier.hpp"
 #include "methods/registry.hpp"
 
 namespace dpreduce {

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <initializer_list>
 
 #include <fmt/format.h>
 

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "common/accounting/budget.hpp"
 #include "common/base/error.hpp"
 #include "common/data/named_classes.hpp"
 #include "common/data/sharded_array.hpp"

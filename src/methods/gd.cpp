@@ -1,7 +1,7 @@
-// NoisyGD: full-batch gradient descent on noised sums, by the step of descent_step.hpp. T = 1 is the one-step form.
+// NoisyGD: full-batch gradient descent on noised sums, by the step of gradient_rounds.hpp. T = 1 is the one-step form.
 // Source: [wang2024], eq. (2.1) and (3.2), whose noise stands outside the step and whose bound on |g| is assumed; ours
 // is inside, and enforced.
-#include "methods/descent_step.hpp"
+#include "methods/gradient_rounds.hpp"
 #include "methods/registry.hpp"
 
 namespace dpreduce {

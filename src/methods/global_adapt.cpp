@@ -1,5 +1,5 @@
-// DPSGD-Global-Adapt: gradient descent whose bound on residuals follows what it cuts off (descent_step.hpp).
-#include "methods/descent_step.hpp"
+// DPSGD-Global-Adapt: gradient descent whose bound on residuals follows what it cuts off (gradient_rounds.hpp).
+#include "methods/gradient_rounds.hpp"
 #include "methods/registry.hpp"
 
 namespace dpreduce {

@@ -9,7 +9,6 @@
 #include <nlohmann/json.hpp>
 
 #include "aggregator/solvers/least_squares.hpp"
-#include "common/accounting/budget.hpp"
 #include "methods/fit_options.hpp"
 #include "methods/least_squares_terms.hpp"
 #include "methods/registry.hpp"

@@ -7,7 +7,6 @@
 #include "common/base/error.hpp"
 #include "methods/fit_options.hpp"
 #include "methods/method_options.hpp"
-#include "methods/registry.hpp"
 
 namespace dpreduce {
 namespace {
@@ -88,16 +87,15 @@ void declare_rounds(OptionTable& table, MethodOptions& options) {
 void check_values(const FitOptions& options) {
   const MethodOptions& method = options.method;
   if (method.alpha && !(*method.alpha >= 0.0 && *method.alpha <= kLargestAlpha)) {
-    throw UsageError(
-        fmt::format("--alpha {}: must be from 0 to {}; beyond, use --shared-gram", *method.alpha, kLargestAlpha));
+    throw UsageError("--alpha {}: must be from 0 to {}; beyond, use --shared-gram", *method.alpha, kLargestAlpha);
   }
   if (method.alpha && *method.alpha > 0.0 && *method.alpha < kSmallestAlpha) {
-    throw UsageError(fmt::format("--alpha {}: must be 0 or at least {}", *method.alpha, kSmallestAlpha));
+    throw UsageError("--alpha {}: must be 0 or at least {}", *method.alpha, kSmallestAlpha);
   }
   const double d_min = method.d_min.value_or(0.0);
   const double d_max = method.d_max.value_or(2.0);
   if (!(d_min < d_max)) {
-    throw UsageError(fmt::format("--d-min {} and --d-max {}: the lower bound must be below the upper", d_min, d_max));
+    throw UsageError("--d-min {} and --d-max {}: the lower bound must be below the upper", d_min, d_max);
   }
   if (options.statistics.empty()) return;
   if (options.data.most_labels() > 1 &&
@@ -118,12 +116,12 @@ void check_method(const FitOptions& options, const OptionTable& table) {
   }
   for (const RefusedOption& refused : method.refuses) {
     if (!table.holds(refused.option)) continue;
-    throw UsageError(fmt::format("--method {} with {}: {}", method.name, refused.option, refused.reason));
+    throw UsageError("--method {} with {}: {}", method.name, refused.option, refused.reason);
   }
   for (const MethodEntry* other : all_methods()) {
     for (const TakenOption& taken : other->takes) {
       if (method.takes_option(taken.option) || !table.holds(taken.option)) continue;
-      throw UsageError(fmt::format("{} goes with --method {}", taken.option, methods_that_take(taken.option)));
+      throw UsageError("{} goes with --method {}", taken.option, methods_that_take(taken.option));
     }
   }
   check_values(options);

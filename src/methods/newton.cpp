@@ -14,7 +14,6 @@
 // a bound on the residual loss (hessian_rows.hpp), which is of one sign.
 #include <cmath>
 
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "aggregator/solvers/gram_spectrum.hpp"
@@ -73,9 +72,9 @@ class NewtonMethod : public RoundsMethod {
     const std::size_t bytes = terms.classes * triangle_elements(terms.dim + 1) * sizeof(std::int64_t);
     if (bytes >> 20 >= memory_mib_) {
       throw UsageError(
-          fmt::format("--method newton: its {} Hessians of {} features take {} MiB a rank, and --memory is {}; raise "
-                      "--memory, reduce features with --pool, or use a method whose one matrix serves all classes",
-                      terms.classes, terms.dim + 1, (bytes >> 20) + 1, memory_mib_));
+          "--method newton: its {} Hessians of {} features take {} MiB a rank, and --memory is {}; raise "
+          "--memory, reduce features with --pool, or use a method whose one matrix serves all classes",
+          terms.classes, terms.dim + 1, (bytes >> 20) + 1, memory_mib_);
     }
     terms.loss = settings_.loss;
     terms.hessian_share = kHessianShare;

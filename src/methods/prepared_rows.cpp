@@ -1,7 +1,6 @@
 #include "methods/prepared_rows.hpp"
 
 #include <numeric>
-#include <span>
 #include <utility>
 
 #include "common/base/error.hpp"

@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <numeric>
-#include <vector>
 
 #include "common/accounting/budget.hpp"
 #include "common/base/error.hpp"

@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include "common/base/option_table.hpp"
-#include "methods/fit_options.hpp"
 
 namespace dpreduce {
 

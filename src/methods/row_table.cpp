@@ -40,8 +40,8 @@ std::string center_shares() {
 std::vector<std::string> read_ranges(const std::string& path) {
   ShardedArray file({path}, ArrayRole::kTargets);
   if (file.columns() != 2) {
-    throw BadInput(fmt::format("--feature-ranges {}: has {} columns; give LO and HI, one row a column of features",
-                               path, file.columns()));
+    throw BadInput("--feature-ranges {}: has {} columns; give LO and HI, one row a column of features", path,
+                   file.columns());
   }
   std::vector<std::int32_t> slots(file.rows() * file.columns() * kSlotsPerTarget);
   file.read_labels(0, file.rows(), 0, slots);

@@ -1,7 +1,6 @@
 #include "methods/statistic_task.hpp"
 
 #include <algorithm>
-#include <utility>
 
 #include "aggregator/solvers/column_ranges.hpp"
 #include "common/base/error.hpp"

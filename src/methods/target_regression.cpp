@@ -48,9 +48,7 @@ std::optional<TargetRidge> released_system(TrainingRun& run) {
   set_rows_with_targets(run);
   const Release release = run.release("gram");
   std::optional<TargetRidge> system;
-  run.ranks().together([&] {
-    if (run.ranks().is_coordinator()) system.emplace(release.block("gram"), run.rows().preprocessing());
-  });
+  run.ranks().at_coordinator([&] { system.emplace(release.block("gram"), run.rows().preprocessing()); });
   TargetColumns targets = run.rows().preprocessing().targets;
   targets.share = 0.0;
   run.rows().set_targets(std::move(targets));

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "common/base/error.hpp"
-#include "methods/fit_options.hpp"
 #include "methods/registry.hpp"
 
 namespace dpreduce {

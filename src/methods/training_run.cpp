@@ -1,9 +1,5 @@
 #include "methods/training_run.hpp"
 
-#include <optional>
-#include <span>
-#include <utility>
-
 #include "aggregator/release/selection_sampler.hpp"
 #include "common/base/error.hpp"
 #include "worker/utilities.hpp"

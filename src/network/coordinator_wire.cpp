@@ -129,8 +129,8 @@ void CoordinatorWire::wait_for_silos(std::optional<std::chrono::milliseconds> wa
     const auto now = WireClock::now();
     if (here == lines_.size() || are_all_known || (now >= begins_at && here >= least)) return begin_without_absent();
     if (now >= run_until_) {
-      throw AggregationAborted(fmt::format("{} of {} silos came within --run-timeout, --threshold {} are needed", here,
-                                           lines_.size(), least));
+      throw AggregationAborted("{} of {} silos came within --run-timeout, --threshold {} are needed", here,
+                               lines_.size(), least);
     }
     constexpr auto kLook = std::chrono::milliseconds(200);
     changed_.wait_for(guard, kLook);

@@ -53,7 +53,7 @@ tcp::acceptor listening(boost::asio::io_context& io, const NetworkAddress& liste
     const auto found = resolver.resolve(listen.host, listen.port, tcp::resolver::passive);
     return {io, found.begin()->endpoint(), true};
   } catch (const boost::system::system_error& error) {
-    throw BadInput(fmt::format("--listen {}: {}", listen.text(), error.code().message()));
+    throw BadInput("--listen {}: {}", listen.text(), error.code().message());
   }
 }
 

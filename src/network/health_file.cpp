@@ -30,7 +30,7 @@ HealthFile::HealthFile(std::string path, const NetworkWire& wire, std::string ro
   try {
     write();
   } catch (const Error& fault) {
-    throw BadInput(fmt::format("--health {}", fault.what()));
+    throw BadInput("--health {}", fault.what());
   }
   thread_ = std::thread([this] { run(); });
 }
@@ -57,7 +57,7 @@ void HealthFile::require_none_but_health() const {
   std::ifstream file(path_);
   const nlohmann::json there = nlohmann::json::parse(file, nullptr, false);
   if (there.is_object() && there.contains("role") && there.contains("updated")) return;
-  throw BadInput(fmt::format("--health {}: already exists, and is not a health file; give another name", path_));
+  throw BadInput("--health {}: already exists, and is not a health file; give another name", path_);
 }
 
 void HealthFile::write() const {

@@ -146,9 +146,8 @@ void NetworkWire::send(std::uint32_t to, std::vector<std::byte> bytes) {
   if (!fault_.empty() && incoming_.empty()) throw AggregationAborted(fault_);
   if (!fault_.empty() || is_gone()) return;
   if (!may_send) {
-    throw AggregationAborted(
-        fmt::format("{} does not accept the messages of this party within {} s; raise --silo-timeout", name_of(to),
-                    seconds_in(send_timeout_)));
+    throw AggregationAborted("{} does not accept the messages of this party within {} s; raise --silo-timeout",
+                             name_of(to), seconds_in(send_timeout_));
   }
   line.link().put(LinkKind::kMessage, bytes);
   boost::asio::post(io_, [&line] { line.flush(); });
@@ -158,8 +157,7 @@ std::optional<Message> NetworkWire::receive(WireClock::time_point until) {
   std::unique_lock guard(lock_);
   if (!changed_.wait_until(guard, std::min(until, run_until_), [&] { return has_arrived(); })) {
     if (WireClock::now() < run_until_) return std::nullopt;
-    throw AggregationAborted(
-        fmt::format("the run has not ended within --run-timeout {} s", seconds_in(terms_.run_timeout)));
+    throw AggregationAborted("the run has not ended within --run-timeout {} s", seconds_in(terms_.run_timeout));
   }
   require_more();
   Message message = std::move(incoming_.front());

@@ -37,7 +37,7 @@ Lengths lengths_of(LinkKind kind) {
     case LinkKind::kReceived:
       return {kNumberBytes, kNumberBytes};
   }
-  throw AggregationAborted(fmt::format("a message of unknown kind {}", static_cast<int>(kind)));
+  throw AggregationAborted("a message of unknown kind {}", static_cast<int>(kind));
 }
 
 std::vector<std::byte> with_header(LinkKind kind, std::span<const std::byte> body) {
@@ -114,11 +114,10 @@ std::optional<LinkMessage> LinkReader::next() {
   const Lengths lengths = lengths_of(kind);
   const bool is_refusal = first_ == LinkKind::kWelcome && refuses(kind);
   const bool is_due = has_begun_ ? !comes_first(kind) : kind == first_ || is_refusal;
-  if (!is_due) throw AggregationAborted(fmt::format("an unexpected message of kind {}", static_cast<int>(kind)));
+  if (!is_due) throw AggregationAborted("an unexpected message of kind {}", static_cast<int>(kind));
   if (length < lengths.least || length > lengths.most) {
-    throw AggregationAborted(
-        fmt::format("a message of kind {} with a stated length of {} bytes{}", static_cast<int>(kind), length,
-                    lengths.least == kGreetingBytes ? "; start the same version at all parties" : ""));
+    throw AggregationAborted("a message of kind {} with a stated length of {} bytes{}", static_cast<int>(kind), length,
+                             lengths.least == kGreetingBytes ? "; start the same version at all parties" : "");
   }
   if (come.size() - kLinkHeader < length) return std::nullopt;
   LinkMessage message = parsed(kind, come.subspan(kLinkHeader, length));
@@ -141,8 +140,8 @@ std::span<const std::byte> ReliableLink::next() {
 
 void ReliableLink::take_received(std::uint64_t received) {
   if (received < settled_ || received > most_given_) {
-    throw AggregationAborted(
-        fmt::format("it reports {} received messages, where {} to {} are possible", received, settled_, most_given_));
+    throw AggregationAborted("it reports {} received messages, where {} to {} are possible", received, settled_,
+                             most_given_);
   }
   for (; settled_ < received; ++settled_) {
     kept_bytes_ -= kept_.front().size();
@@ -158,7 +157,7 @@ void ReliableLink::begin_connection(std::uint64_t received) {
 
 void ReliableLink::take_number(std::uint64_t number) {
   if (number != received_ + 1) {
-    throw AggregationAborted(fmt::format("message {} of the connection, but {} is expected", number, received_ + 1));
+    throw AggregationAborted("message {} of the connection, but {} is expected", number, received_ + 1);
   }
   received_ = number;
 }
@@ -205,7 +204,7 @@ LineRoom LineRoom::of(std::size_t lines) {
 bool PartyLine::attach(std::shared_ptr<TlsConnection> connection, LinkReader reader, const Greeting& greeting,
                        std::vector<std::byte> first) {
   if (++connections_ > kMostConnections) {
-    throw AggregationAborted(fmt::format("it has connected more than {} times", kMostConnections));
+    throw AggregationAborted("it has connected more than {} times", kMostConnections);
   }
   link_.begin_connection(greeting.received);
   if (connection_) connection_->close();

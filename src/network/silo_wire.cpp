@@ -247,9 +247,9 @@ void SiloWire::wait_for_coordinator(std::chrono::milliseconds longest) {
   std::unique_lock guard(lock_);
   const auto is_here = [&] { return has_arrived() || lines_.at(0).state() != LineState::kAbsent; };
   if (changed_.wait_for(guard, longest, is_here)) return;
-  throw AggregationAborted(fmt::format("the coordinator cannot be reached within {} s at port {} of {}{}{}: {}",
-                                       seconds_in(longest), coordinator_.port, coordinator_.host,
-                                       further_hosts_.empty() ? "" : ", ", fmt::join(further_hosts_, ", "), trouble_));
+  throw AggregationAborted("the coordinator cannot be reached within {} s at port {} of {}{}{}: {}",
+                           seconds_in(longest), coordinator_.port, coordinator_.host,
+                           further_hosts_.empty() ? "" : ", ", fmt::join(further_hosts_, ", "), trouble_);
 }
 
 void SiloWire::wait_for_run(const std::function<void(const std::string&)>& tell) {
@@ -276,7 +276,7 @@ void SiloWire::wait_for_run(const std::function<void(const std::string&)>& tell)
   if (has_begun_) return require_more();
   PartyLine& line = lines_.at(0);
   if (line.state() == LineState::kBroken) line.give_up();  // it owes nothing, so nobody is waited for
-  throw AggregationAborted(fmt::format("the run has not begun within --run-timeout; {}", told));
+  throw AggregationAborted("the run has not begun within --run-timeout; {}", told);
 }
 
 }  // namespace dpreduce

@@ -40,9 +40,9 @@ NetworkAddress parse_address(std::string_view option, const std::string& text) {
     return character <= ' ' || character == '/' || character == '@';
   });
   if (!is_port || !is_host) {
-    throw UsageError(fmt::format(
+    throw UsageError(
         "{} {}: must be HOST:PORT, e.g. hub.example.org:7000, 0.0.0.0:7000 or [::]:7000, with a port to 65535", option,
-        text));
+        text);
   }
   return address;
 }

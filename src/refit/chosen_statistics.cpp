@@ -4,8 +4,6 @@
 #include <cmath>
 #include <numeric>
 
-#include <fmt/format.h>
-
 #include "aggregator/solvers/mean_classifier.hpp"
 #include "common/base/error.hpp"
 #include "common/data/counter_random.hpp"
@@ -50,12 +48,11 @@ double sum_of(const ReleasedBlock& counts) {
 void require_indices(const char* option, const Indices& indices, std::size_t count, const char* of_what) {
   for (std::size_t place = 0; place < indices.size(); ++place) {
     if (indices[place] >= count) {
-      throw UsageError(
-          fmt::format("{} {}: there are {} {}, from 0 to {}", option, indices[place], count, of_what, count - 1));
+      throw UsageError("{} {}: there are {} {}, from 0 to {}", option, indices[place], count, of_what, count - 1);
     }
     if (place > 0 && indices[place] <= indices[place - 1]) {
-      throw UsageError(fmt::format("{}: name each once, in increasing order; {} follows {}", option, indices[place],
-                                   indices[place - 1]));
+      throw UsageError("{}: name each once, in increasing order; {} follows {}", option, indices[place],
+                       indices[place - 1]);
     }
   }
 }
@@ -88,7 +85,7 @@ ChosenStatistics::ChosenStatistics(const KeptStatistics& statistics, const Refit
   features_ = options.features.empty() ? all_below(dim()) : options.features;
   if (!options.class_weights.empty()) require_weights();
   if (options.select > features_.size()) {
-    throw UsageError(fmt::format("--select {}: there are {} features", options.select, features_.size()));
+    throw UsageError("--select {}: there are {} features", options.select, features_.size());
   }
   if (options.select > 0 && options.method == RefitMethod::kLs) select();
 }
@@ -187,12 +184,11 @@ ReleasedBlock ChosenStatistics::second_moments() const {
 
 void ChosenStatistics::require_weights() const {
   if (options_.class_weights.size() != classes_.size()) {
-    throw UsageError(fmt::format("--weights: {} for {} classes; give one for each kept class",
-                                 options_.class_weights.size(), classes_.size()));
+    throw UsageError("--weights: {} for {} classes; give one for each kept class", options_.class_weights.size(),
+                     classes_.size());
   }
   for (const double weight : options_.class_weights) {
-    if (!(weight > 0.0 && weight <= 1e6))
-      throw UsageError(fmt::format("--weights {}: must be above 0, 1e6 at most", weight));
+    if (!(weight > 0.0 && weight <= 1e6)) throw UsageError("--weights {}: must be above 0, 1e6 at most", weight);
   }
 }
 

@@ -69,10 +69,10 @@ std::optional<PrivacyStatement> weaker(const std::optional<PrivacyStatement>& on
 
 void require_same(bool is_same, std::string_view what) {
   if (is_same) return;
-  throw UsageError(fmt::format(
+  throw UsageError(
       "statistics to add up: they differ in {}; release both with the same options, and with rows centered by public "
       "rows or not at all",
-      what));
+      what);
 }
 
 bool are_prepared_alike(const Preprocessing& one, const Preprocessing& other) {
@@ -87,7 +87,7 @@ bool are_prepared_alike(const Preprocessing& one, const Preprocessing& other) {
 ReleasedBlock sum_of(const ReleasedBlock& one, const ReleasedBlock& other) {
   std::vector<std::int64_t> sums(one.values().size());
   std::ranges::transform(one.values(), other.values(), sums.begin(), std::plus());
-  if (!are_within(sums)) throw UsageError(fmt::format("statistics to add up: a sum of {} passes 2^62", one.name()));
+  if (!are_within(sums)) throw UsageError("statistics to add up: a sum of {} passes 2^62", one.name());
   return {one.name(), std::move(sums), std::hypot(one.sigma(), other.sigma())};
 }
 
@@ -123,8 +123,8 @@ bool KeptStatistics::has(std::string_view block) const {
 const ReleasedBlock& KeptStatistics::block(std::string_view name) const {
   const auto found = std::ranges::find_if(blocks, [&](const ReleasedBlock& own) { return own.name() == name; });
   if (found != blocks.end()) return *found;
-  throw UsageError(fmt::format("--statistics: they have no {}; release it with `dpreduce release --statistics {}`",
-                               name, name == "class_counts" ? "class_sizes" : name));
+  throw UsageError("--statistics: they have no {}; release it with `dpreduce release --statistics {}`", name,
+                   name == "class_counts" ? "class_sizes" : name);
 }
 
 std::map<std::string, std::string> metadata_of(const KeptStatistics& statistics) {
@@ -175,7 +175,7 @@ KeptStatistics statistics_in(SafetensorsFile file, std::string_view source) {
     RowTransform check(rows);
     require_terms(statistics.of_rows);
   } catch (const UsageError& error) {
-    throw BadInput(fmt::format("{}: {}{}", source, error.what(), kIsOfDpreduce));
+    throw BadInput("{}: {}{}", source, error.what(), kIsOfDpreduce);
   }
   if (statistics.of_rows.classes < (has_targets ? 1U : 2U) || statistics.of_rows.classes > kMostFeatures)
     reader.fail("classes is out of range");
@@ -215,9 +215,9 @@ KeptStatistics operator+(const KeptStatistics& one, const KeptStatistics& other)
   // Noise never comes twice: an equal block is of one release.
   for (const ReleasedBlock& block : one.blocks) {
     if (std::ranges::equal(block.values(), other.block(block.name()).values())) {
-      throw UsageError(fmt::format(
+      throw UsageError(
           "statistics to add up: both have the same {}, so they are the same release; add statistics of other records",
-          block.name()));
+          block.name());
     }
   }
   KeptStatistics both = one;

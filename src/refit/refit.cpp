@@ -2,18 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "aggregator/solvers/fisher_rule.hpp"
 #include "aggregator/solvers/gram_spectrum.hpp"
 #include "aggregator/solvers/least_squares.hpp"
 #include "aggregator/solvers/mean_classifier.hpp"
-#include "aggregator/solvers/ridge_path.hpp"
-#include "aggregator/solvers/weight_intervals.hpp"
 #include "common/base/error.hpp"
 #include "common/base/option_table.hpp"
 #include "common/ranks/communicator.hpp"
@@ -59,7 +55,7 @@ LinearScores solve_shared(const ChosenStatistics& asked, const RefitOptions& opt
   const Indices columns = asked.columns();
   const Lattice lattice = asked.lattice_of(columns.size());
   if (options.components > columns.size()) {
-    throw UsageError(fmt::format("--pca {}: there are {} features", options.components, columns.size()));
+    throw UsageError("--pca {}: there are {} features", options.components, columns.size());
   }
   const Release release({asked.gram(columns), asked.class_sums(columns)});
   const double usual = usual_ridge(release.block("gram"), lattice);
@@ -281,7 +277,7 @@ nlohmann::json intervals_json(const KeptStatistics& statistics, const RefitOptio
   std::vector<double> prepared(transform.output_dim());
   for (std::size_t row = 0; row < predicted; ++row) {
     if (!transform(rows.subspan(row * transform.input_dim(), transform.input_dim()), prepared)) {
-      throw BadInput(fmt::format("--intervals-x: row {} has a NaN or an infinity; leave it out", row));
+      throw BadInput("--intervals-x: row {} has a NaN or an infinity; leave it out", row);
     }
     for (std::size_t a = 0; a < columns.size(); ++a) {
       terms.rows[(columns.size() + row) * columns.size() + a] = prepared[columns[a]];

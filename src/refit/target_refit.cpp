@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "aggregator/solvers/cleaned_ridge.hpp"
@@ -149,8 +148,7 @@ std::vector<double> prepared(const RequestedTargets& asked, std::span<const floa
   std::vector<double> row(transform.output_dim());
   for (std::size_t first = 0; first < rows.size(); first += transform.input_dim()) {
     if (!transform(rows.subspan(first, transform.input_dim()), row)) {
-      throw BadInput(
-          fmt::format("--intervals-x: row {} has a NaN or an infinity; leave it out", first / transform.input_dim()));
+      throw BadInput("--intervals-x: row {} has a NaN or an infinity; leave it out", first / transform.input_dim());
     }
     for (const std::size_t column : columns) all.push_back(row[column]);
   }

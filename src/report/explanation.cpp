@@ -12,7 +12,7 @@
 
 #include "common/accounting/budget.hpp"
 #include "common/accounting/gaussian_dp.hpp"
-#include "common/base/number_text.hpp"
+#include "common/base/text.hpp"
 #include "methods/registry.hpp"
 
 namespace dpreduce {

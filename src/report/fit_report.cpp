@@ -3,14 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <span>
 #include <utility>
-#include <variant>
 
-#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
-#include "common/base/json_text.hpp"
 #include "common/base/version.hpp"
 #include "common/lattice/lattice_rows.hpp"
 #include "common/ledger/data_set_budget.hpp"

@@ -12,7 +12,7 @@
 
 #include "common/base/error.hpp"
 #include "common/base/json_text.hpp"
-#include "common/base/number_text.hpp"
+#include "common/base/text.hpp"
 
 namespace dpreduce {
 namespace {

@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
-#include "common/base/number_text.hpp"
 #include "common/base/privacy_terms.hpp"
+#include "common/base/text.hpp"
 #include "report/page_sections.hpp"
 #include "report/reported_run.hpp"
 

@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/base/json_text.hpp"
-#include "common/base/number_text.hpp"
+#include "common/base/text.hpp"
 #include "common/ledger/data_set_budget.hpp"
 #include "common/ledger/ledger_line.hpp"
 #include "common/ledger/spending.hpp"

@@ -13,8 +13,8 @@
 #include "common/base/error.hpp"
 #include "common/base/json_fields.hpp"
 #include "common/base/json_text.hpp"
-#include "common/base/number_text.hpp"
 #include "common/base/privacy_terms.hpp"
+#include "common/base/text.hpp"
 #include "common/lattice/row_transform.hpp"
 #include "common/model/classifier_file.hpp"
 #include "common/model/released_file.hpp"
@@ -267,8 +267,7 @@ std::string loading_section(const std::string& name, const char* made) {
 void require_of_model(const Classifier& classifier, const ReportedRun& run, const std::string& path) {
   const ClassifierParts& parts = classifier.parts();
   const auto refuse = [&](const std::string& what) {
-    throw BadInput(fmt::format("--report {}: is of another model: {}; give the report of the fit that wrote the model",
-                               path, what));
+    throw BadInput("--report {}: is of another model: {}; give the report of the fit that wrote the model", path, what);
   };
   if (run.is_dry_run) refuse("it is the plan of a dry run");
   const auto compare = [&](const char* name, const nlohmann::json& of_report, const nlohmann::json& of_model) {
@@ -297,16 +296,16 @@ void require_of_model(const Classifier& classifier, const ReportedRun& run, cons
 
 void require_evaluation_of(const Classifier& classifier, const ReportedRun& evaluation, const std::string& path) {
   if (!evaluation.is_evaluation || !evaluation.figures) {
-    throw BadInput(fmt::format("--evaluation {}: give a report of evaluate --private", path));
+    throw BadInput("--evaluation {}: give a report of evaluate --private", path);
   }
   const std::vector<std::byte> bytes = to_bytes(classifier);
   const std::string digest = to_hex(sha256({reinterpret_cast<const char*>(bytes.data()), bytes.size()}));
   const std::vector<std::string> models = JsonFields(evaluation.content, path).texts("models");
   if (models == std::vector{digest}) return;
   throw BadInput(
-      fmt::format("--evaluation {}: is of another model, of two models, or of an unnamed one that is not private; "
-                  "evaluate the model of the card",
-                  path));
+      "--evaluation {}: is of another model, of two models, or of an unnamed one that is not private; "
+      "evaluate the model of the card",
+      path);
 }
 
 std::string model_card(const Classifier& classifier, const std::string& name, const std::optional<ReportedRun>& run,

@@ -10,7 +10,7 @@
 #include "common/base/error.hpp"
 #include "common/base/input_file.hpp"
 #include "common/base/json_text.hpp"
-#include "common/base/number_text.hpp"
+#include "common/base/text.hpp"
 #include "common/base/version.hpp"
 #include "common/ledger/ledger.hpp"
 #include "common/randomness/signing_key.hpp"

@@ -7,7 +7,6 @@
 #include <functional>
 #include <limits>
 #include <numeric>
-#include <utility>
 
 #include <fmt/format.h>
 

@@ -14,7 +14,6 @@
 #include "common/base/input_file.hpp"
 #include "common/base/json_fields.hpp"
 #include "common/base/json_text.hpp"
-#include "common/base/number_text.hpp"
 #include "common/ledger/data_set_budget.hpp"
 #include "common/ledger/spending.hpp"
 #include "common/randomness/signing_key.hpp"
@@ -202,7 +201,7 @@ std::vector<std::vector<ReportedBlock>> rounds_of(const std::vector<ReportedBloc
 
 ReportedRun reported_run(nlohmann::json content, const std::string& path) {
   ReportedRun run{.content = std::move(content)};
-  if (!run.content.is_object()) throw BadInput(fmt::format("{}: not a report{}", path, kAdvice));
+  if (!run.content.is_object()) throw BadInput("{}: not a report{}", path, kAdvice);
   const JsonFields report(run.content, path, kAdvice);
   const JsonFields privacy = report.with("privacy").object("privacy");
   run.method = report.printable_text("method");
@@ -230,8 +229,8 @@ ReportedRun reported_run(nlohmann::json content, const std::string& path) {
 
 ReportedRun parse_report(std::string_view text, const std::string& path) {
   std::optional<nlohmann::json> content = parse_json_up_to(kDeepest, text);
-  if (!content) throw BadInput(fmt::format("{}: values are nested more than {} deep", path, kDeepest));
-  if (content->is_discarded()) throw BadInput(fmt::format("{}: not a JSON file{}", path, kAdvice));
+  if (!content) throw BadInput("{}: values are nested more than {} deep", path, kDeepest);
+  if (content->is_discarded()) throw BadInput("{}: not a JSON file{}", path, kAdvice);
   return reported_run(std::move(*content), path);
 }
 
@@ -239,7 +238,7 @@ ReportedRun read_report(const std::string& path) {
   const MappedFile file(path);
   const std::span<const std::byte> bytes = file.bytes();
   if (bytes.size() > kLargestReport) {
-    throw BadInput(fmt::format("{}: larger than {} MiB; is it a report of fit?", path, kLargestReport >> 20));
+    throw BadInput("{}: larger than {} MiB; is it a report of fit?", path, kLargestReport >> 20);
   }
   return parse_report({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path);
 }

@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "common/base/error.hpp"
-#include "common/base/privacy_terms.hpp"
 #include "common/kernels/instruction_set.hpp"
 #include "common/kernels/kernel_choice.hpp"
 #include "worker/clipped_units.hpp"

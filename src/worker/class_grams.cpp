@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "common/base/error.hpp"
-#include "common/base/privacy_terms.hpp"
 #include "common/data/array_file.hpp"
 #include "common/kernels/class_sums.hpp"
 #include "common/kernels/kernel_choice.hpp"
@@ -52,6 +51,30 @@ std::vector<RowWeight> weights_in_class_grams(const ReleaseRequest& request, con
       },
       inputs.on_chunk);
   return in_order_of_rows(by_unit, inputs.rows);
+}
+
+struct SummedClass {
+  std::uint64_t rows = 0;
+  RowDigest digest;
+};
+
+// square += q q^T of the rows of a class, in one pass over all rows. `weights`: as for_each_lattice_chunk_of.
+SummedClass sum_of_class(std::size_t label, const StatisticInputs& inputs, const RowHasher& hasher,
+                         WeightedRows& weighted, std::span<const RowWeight> weights, std::span<std::int64_t> square) {
+  const std::size_t dim = inputs.transform.output_dim();
+  std::uint64_t found = 0;
+  std::vector<RowDigest> digests(inputs.plan.classes, RowDigest{});
+  for_each_lattice_chunk_of(
+      rows_of_classes([&](std::int32_t of_row) { return static_cast<std::size_t>(of_row) == label; }), inputs.rows,
+      inputs.transform, inputs.plan,
+      [&](const LatticeRows& chunk) {
+        hasher.accumulate(chunk, digests, inputs.plan.threads);
+        for (std::size_t row = 0; row < chunk.rows(); ++row) found += chunk.counts(row) ? 1 : 0;
+        select_kernel().accumulate_gram(weighted.of(chunk, inputs.plan.threads), {square.data(), dim, dim, dim},
+                                        inputs.plan.threads);
+      },
+      inputs.on_chunk, weights);
+  return {found, digests[label]};
 }
 
 }  // namespace
@@ -119,7 +142,8 @@ void ClassGrams::next(std::span<std::int64_t> triangle) {
   }
   std::fill(square_.begin(), square_.end(), 0);
   if (counts_[label] > capacity_) {
-    gram_of_stream(label, square_);
+    const SummedClass streamed = sum_of_class(label, inputs_, hasher_, weighted_, clipped_, square_);
+    check_unchanged(label, streamed.rows, streamed.digest);
   } else {
     if (next_ >= batch_end_) load_batch();
     const Int16View rows{batch_.data() + batch_row_[label] * dim_, counts_[label], dim_, dim_};
@@ -170,22 +194,6 @@ void ClassGrams::load_batch() {
   }
 }
 
-void ClassGrams::gram_of_stream(std::size_t label, std::span<std::int64_t> square) {
-  std::uint64_t found = 0;
-  std::vector<RowDigest> digests(counts_.size());
-  for_each_lattice_chunk_of(
-      rows_of_classes([&](std::int32_t of_row) { return static_cast<std::size_t>(of_row) == label; }), inputs_.rows,
-      inputs_.transform, inputs_.plan,
-      [&](const LatticeRows& chunk) {
-        hasher_.accumulate(chunk, digests, inputs_.plan.threads);
-        for (std::size_t row = 0; row < chunk.rows(); ++row) found += chunk.counts(row) ? 1 : 0;
-        select_kernel().accumulate_gram(weighted_.of(chunk, inputs_.plan.threads), {square.data(), dim_, dim_, dim_},
-                                        inputs_.plan.threads);
-      },
-      inputs_.on_chunk, clipped_);
-  check_unchanged(label, found, digests[label]);
-}
-
 void ClassGrams::check_unchanged(std::size_t label, std::uint64_t count, const RowDigest& digest) const {
   if (count == counts_[label] && digest == digests_[label]) return;
   throw BadInput(std::string("the training rows changed while they were read; run again on files that do not change") +
@@ -202,21 +210,12 @@ RowDigest gram_of_class(std::size_t label, const ReleaseRequest& request, const 
                         const RowHasher& hasher, std::span<std::int64_t> triangle) {
   const std::size_t dim = inputs.transform.output_dim();
   SecretVector<std::int64_t> square(dim * dim);
-  std::vector<RowDigest> digests(inputs.plan.classes, RowDigest{});
   WeightedRows weighted(WeightPower::kHalf);
   std::vector<RowWeight> clipped;
   if (request.clips_units) clipped = weights_in_class_grams(request, inputs);
-  for_each_lattice_chunk_of(
-      rows_of_classes([&](std::int32_t of_row) { return static_cast<std::size_t>(of_row) == label; }), inputs.rows,
-      inputs.transform, inputs.plan,
-      [&](const LatticeRows& chunk) {
-        hasher.accumulate(chunk, digests, inputs.plan.threads);
-        select_kernel().accumulate_gram(weighted.of(chunk, inputs.plan.threads), {square.data(), dim, dim, dim},
-                                        inputs.plan.threads);
-      },
-      inputs.on_chunk, clipped);
+  const SummedClass summed = sum_of_class(label, inputs, hasher, weighted, clipped, square);
   copy_upper_triangle(square, dim, triangle);
-  return digests[label];
+  return summed.digest;
 }
 
 }  // namespace dpreduce

@@ -54,7 +54,6 @@ class ClassGrams {
   void first_pass(const RowHasher& hasher);
   void digest_first(const RowHasher& hasher, const LatticeRows& chunk);
   void load_batch();
-  void gram_of_stream(std::size_t label, std::span<std::int64_t> square);
   void check_unchanged(std::size_t label, std::uint64_t count, const RowDigest& digest) const;
   StreamPlan plan_of_chunks() const;
 

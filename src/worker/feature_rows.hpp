@@ -6,7 +6,7 @@
 #include <span>
 
 #include "common/data/row_files.hpp"
-#include "common/data/row_stream.hpp"
+#include "common/data/worker_rows.hpp"
 #include "worker/lattice_stream.hpp"
 
 namespace dpreduce {

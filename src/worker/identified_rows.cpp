@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <limits>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,7 +10,7 @@
 #include <utility>
 
 #include "common/base/error.hpp"
-#include "common/base/number_text.hpp"
+#include "common/base/text.hpp"
 
 namespace dpreduce {
 namespace {

@@ -10,11 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "common/base/error.hpp"
 #include "common/data/array_file.hpp"
-#include "common/data/row_stream.hpp"
+#include "common/data/worker_rows.hpp"
 
 namespace dpreduce {
 namespace {
@@ -270,7 +268,7 @@ std::size_t bytes_per_row(std::size_t input_dim, std::size_t output_dim, std::si
 
 std::size_t rows_of_chunk(std::size_t memory_bytes, std::size_t row_bytes) {
   if (memory_bytes < row_bytes) {
-    throw UsageError(fmt::format("--memory: one row needs {} bytes; allow more", row_bytes));
+    throw UsageError("--memory: one row needs {} bytes; allow more", row_bytes);
   }
   return std::min(memory_bytes / row_bytes, kMostRowsPerChunk);
 }
@@ -279,9 +277,8 @@ void require_room_for_units(const Preprocessing& preprocessing, const StreamPlan
   const std::uint64_t together = most_rows_clipped_together(preprocessing.input_dim);
   const std::uint64_t bytes = together * bytes_per_row(preprocessing, plan.labels_per_row);
   if (bytes <= plan.memory_bytes) return;
-  throw UsageError(
-      fmt::format("--memory: up to {} rows of a person are clipped together, which need {} MiB; allow more", together,
-                  (bytes + kMiB - 1) / kMiB));
+  throw UsageError("--memory: up to {} rows of a person are clipped together, which need {} MiB; allow more", together,
+                   (bytes + kMiB - 1) / kMiB);
 }
 
 void for_each_lattice_chunk(WorkerRows& rows, const RowTransform& transform, const StreamPlan& plan,
@@ -380,14 +377,13 @@ void for_each_lattice_chunk_of(const RowFilter& wants, WorkerRows& rows, const R
 }
 
 void refuse_not_finite(const std::string& where) {
-  throw BadInput(
-      fmt::format("{}: not a finite number (NaN or inf); correct it, or use --bad-rows zero{}", where, kForOwnerOnly));
+  throw BadInput("{}: not a finite number (NaN or inf); correct it, or use --bad-rows zero{}", where, kForOwnerOnly);
 }
 
 void refuse_surplus_labels(const std::string& where, std::size_t labels, std::size_t most) {
-  throw BadInput(fmt::format(
+  throw BadInput(
       "{}: {} labels, more than --max-labels {}; correct the labels, raise the bound, or use --bad-rows zero{}", where,
-      labels, most, kForOwnerOnly));
+      labels, most, kForOwnerOnly);
 }
 
 }  // namespace dpreduce

@@ -6,7 +6,6 @@
 #include <functional>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "common/data/row_files.hpp"
 #include "common/data/worker_rows.hpp"

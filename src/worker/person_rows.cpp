@@ -5,7 +5,6 @@
 #include <cstring>
 #include <limits>
 #include <numeric>
-#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -48,9 +47,7 @@ void take_first_rows(IdentifiedRows& own, std::uint64_t first_row) {
 
 SecretVector<std::byte> shared_key(Communicator& ranks) {
   SecretVector<std::byte> key(32);
-  ranks.together([&] {
-    if (ranks.is_coordinator()) secure_bytes(key);
-  });
+  ranks.at_coordinator([&] { secure_bytes(key); });
   ranks.broadcast(key);
   return key;
 }
@@ -302,9 +299,8 @@ std::optional<ShardedArray> open_beside(const BesideRows& beside, const std::vec
     if (rows.is_none()) return;  // the coordinator of silos
     const std::string& pattern = files.front();
     if (!in_memory && paths_are_per_worker(files) != paths_are_per_worker(train.x)) {
-      throw BadInput(
-          fmt::format("{} {}: features and {} must both use {{rank}}, or neither; give {} of the rows of every rank",
-                      beside.option, pattern, beside.entries, beside.entries));
+      throw BadInput("{} {}: features and {} must both use {{rank}}, or neither; give {} of the rows of every rank",
+                     beside.option, pattern, beside.entries, beside.entries);
     }
     if (in_memory) {
       opened.emplace(std::make_unique<MemoryArray>(*in_memory, pattern), beside.role);
@@ -312,13 +308,12 @@ std::optional<ShardedArray> open_beside(const BesideRows& beside, const std::vec
       opened.emplace(expand_paths(files, static_cast<std::size_t>(ranks.rank())), beside.role);
     }
     if (opened->rows() == rows.features().rows()) return;
-    throw BadInput(fmt::format("{} {}: {} {} for {} rows of features ({}): row {} has {}; give one {} a row{}",
-                               beside.option, pattern, opened->rows(), beside.entries, rows.features().rows(),
-                               train.x.front(), std::min(opened->rows(), rows.features().rows()),
-                               opened->rows() < rows.features().rows()
-                                   ? fmt::format("no {}", beside.entry)
-                                   : fmt::format("{} and no features", beside.an_entry),
-                               beside.entry, kForOwnerOnly));
+    throw BadInput("{} {}: {} {} for {} rows of features ({}): row {} has {}; give one {} a row{}", beside.option,
+                   pattern, opened->rows(), beside.entries, rows.features().rows(), train.x.front(),
+                   std::min(opened->rows(), rows.features().rows()),
+                   opened->rows() < rows.features().rows() ? fmt::format("no {}", beside.entry)
+                                                           : fmt::format("{} and no features", beside.an_entry),
+                   beside.entry, kForOwnerOnly);
   });
   return opened;
 }
@@ -344,8 +339,8 @@ void weigh(WorkerRows& rows, ShardedArray* weights, float bound) {
   for (std::size_t row = 0; row < stated.size(); ++row) {
     if (!(stated[row] >= 0.0f && stated[row] <= bound)) {
       const RowLocation place = weights->locate(rows.range().first + row);
-      throw BadInput(fmt::format("--train-weight {}: row {} has weight {}; give a number from 0 to --weight-bound {}{}",
-                                 place.file, place.row, stated[row], bound, kForOwnerOnly));
+      throw BadInput("--train-weight {}: row {} has weight {}; give a number from 0 to --weight-bound {}{}", place.file,
+                     place.row, stated[row], bound, kForOwnerOnly);
     }
     of_rows[row] = weight_of_given(stated[row], bound);
   }

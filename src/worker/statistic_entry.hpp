@@ -162,6 +162,7 @@ struct StatisticEntry {
   /// Name of the release.
   std::string_view name;
   TakenAt taken_at;
+  UnitForm unit_form;
   /// Declares every block with its exact sensitivity. `share` is the share of the run's mu^2, before it is scaled to
   /// all releases. Precondition (asserted): share > 0.
   ReleaseRequest (&declare)(const ReleaseTerms& terms, double share);
@@ -169,12 +170,11 @@ struct StatisticEntry {
   /// asserted unless that is std::monostate. Throws as for_each_lattice_chunk.
   Statistic (&compute)(const ReleaseRequest& request, const StatisticInputs& inputs);
   /// Cost of a round of `request`.
-  StatisticCost (&cost)(const ReleaseRequest& request);
-  UnitForm unit_form;
+  StatisticCost (&cost)(const ReleaseRequest& request) = cost_of_sums;
 
-  /// Request that `declare` makes for rows of terms.dim features. A release that counts rows beside its sums weighs
-  /// units as a whole. A unit's counts all point in the same direction, so that B / m is the largest factor that bounds
-  /// both together.
+  /// Request that `declare` makes for rows of terms.dim features, named as this entry. A release that counts rows
+  /// beside its sums weighs units as a whole. A unit's counts all point in the same direction, so that B / m is the
+  /// largest factor that bounds both together.
   ReleaseRequest request(const ReleaseTerms& terms, double share) const;
   bool is_round() const { return taken_at == TakenAt::kWeights || taken_at == TakenAt::kBalls; }
 };

@@ -13,7 +13,6 @@
 #include "common/kernels/class_sums.hpp"
 #include "common/kernels/kernel_choice.hpp"
 #include "common/kernels/thread_team.hpp"
-#include "common/ledger/statistic.hpp"
 #include "worker/chunk_residuals.hpp"
 #include "worker/lattice_stream.hpp"
 #include "worker/residuals.hpp"

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "common/base/error.hpp"
-#include "common/base/privacy_terms.hpp"
 #include "common/kernels/thread_team.hpp"
 #include "common/kernels/vector_width.hpp"
 #include "worker/lattice_stream.hpp"

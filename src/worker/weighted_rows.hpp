@@ -18,7 +18,6 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <vector>
 
 #include "common/base/huge_pages.hpp"
 #include "common/kernels/matrix_view.hpp"

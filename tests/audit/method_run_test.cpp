@@ -1,10 +1,9 @@
-#include "audit/method_run.hpp"
-
 #include <cmath>
 #include <filesystem>
 
 #include <gtest/gtest.h>
 
+#include "audit/audited_method.hpp"
 #include "audit/neighbor_rows.hpp"
 #include "common/base/error.hpp"
 #include "common/base/output_file.hpp"

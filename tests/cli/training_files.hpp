@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "common/data/dtype.hpp"
+#include "common/data/element_conversion.hpp"
 #include "common/data/npy_array.hpp"
 
 namespace dpreduce {

@@ -8,7 +8,6 @@
 #include "commands/command_line.hpp"
 #include "commands/commands.hpp"
 #include "commands/config_file.hpp"
-#include "commands/consent_table.hpp"
 #include "common/base/error.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -4,7 +4,6 @@
 #include <array>
 #include <bit>
 #include <exception>
-#include <memory>
 #include <sstream>
 
 #include <fmt/format.h>
@@ -54,9 +53,7 @@ Releaser::Releaser(Communicator& ranks, NoisePlan plan, RunFile file, Charging c
   const std::optional<DataSetBudget> limit = charging.limit;
   run_ = std::make_unique<ChargedRun>(std::move(plan), std::move(file), std::move(charging), std::move(terms));
   if (is_silo) account_ = std::make_unique<SiloAccount>(*silos, *run_, limit);
-  ranks_.together([&] {
-    if (ranks_.is_coordinator()) run_->open();
-  });
+  ranks_.at_coordinator([&] { run_->open(); });
   if (silos != nullptr) return;  // such a run goes on from no other
   std::array<std::uint64_t, 1> saved{run_->saved()};
   ranks_.broadcast(std::as_writable_bytes(std::span(saved)));
@@ -97,9 +94,7 @@ std::optional<NamedIntegers> Releaser::saved(std::string_view name) {
   if (!begin_saved()) return std::nullopt;
   run_->begin(run_->plan().release(name));
   NamedIntegers blocks;
-  ranks_.together([&] {
-    if (ranks_.is_coordinator()) blocks = run_->take_saved(run_->label_of_begun());
-  });
+  ranks_.at_coordinator([&] { blocks = run_->take_saved(run_->label_of_begun()); });
   return blocks;
 }
 
@@ -118,8 +113,7 @@ std::vector<double> Releaser::decision(const std::string& name, std::size_t numb
   const bool is_saved = begin_saved();
   const std::string label = name + " decision";
   std::vector<double> decided(numbers);
-  ranks_.together([&] {
-    if (!ranks_.is_coordinator()) return;
+  ranks_.at_coordinator([&] {
     std::vector<std::int64_t> bits(numbers);
     if (is_saved) {
       bits = std::move(run_->take_saved(label).front().second);
@@ -141,8 +135,7 @@ void Releaser::charged(std::uint64_t integers, const std::function<void()>& make
                        const std::function<NamedViews()>& record) {
   if (!run_) return make();
   const bool are_silos = ranks_.silos() != nullptr;
-  ranks_.together([&] {
-    if (!ranks_.is_coordinator()) return;
+  ranks_.at_coordinator([&] {
     note_silos();
     run_->reserve();
     if (are_silos) run_->charge();
@@ -159,8 +152,7 @@ void Releaser::charged(std::uint64_t integers, const std::function<void()>& make
     charge_after_error();
     throw;
   }
-  ranks_.together([&] {
-    if (!ranks_.is_coordinator()) return;
+  ranks_.at_coordinator([&] {
     const std::string line = run_->charge();
     run_->save(line, record());
   });

@@ -25,7 +25,6 @@
 #include "aggregator/release/charged_run.hpp"
 #include "aggregator/release/noise_shares.hpp"
 #include "aggregator/release/part_release.hpp"
-#include "aggregator/release/silo_account.hpp"
 #include "common/ledger/noise_plan.hpp"
 #include "common/ledger/released_block.hpp"
 #include "common/ledger/statistic.hpp"
@@ -61,7 +60,7 @@ class Releaser {
   /// sees a sum without noise. Runs among silos save nothing.
   ///
   /// At a silo `charging` is its own. A silo reserves too, and charges what it can answer for before it masks
-  /// (silo_account.hpp). If its budget does not allow that, it throws alone, and drops out for the others. Collective.
+  /// (charged_run.hpp). If its budget does not allow that, it throws alone, and drops out for the others. Collective.
   /// Throws as ChargedRun::open.
   Releaser(Communicator& ranks, NoisePlan plan, RunFile file, Charging charging, RunTerms terms,
            std::optional<NoiseShares> shares = std::nullopt);

@@ -4,7 +4,6 @@
 #include <numeric>
 
 #include "common/base/error.hpp"
-#include "common/randomness/exponential_mechanism.hpp"
 
 namespace dpreduce {
 namespace {

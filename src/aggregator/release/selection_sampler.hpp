@@ -9,7 +9,7 @@
 // A set S has one worst member, when equal utilities are put in the order of their indices: C(y, K - 1) sets have the
 // candidate of rank y (from 0) as theirs. So y is drawn with those multiplicities, and the others of S uniformly among
 // the y better ones. The minimum over S moves by no more than the utilities do: the set costs what one candidate costs.
-// Source: [wahdany2025], DPPL-PublicK; its printed multiplicity C(rank, K) is not private (multiplicities.hpp).
+// Source: [wahdany2025], DPPL-PublicK; its printed multiplicity C(rank, K) is not private (exponential_mechanism.hpp).
 #pragma once
 
 #include <array>
@@ -21,7 +21,6 @@
 #include "common/accounting/selection_charge.hpp"
 #include "common/base/privacy_terms.hpp"
 #include "common/randomness/exponential_mechanism.hpp"
-#include "common/randomness/multiplicities.hpp"
 #include "common/randomness/random_stream.hpp"
 
 namespace dpreduce {

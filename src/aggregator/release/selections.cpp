@@ -16,8 +16,8 @@ constexpr const char* kChosen = "chosen";  // the block of a selection's record
 
 void require_chosen(const PlannedSelection& selection) {
   if (selection.terms.chosen == 0 || selection.terms.chosen > selection.terms.candidates) {
-    throw UsageError(fmt::format("selection {}: cannot choose {} of {} candidates", selection.name,
-                                 selection.terms.chosen, selection.terms.candidates));
+    throw UsageError("selection {}: cannot choose {} of {} candidates", selection.name, selection.terms.chosen,
+                     selection.terms.candidates);
   }
 }
 
@@ -30,9 +30,9 @@ void require_summable_by_silos(const PlannedSelection& selection, std::span<cons
     return;
   }
   throw BadInput(
-      fmt::format("selection {}: a sum of utilities is too large for a run among {} silos; scale utilities "
-                  "and sensitivity down",
-                  selection.name, parties - 1));
+      "selection {}: a sum of utilities is too large for a run among {} silos; scale utilities "
+      "and sensitivity down",
+      selection.name, parties - 1);
 }
 
 // Rank r has the widths[r] candidates after those of lower ranks.
@@ -42,10 +42,10 @@ void require_part(const PlannedSelection& selection, std::uint64_t first, std::s
   const auto before = std::accumulate(widths.begin(), widths.begin() + rank, std::uint64_t{0});
   const auto all = std::accumulate(widths.begin(), widths.end(), std::uint64_t{0});
   if (elements % terms.groups == 0 && first == before && all == terms.candidates) return;
-  throw UsageError(fmt::format(
+  throw UsageError(
       "selection {}: {} utilities from candidate {} on, where {} are next, and {} on all ranks; it takes {} candidates "
       "in each of {} groups",
-      selection.name, elements, first, before, all, terms.candidates, terms.groups));
+      selection.name, elements, first, before, all, terms.candidates, terms.groups);
 }
 
 void require_utilities(const PlannedSelection& selection, const Statistic& local) {
@@ -53,10 +53,10 @@ void require_utilities(const PlannedSelection& selection, const Statistic& local
   const std::vector<BlockShape>& shape = local.shape();
   const std::uint64_t expected = selection.terms.groups * selection.terms.candidates;
   if (shape.size() == 1 && shape[0].elements == expected && shape[0].fraction_bits == selection.fraction_bits) return;
-  throw UsageError(fmt::format(
+  throw UsageError(
       "selection {}: {} blocks of utilities, the first of {} elements; it takes one of {} ({} "
       "candidates in each of {} groups)",
-      selection.name, shape.size(), shape[0].elements, expected, selection.terms.candidates, selection.terms.groups));
+      selection.name, shape.size(), shape[0].elements, expected, selection.terms.candidates, selection.terms.groups);
 }
 
 }  // namespace
@@ -70,8 +70,7 @@ std::optional<Selection> Releaser::saved(const PlannedSelection& selection) {
   if (!run_ || !begin_saved()) return std::nullopt;
   run_->begin(selection);
   std::vector<std::uint64_t> chosen;
-  ranks_.together([&] {
-    if (!ranks_.is_coordinator()) return;
+  ranks_.at_coordinator([&] {
     const NamedIntegers blocks = run_->take_saved(run_->label_of_begun());
     chosen.assign(blocks.front().second.begin(), blocks.front().second.end());
   });
@@ -98,8 +97,8 @@ Selection Releaser::shared(const PlannedSelection& selection, std::vector<std::u
   const bool are_candidates = std::all_of(chosen.begin(), chosen.end(),
                                           [&](std::uint64_t index) { return index < selection.terms.candidates; });
   if (!are_candidates) {  // silos need not trust their coordinator
-    throw AggregationAborted(fmt::format("selection {}: the coordinator names a candidate outside the {}",
-                                         selection.name, selection.terms.candidates));
+    throw AggregationAborted("selection {}: the coordinator names a candidate outside the {}", selection.name,
+                             selection.terms.candidates);
   }
   return {std::move(chosen), selection.terms.chosen};
 }
@@ -136,15 +135,14 @@ Selection Releaser::select(const PlannedSelection& selection, Statistic local) {
     ranks_.together([&] {
       if (!ranks_.is_coordinator() || sums_cannot_wrap(range)) return;
       throw BadInput(
-          fmt::format("selection {}: sums of utilities over ranks may not fit into 64 bits; scale utilities and "
-                      "sensitivity down",
-                      selection.name));
+          "selection {}: sums of utilities over ranks may not fit into 64 bits; scale utilities and "
+          "sensitivity down",
+          selection.name);
     });
   }
   Selection selected = choose(selection, [&](const ChooseInGroup& choose_in) {
     ranks_.sum_to_coordinator(local.words());
-    ranks_.together([&] {
-      if (!ranks_.is_coordinator()) return;
+    ranks_.at_coordinator([&] {
       // A unit adds to a sum between 0 and a whole number, the sensitivity: so it does to the sum rounded down.
       for (std::int64_t& utility : local.block(0)) {
         if (is_of_silos) utility = folded(utility);
@@ -176,10 +174,8 @@ Selection Releaser::select_from_parts(const PlannedSelection& selection, std::ui
     for (std::uint64_t group = 0; group < terms.groups; ++group) {
       const std::span<const std::int64_t> part = std::span(utilities).subspan(group * width, width);
       if (ranks_.size() > 1) ranks_.gather_to_coordinator(part, of_group);
-      ranks_.together([&] {
-        if (ranks_.is_coordinator())
-          choose_in(group, ranks_.size() > 1 ? std::span<const std::int64_t>(of_group) : part);
-      });
+      ranks_.at_coordinator(
+          [&] { choose_in(group, ranks_.size() > 1 ? std::span<const std::int64_t>(of_group) : part); });
     }
   });
 }

@@ -1,12 +1,9 @@
 #include "aggregator/release/statistic_fingerprint.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 
 #include <fmt/format.h>
-
-#include "common/base/error.hpp"
 
 namespace dpreduce {
 namespace {

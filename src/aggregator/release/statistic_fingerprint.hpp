@@ -14,7 +14,6 @@
 
 #include <array>
 #include <cstdint>
-#include <span>
 #include <string>
 
 #include "common/ledger/statistic.hpp"

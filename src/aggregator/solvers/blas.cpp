@@ -1,14 +1,12 @@
 #include "aggregator/solvers/blas.hpp"
 
 #include <cstdio>
-#include <cstdlib>
 #include <mutex>
 #include <new>
 #include <stdexcept>
 #include <vector>
 
 #include <cblas.h>
-#include <fmt/format.h>
 #include <lapacke.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -66,9 +64,9 @@ void take_blas_memory() {
       };
       ::on_exit(end_at_once, nullptr);
       throw UsageError(
-          fmt::format("not enough memory: this process cannot map the {} MiB that OpenBLAS needs; raise its limits "
-                      "(ulimit -v, ulimit -d)",
-                      kBytes >> 20));
+          "not enough memory: this process cannot map the {} MiB that OpenBLAS needs; raise its limits "
+          "(ulimit -v, ulimit -d)",
+          kBytes >> 20);
     }
     ::munmap(probe, kBytes);
     // Smaller products are made without that memory.

@@ -1,7 +1,6 @@
 #include "aggregator/solvers/gram_spectrum.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 #include <numeric>

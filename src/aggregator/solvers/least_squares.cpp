@@ -96,8 +96,7 @@ std::vector<std::vector<double>> solve_least_squares(Communicator& ranks, const 
   SpectralRidges problem{.ridges = std::vector<double>(factors.size()), .components = components};
   std::vector<double> by_class;
   const auto solve = [&](std::size_t first, std::span<double> group) { problem.solve(first, group); };
-  ranks.together([&] {
-    if (!ranks.is_coordinator()) return;
+  ranks.at_coordinator([&] {
     const ReleasedBlock& gram = release.block("gram");
     problem.class_sums = in_units(release.block("class_sums"), lattice.scale());
     DPREDUCE_ASSERT(problem.class_sums.size() == classes * dim);

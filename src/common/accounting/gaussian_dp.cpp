@@ -172,8 +172,6 @@ double gdp_even_odds_accuracy(double mu) {
   return raised(attack_cdf(mu / 2.0));
 }
 
-namespace {}  // namespace
-
 std::vector<NoiseOfBlock> split_blocks(std::span<const WeightedBlock> blocks, double mu) {
   if (blocks.empty()) throw UsageError("no block to give noise to: give at least one");
   HighPrecision total = 0;  // sum_j D_j sqrt(W_j)

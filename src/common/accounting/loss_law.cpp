@@ -119,49 +119,24 @@ class HalfExponential : public SmoothLoss {
   double scale_;
 };
 
-LossLaw exchanged_law(double mu, double q, double tail) {
-  LossLaw law;
-  law.smooth = std::make_unique<ExchangedRecord>(mu, q, tail);
-  law.tail = tail;
-  return law;
-}
-
 LossLaw gaussian_law(double mu, double q, Direction direction, double tail) {
-  LossLaw law;
   // The two directions of a plain Gaussian are mirror images.
-  if (direction == Direction::kRemove || q == 1) {
-    law.smooth = std::make_unique<RemovedRecord>(mu, q, tail);
-  } else {
-    law.smooth = std::make_unique<AddedRecord>(mu, q, tail);
-  }
-  law.tail = tail;
-  return law;
+  if (direction == Direction::kRemove || q == 1) return {std::make_unique<RemovedRecord>(mu, q, tail), {}, tail};
+  return {std::make_unique<AddedRecord>(mu, q, tail), {}, tail};
 }
 
 // P[loss = t] = (e^E - e^t) / (e^E - 1), P[loss = t - E] the rest.
 LossLaw two_point_law(double range, double t) {
   const double p = -std::expm1(t - range) / -std::expm1(-range);
-  LossLaw law;
-  law.atoms = {{t - range, std::exp(t - range) * -std::expm1(-t) / -std::expm1(-range)}, {t, p}};
-  return law;
+  return {nullptr, {{t - range, std::exp(t - range) * -std::expm1(-t) / -std::expm1(-range)}, {t, p}}};
 }
 
 LossLaw randomized_response(double epsilon) {
-  LossLaw law;
-  law.atoms = {{-epsilon, 1 / (1 + std::exp(epsilon))}, {epsilon, 1 / (1 + std::exp(-epsilon))}};
-  return law;
-}
-
-LossLaw bounded_range_law(double epsilon) {
-  LossLaw law;
-  law.smooth = std::make_unique<HalfExponential>(epsilon, 1 / (4 * std::sinh(epsilon / 2)));
-  return law;
+  return {nullptr, {{-epsilon, 1 / (1 + std::exp(epsilon))}, {epsilon, 1 / (1 + std::exp(-epsilon))}}};
 }
 
 LossLaw no_loss() {
-  LossLaw law;
-  law.atoms = {{0, 1}};
-  return law;
+  return {nullptr, {{0, 1}}};
 }
 
 }  // namespace
@@ -174,10 +149,14 @@ LossLaw pessimistic_law(const Mechanism& mechanism, Direction direction, double 
       return gaussian_law(1 / m.noise_multiplier, 1, direction, tail);
     }
     LossLaw operator()(const SubsampledGaussian& m) const {
-      if (m.is_exchange) return exchanged_law(1 / m.noise_multiplier, m.sampling_rate, tail);
+      if (m.is_exchange) {
+        return {std::make_unique<ExchangedRecord>(1 / m.noise_multiplier, m.sampling_rate, tail), {}, tail};
+      }
       return gaussian_law(1 / m.noise_multiplier, m.sampling_rate, direction, tail);
     }
-    LossLaw operator()(const ExponentialMechanism& m) const { return bounded_range_law(m.epsilon); }
+    LossLaw operator()(const ExponentialMechanism& m) const {
+      return {std::make_unique<HalfExponential>(m.epsilon, 1 / (4 * std::sinh(m.epsilon / 2))), {}};
+    }
     LossLaw operator()(const PureMechanism& m) const { return randomized_response(m.epsilon); }
   };
   return std::visit(Law{direction, tail}, mechanism);
@@ -191,33 +170,21 @@ LossLaw optimistic_law(const Mechanism& mechanism, Direction direction, double t
   const double cells = std::floor(atom / step + 1e-9);
   if (cells < 1) return no_loss();
   const double epsilon = cells * step;
-  struct Law {
-    double epsilon, step, tilt, cells;
-    LossLaw operator()(const GaussianMechanism&) const { return no_loss(); }
-    LossLaw operator()(const SubsampledGaussian&) const { return no_loss(); }
-    LossLaw operator()(const ExponentialMechanism&) const {
-      // The maximum over t of E_P[e^(tilt loss)]; see RenyiDivergence in rdp.cpp.
-      double t = epsilon / 2;
-      if (tilt > 0) {
-        t = epsilon + std::log(tilt / (tilt + 1)) + std::log(-std::expm1(-(tilt + 1) * epsilon)) -
-            std::log(-std::expm1(-tilt * epsilon));
-      }
-      const double node = std::clamp(std::round(t / step), 1.0, cells);
-      return cells < 2 ? no_loss() : two_point_law(epsilon, std::min(node, cells - 1) * step);
-    }
-    LossLaw operator()(const PureMechanism&) const { return randomized_response(epsilon); }
-  };
-  return std::visit(Law{epsilon, step, tilt, cells}, mechanism);
+  if (std::holds_alternative<PureMechanism>(mechanism)) return randomized_response(epsilon);
+  // The maximum over t of E_P[e^(tilt loss)]; see RenyiDivergence in rdp.cpp.
+  double t = epsilon / 2;
+  if (tilt > 0) {
+    t = epsilon + std::log(tilt / (tilt + 1)) + std::log(-std::expm1(-(tilt + 1) * epsilon)) -
+        std::log(-std::expm1(-tilt * epsilon));
+  }
+  const double node = std::clamp(std::round(t / step), 1.0, cells);
+  return cells < 2 ? no_loss() : two_point_law(epsilon, std::min(node, cells - 1) * step);
 }
 
 double atom_loss(const Mechanism& mechanism) {
-  struct AtomLoss {
-    double operator()(const GaussianMechanism&) const { return 0; }
-    double operator()(const SubsampledGaussian&) const { return 0; }
-    double operator()(const ExponentialMechanism& m) const { return m.epsilon; }
-    double operator()(const PureMechanism& m) const { return m.epsilon; }
-  };
-  return std::visit(AtomLoss{}, mechanism);
+  if (const auto* exponential = std::get_if<ExponentialMechanism>(&mechanism)) return exponential->epsilon;
+  const auto* pure = std::get_if<PureMechanism>(&mechanism);
+  return pure ? pure->epsilon : 0;
 }
 
 bool is_symmetric(const Mechanism& mechanism) {

@@ -9,7 +9,6 @@
 #include "common/accounting/argument_checks.hpp"
 #include "common/accounting/composed_loss.hpp"
 #include "common/accounting/dear_functions.hpp"
-#include "common/accounting/loss_window.hpp"
 #include "common/accounting/rdp.hpp"
 
 namespace dpreduce {

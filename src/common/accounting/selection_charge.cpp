@@ -2,7 +2,6 @@
 
 #include "common/accounting/argument_checks.hpp"
 #include "common/accounting/high_precision.hpp"
-#include "common/accounting/mechanism.hpp"
 
 namespace dpreduce {
 namespace {

@@ -83,8 +83,7 @@ bool is_csv(const std::string& path) {
 void require_table_path(const std::string& option, const std::string& path) {
   const std::string suffix = lower_suffix(path);
   if (suffix.empty() || suffix == ".npy" || suffix == ".csv") return;
-  throw UsageError(
-      fmt::format("{} {}: tables are written as .npy or .csv; end the name with one of these", option, path));
+  throw UsageError("{} {}: tables are written as .npy or .csv; end the name with one of these", option, path);
 }
 
 }  // namespace dpreduce

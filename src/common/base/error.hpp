@@ -5,6 +5,9 @@
 #include <limits>
 #include <stdexcept>
 #include <string>
+#include <utility>
+
+#include <fmt/core.h>
 
 namespace dpreduce {
 
@@ -36,34 +39,24 @@ class Error : public std::runtime_error {
   ExitCode code_;
 };
 
-struct UsageError : Error {
-  explicit UsageError(const std::string& message) : Error(ExitCode::kUsage, message) {}
+/// Error that ends with `kCode`, with a message or the parts of one: ErrorOf(format, arguments...), as fmt::format.
+template <ExitCode kCode>
+struct ErrorOf : Error {
+  explicit ErrorOf(const std::string& message) : Error(kCode, message) {}
+  template <typename First, typename... Rest>
+  ErrorOf(fmt::format_string<First, Rest...> format, First&& first, Rest&&... rest)
+      : Error(kCode, fmt::format(format, std::forward<First>(first), std::forward<Rest>(rest)...)) {}
 };
-struct BadInput : Error {
-  explicit BadInput(const std::string& message) : Error(ExitCode::kBadInput, message) {}
-};
-struct BudgetRefused : Error {
-  explicit BudgetRefused(const std::string& message) : Error(ExitCode::kBudgetRefused, message) {}
-};
-struct AggregationAborted : Error {
-  explicit AggregationAborted(const std::string& message) : Error(ExitCode::kAggregationAborted, message) {}
-};
-struct LedgerCorrupt : Error {
-  explicit LedgerCorrupt(const std::string& message) : Error(ExitCode::kLedgerCorrupt, message) {}
-};
-struct ResumeMismatch : Error {
-  explicit ResumeMismatch(const std::string& message) : Error(ExitCode::kResumeMismatch, message) {}
-};
-struct ClaimRefuted : Error {
-  explicit ClaimRefuted(const std::string& message) : Error(ExitCode::kClaimRefuted, message) {}
-};
+using UsageError = ErrorOf<ExitCode::kUsage>;
+using BadInput = ErrorOf<ExitCode::kBadInput>;
+using BudgetRefused = ErrorOf<ExitCode::kBudgetRefused>;
+using AggregationAborted = ErrorOf<ExitCode::kAggregationAborted>;
+using LedgerCorrupt = ErrorOf<ExitCode::kLedgerCorrupt>;
+using ResumeMismatch = ErrorOf<ExitCode::kResumeMismatch>;
+using ClaimRefuted = ErrorOf<ExitCode::kClaimRefuted>;
 /// The operating system's entropy or OpenSSL failed. Never retried: a run without secure bytes must end.
-struct EntropyFailure : Error {
-  explicit EntropyFailure(const std::string& message) : Error(ExitCode::kInternal, message) {}
-};
-struct Interrupted : Error {
-  explicit Interrupted(const std::string& message) : Error(ExitCode::kInterrupted, message) {}
-};
+using EntropyFailure = ErrorOf<ExitCode::kInternal>;
+using Interrupted = ErrorOf<ExitCode::kInterrupted>;
 
 /// Throws std::logic_error naming the condition. Our own invariants; stays on in Release, unlike assert().
 #define DPREDUCE_ASSERT(condition)                                                     \

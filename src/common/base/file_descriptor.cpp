@@ -115,18 +115,18 @@ void require_local(const std::string& path) {
   if (has_drive || path.starts_with("\\\\")) {
     std::string mounted = has_drive ? fmt::format("/mnt/{:c}{}", std::tolower(path[0]), path.substr(2)) : "/mnt/...";
     std::ranges::replace(mounted, '\\', '/');
-    throw BadInput(fmt::format(
+    throw BadInput(
         "{}: is a path of Windows; name the file as Linux sees it, which is {} under WSL (wslpath prints it)", path,
-        mounted));
+        mounted);
   }
   const std::string_view scheme = std::string_view(path).substr(0, std::min(path.find("://"), path.size()));
   const auto is_of_scheme = [](unsigned char c) { return std::isalnum(c) != 0 || c == '+' || c == '-' || c == '.'; };
   if (scheme.size() == path.size() || scheme.size() < 2 || !std::ranges::all_of(scheme, is_of_scheme)) return;
   const std::string_view command = fetched_by(scheme);
   throw BadInput(
-      fmt::format("{}: is an address ({}), but only files of this machine are read and written; copy it{} or mount the "
-                  "store, and give the path",
-                  path, scheme, command.empty() ? "," : fmt::format(" ({}),", command)));
+      "{}: is an address ({}), but only files of this machine are read and written; copy it{} or mount the "
+      "store, and give the path",
+      path, scheme, command.empty() ? "," : fmt::format(" ({}),", command));
 }
 
 }  // namespace dpreduce

@@ -6,7 +6,6 @@
 #include <cstring>
 #include <fstream>
 #include <limits>
-#include <tuple>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -35,19 +34,18 @@ MappedFile::MappedFile(const std::string& path) {
   // O_NONBLOCK: a pipe must be refused, not waited for.
   const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.get() < 0) {
-    throw BadInput(
-        fmt::format("{}: cannot be opened: {}; check the path and its permissions", path, std::strerror(errno)));
+    throw BadInput("{}: cannot be opened: {}; check the path and its permissions", path, std::strerror(errno));
   }
   struct stat status {};
-  if (::fstat(file.get(), &status) != 0) throw BadInput(fmt::format("{}: {}", path, std::strerror(errno)));
-  if (S_ISDIR(status.st_mode)) throw BadInput(fmt::format("{}: is a directory; name the files in it", path));
-  if (!S_ISREG(status.st_mode)) throw BadInput(fmt::format("{}: is not a regular file; copy the data to one", path));
-  if (status.st_size == 0) throw BadInput(fmt::format("{}: is empty; write it again", path));
+  if (::fstat(file.get(), &status) != 0) throw BadInput("{}: {}", path, std::strerror(errno));
+  if (S_ISDIR(status.st_mode)) throw BadInput("{}: is a directory; name the files in it", path);
+  if (!S_ISREG(status.st_mode)) throw BadInput("{}: is not a regular file; copy the data to one", path);
+  if (status.st_size == 0) throw BadInput("{}: is empty; write it again", path);
 
   const auto size = static_cast<std::size_t>(status.st_size);
   void* mapping = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
   if (mapping == MAP_FAILED) {
-    throw BadInput(fmt::format("{}: cannot be mapped into memory: {}", path, std::strerror(errno)));
+    throw BadInput("{}: cannot be mapped into memory: {}", path, std::strerror(errno));
   }
   data_ = static_cast<std::byte*>(mapping);
   size_ = size;
@@ -104,7 +102,7 @@ ZipFile::ZipFile(MappedFile file, std::string name) : file_(std::move(file)), na
 }
 
 void ZipFile::refuse(const std::string& fault) const {
-  throw BadInput(fmt::format("{}: damaged zip file: {}; write or copy it again", name_, fault));
+  throw BadInput("{}: damaged zip file: {}; write or copy it again", name_, fault);
 }
 
 std::uint64_t ZipFile::number(std::size_t offset, std::size_t bytes) const {
@@ -243,7 +241,7 @@ FileIdentity file_identity(const std::string& file, std::uint64_t place) {
   static const std::string machine = running_machine();
   struct stat status {};
   if (::stat(file.c_str(), &status) != 0) {
-    throw BadInput(fmt::format("{}: {}; check the path", file, std::strerror(errno)));
+    throw BadInput("{}: {}; check the path", file, std::strerror(errno));
   }
   return {.machine = machine,
           .device = status.st_dev,

@@ -25,7 +25,7 @@ void JsonFields::refuse(const std::string& name, const std::string& reason) cons
 }
 
 void JsonFields::refuse(const std::string& reason) const {
-  throw BadInput(fmt::format("{}: {}{}", document_, reason, advice_));
+  throw BadInput("{}: {}{}", document_, reason, advice_);
 }
 
 const nlohmann::json& JsonFields::member(const std::string& name) const {

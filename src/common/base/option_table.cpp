@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "common/base/error.hpp"
-#include "common/base/number_text.hpp"
 #include "common/base/text.hpp"
 
 namespace dpreduce {
@@ -74,12 +73,12 @@ std::string_view Option::long_name() const {
 
 double read_number(std::string_view option, const std::string& text) {
   const std::optional<double> number = number_of(text);
-  if (!number) throw UsageError(fmt::format("{} {}: must be a number", option, text));
+  if (!number) throw UsageError("{} {}: must be a number", option, text);
   return *number;
 }
 
 std::uint64_t read_count(std::string_view option, const std::string& text, std::uint64_t largest) {
-  if (text.starts_with('-')) throw UsageError(fmt::format("{} {}: must not be negative", option, text));
+  if (text.starts_with('-')) throw UsageError("{} {}: must not be negative", option, text);
   std::uint64_t count = 0;
   const char* const end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, count);
@@ -88,12 +87,12 @@ std::uint64_t read_count(std::string_view option, const std::string& text, std::
     const std::optional<double> number =
         text.empty() || std::isdigit(static_cast<unsigned char>(text.front())) == 0 ? std::nullopt : number_of(text);
     if (!number || std::floor(*number) != *number) {
-      throw UsageError(fmt::format("{} {}: must be a whole number", option, text));
+      throw UsageError("{} {}: must be a whole number", option, text);
     }
     is_large = *number >= kTwoTo64;
     if (!is_large) count = static_cast<std::uint64_t>(*number);
   }
-  if (is_large || count > largest) throw UsageError(fmt::format("{} {}: must be at most {}", option, text, largest));
+  if (is_large || count > largest) throw UsageError("{} {}: must be at most {}", option, text, largest);
   return count;
 }
 
@@ -104,7 +103,7 @@ void refuse_choice(std::string_view option, const std::string& text, const std::
     spellings.push_back(all.substr(begin, end - begin));
     begin = end + 1;
   }
-  throw UsageError(fmt::format("{} {}: must be one of {}{}", option, text, all, did_you_mean(text, spellings)));
+  throw UsageError("{} {}: must be one of {}{}", option, text, all, did_you_mean(text, spellings));
 }
 
 std::vector<std::string> OptionTable::long_names() const {
@@ -158,7 +157,7 @@ Option& OptionTable::number_or_auto(const std::string& names, std::optional<doub
     try {
       value = read_number(names, arguments.back());
     } catch (const UsageError&) {
-      throw UsageError(fmt::format("{} {}: must be a number or auto", names, arguments.back()));
+      throw UsageError("{} {}: must be a number or auto", names, arguments.back());
     }
   };
   return add_of(value, {.names = names, .help = std::move(help), .type = "NUMBER|auto", .usual = "auto", .read = read});
@@ -227,8 +226,8 @@ void OptionTable::check_ranges() const {
     const std::optional<double> number = number_of(word);
     if (!number || option.range.has(*number)) continue;
     const std::string_view name = std::string_view(option.names).substr(0, option.names.find(','));
-    throw UsageError(fmt::format("{} {}: {}must {} {}", name, word, option.range.meaning,
-                                 option.range.kind == OptionRange::Kind::kShare ? "lie" : "be", option.range.text()));
+    throw UsageError("{} {}: {}must {} {}", name, word, option.range.meaning,
+                     option.range.kind == OptionRange::Kind::kShare ? "lie" : "be", option.range.text());
   }
 }
 
@@ -241,8 +240,8 @@ void OptionTable::check_rules() const {
                              : !has_first || has_second == (rule.kind == OptionRule::Kind::kNeeds);
     if (is_kept || !(rule.where.empty() || holds(rule.where)) || (!rule.unless.empty() && holds(rule.unless))) continue;
     if (rule.kind == OptionRule::Kind::kTogether) {
-      throw UsageError(fmt::format("{} and {} go together: {} is missing", rule.first, rule.second,
-                                   has_first ? rule.second : rule.first));
+      throw UsageError("{} and {} go together: {} is missing", rule.first, rule.second,
+                       has_first ? rule.second : rule.first);
     }
     throw UsageError(text_of(rule) + (rule.reason.empty() ? "" : ": " + rule.reason));
   }
@@ -280,14 +279,14 @@ constexpr std::size_t kMostClasses = std::size_t{1} << 20;
 
 void require_option_between(const char* option, double value, double smallest, double largest) {
   if (!(value >= smallest && value <= largest)) {
-    throw UsageError(fmt::format("{} {}: must be from {} to {}", option, value, smallest, largest));
+    throw UsageError("{} {}: must be from {} to {}", option, value, smallest, largest);
   }
 }
 
 void require_classes(std::size_t classes) {
   if (classes < 2 || classes > kMostClasses) {
-    throw UsageError(fmt::format("--classes {}: must be from 2 to {}{}", classes, kMostClasses,
-                                 classes == 0 ? "; give the number of classes, or their names" : ""));
+    throw UsageError("--classes {}: must be from 2 to {}{}", classes, kMostClasses,
+                     classes == 0 ? "; give the number of classes, or their names" : "");
   }
 }
 

@@ -19,7 +19,6 @@
 #include <unistd.h>
 
 #include "common/base/error.hpp"
-#include "common/base/file_descriptor.hpp"
 
 namespace dpreduce {
 namespace {
@@ -42,9 +41,9 @@ std::string without_links(const std::string& path) {
   std::filesystem::path target(path);
   std::error_code error;
   for (int hops = 0; std::filesystem::is_symlink(target, error); ++hops) {
-    if (hops == 40) throw BadInput(fmt::format("{}: {}", path, std::strerror(ELOOP)));
+    if (hops == 40) throw BadInput("{}: {}", path, std::strerror(ELOOP));
     target = target.parent_path() / std::filesystem::read_symlink(target, error);
-    if (error) throw BadInput(fmt::format("{}: {}", path, error.message()));
+    if (error) throw BadInput("{}: {}", path, error.message());
   }
   return target.string();
 }
@@ -117,8 +116,7 @@ OutputClaim::OutputClaim(const std::string& path, const std::string& target) {
   const int reason = errno;
   ::close(std::exchange(socket_, -1));
   if (reason != EADDRINUSE) return;
-  throw UsageError(
-      fmt::format("{}: another process is writing it; give another name, or wait until it has ended", path));
+  throw UsageError("{}: another process is writing it; give another name, or wait until it has ended", path);
 }
 
 OutputClaim::~OutputClaim() {
@@ -137,11 +135,11 @@ bool is_file(const std::string& path) {
 
 void AtomicFile::fail(const std::string& what) const {
   const int reason = errno;
-  throw BadInput(fmt::format("{}: {}: {}", path_, what, std::strerror(reason)));
+  throw BadInput("{}: {}: {}", path_, what, std::strerror(reason));
 }
 
 void refuse_existing(const std::string& path) {
-  throw BadInput(fmt::format("{}: already exists; give another name, or --overwrite to replace it", path));
+  throw BadInput("{}: already exists; give another name, or --overwrite to replace it", path);
 }
 
 AtomicFile::AtomicFile(const std::string& path, Existing existing, Readers readers) : path_(path), existing_(existing) {
@@ -150,7 +148,7 @@ AtomicFile::AtomicFile(const std::string& path, Existing existing, Readers reade
   struct stat status {};
   const bool exists = ::stat(path.c_str(), &status) == 0;
   if ((exists && S_ISDIR(status.st_mode)) || path.back() == '/') {
-    throw BadInput(fmt::format("{}: is a directory; name a file to write", path));
+    throw BadInput("{}: is a directory; name a file to write", path);
   }
   if (exists && !S_ISREG(status.st_mode)) {
     fd_ = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY);
@@ -165,7 +163,7 @@ AtomicFile::AtomicFile(const std::string& path, Existing existing, Readers reade
   if (readers == Readers::kOwnerOnly) mode = S_IRUSR | S_IWUSR;
   open_beside(target, mode);
   if (readers != Readers::kOwnerOnly) return;
-  if (const std::string fault = forced_mode(fd_); !fault.empty()) throw BadInput(fmt::format("{}: {}", path_, fault));
+  if (const std::string fault = forced_mode(fd_); !fault.empty()) throw BadInput("{}: {}", path_, fault);
 }
 
 void AtomicFile::open_beside(const std::string& target, std::optional<unsigned> mode) {
@@ -249,7 +247,7 @@ void AtomicFile::rename_onto_target() {
     const std::string unnamed = name_in_proc(fd_);
     if (::linkat(AT_FDCWD, unnamed.c_str(), AT_FDCWD, target_.c_str(), AT_SYMLINK_FOLLOW) == 0) return;
     if (errno != EEXIST) {
-      throw BadInput(fmt::format("{}: cannot be given its name: {}", path_, reason_of(errno, FileFeature::kLinks)));
+      throw BadInput("{}: cannot be given its name: {}", path_, reason_of(errno, FileFeature::kLinks));
     }
     if (existing_ == Existing::kKeep) refuse_existing(path_);
     const std::string beside = name_beside(target_);
@@ -291,14 +289,14 @@ void MadeFiles::make_folder(const std::filesystem::path& folder) {
     std::error_code error;
     if (std::filesystem::create_directory(*path, error)) folders_.push_back(*path);
     if (error == std::errc::file_exists) error = make_error_code(std::errc::not_a_directory);
-    if (error) throw BadInput(fmt::format("{}: cannot be made: {}", folder.string(), error.message()));
+    if (error) throw BadInput("{}: cannot be made: {}", folder.string(), error.message());
   }
 }
 
 namespace {
 
 [[noreturn]] void fail(const std::string& path, const std::string& what) {
-  throw BadInput(fmt::format("{}: {} ({})", path, what, std::generic_category().message(errno)));
+  throw BadInput("{}: {} ({})", path, what, std::generic_category().message(errno));
 }
 
 }  // namespace

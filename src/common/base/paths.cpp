@@ -9,7 +9,6 @@
 #include <tuple>
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <fnmatch.h>
 #include <glob.h>
 #include <sys/stat.h>
@@ -45,10 +44,10 @@ std::vector<std::string> matches(const std::string& pattern) {
   struct stat status {};
   if (::stat(pattern.c_str(), &status) == 0) return {pattern};
   if (pattern.find_first_of("*?[") == std::string::npos) {
-    throw BadInput(fmt::format("{}: {}; check the path", pattern, std::strerror(errno)));
+    throw BadInput("{}: {}; check the path", pattern, std::strerror(errno));
   }
   std::vector<std::string> files = glob_matches(pattern);
-  if (files.empty()) throw BadInput(fmt::format("{}: no file matches; check the pattern", pattern));
+  if (files.empty()) throw BadInput("{}: no file matches; check the pattern", pattern);
   std::sort(files.begin(), files.end());  // by bytes: the same order on every rank, whatever its locale
   return files;
 }
@@ -108,8 +107,7 @@ bool paths_are_per_worker(const std::vector<std::string>& patterns) {
   if (with == 0) return false;
   if (static_cast<std::size_t>(with) == patterns.size()) return true;
   const auto without = std::find_if_not(patterns.begin(), patterns.end(), is_per_worker);
-  throw UsageError(
-      fmt::format("{}: has no {{rank}}, but other paths of the same option have; use it in all or in none", *without));
+  throw UsageError("{}: has no {{rank}}, but other paths of the same option have; use it in all or in none", *without);
 }
 
 std::vector<std::string> expand_paths(const std::vector<std::string>& patterns, std::size_t worker) {
@@ -122,19 +120,19 @@ std::vector<std::string> expand_paths(const std::vector<std::string>& patterns, 
       const std::string path = parts.dataset.empty() ? file : file + ":" + parts.dataset;
       struct stat status {};
       if (::stat(file.c_str(), &status) != 0) {
-        throw BadInput(fmt::format("{}: {}; check the path", file, std::strerror(errno)));
+        throw BadInput("{}: {}; check the path", file, std::strerror(errno));
       }
       if (S_ISDIR(status.st_mode)) {
-        throw BadInput(fmt::format("{}: is a directory; name the files in it, as in '{}/*.npy'", file, file));
+        throw BadInput("{}: is a directory; name the files in it, as in '{}/*.npy'", file, file);
       }
       if (::faccessat(AT_FDCWD, file.c_str(), R_OK, AT_EACCESS) != 0) {
-        throw BadInput(fmt::format("{}: cannot be read: {}; check its permissions", file, std::strerror(errno)));
+        throw BadInput("{}: cannot be read: {}; check its permissions", file, std::strerror(errno));
       }
       if (S_ISREG(status.st_mode) && status.st_size == 0) {
-        throw BadInput(fmt::format("{}: is empty; write it again", file));
+        throw BadInput("{}: is empty; write it again", file);
       }
       if (!seen.emplace(status.st_dev, status.st_ino, parts.dataset).second) {
-        throw BadInput(fmt::format("{}: is given twice, and its records would count twice; give each file once", path));
+        throw BadInput("{}: is given twice, and its records would count twice; give each file once", path);
       }
       paths.push_back(path);
     }

@@ -28,20 +28,19 @@ std::string class_name_fault(std::string_view name) {
 
 void require_class_names(std::span<const std::string> names, std::size_t classes) {
   if (!names.empty() && names.size() != classes) {
-    throw UsageError(fmt::format(
+    throw UsageError(
         "class names: there are {} for {} classes; --class-names and --classes must agree, or leave --classes "
         "out",
-        names.size(), classes));
+        names.size(), classes);
   }
   std::unordered_map<std::string_view, std::size_t> seen;
   for (std::size_t k = 0; k < names.size(); ++k) {
     if (const std::string flaw = class_name_fault(names[k]); !flaw.empty()) {
-      throw UsageError(fmt::format("class names: {}, the name of class {}, {}", in_quotes(names[k]), k, flaw));
+      throw UsageError("class names: {}, the name of class {}, {}", in_quotes(names[k]), k, flaw);
     }
     const auto [other, is_new] = seen.emplace(names[k], k);
     if (is_new) continue;
-    throw UsageError(
-        fmt::format("class names: {} names both class {} and class {}", in_quotes(names[k]), other->second, k));
+    throw UsageError("class names: {} names both class {} and class {}", in_quotes(names[k]), other->second, k);
   }
 }
 
@@ -51,31 +50,28 @@ std::string name_of_class(std::span<const std::string> names, std::size_t k) {
 
 void require_feature_names(std::span<const std::string> names, std::size_t features) {
   if (!names.empty() && names.size() != features) {
-    throw UsageError(
-        fmt::format("names of features: there are {} for {} features; name all or none", names.size(), features));
+    throw UsageError("names of features: there are {} for {} features; name all or none", names.size(), features);
   }
   const auto wrong = std::ranges::find_if_not(names, [](const std::string& name) { return is_utf8(name); });
   if (wrong == names.end()) return;
-  throw UsageError(fmt::format("names of features: the name of feature {} is not UTF-8 text", wrong - names.begin()));
+  throw UsageError("names of features: the name of feature {} is not UTF-8 text", wrong - names.begin());
 }
 
 void require_same_features(std::span<const std::string> names, std::span<const std::string> expected,
                            std::string_view whose, std::string_view where) {
   constexpr const char* kWhatToDo = "give the same columns in the same order everywhere";
   if (names.empty() != expected.empty()) {
-    throw BadInput(fmt::format("{}: columns have {}, but {} they have {}; {}", whose,
-                               names.empty() ? "no names" : "names", where, names.empty() ? "names" : "none",
-                               kWhatToDo));
+    throw BadInput("{}: columns have {}, but {} they have {}; {}", whose, names.empty() ? "no names" : "names", where,
+                   names.empty() ? "names" : "none", kWhatToDo);
   }
   const std::size_t shared = std::min(names.size(), expected.size());
   for (std::size_t column = 0; column < shared; ++column) {
     if (names[column] == expected[column]) continue;
-    throw BadInput(fmt::format("{}: column {} is {}, but {} it is {}; {}", whose, column, in_quotes(names[column]),
-                               where, in_quotes(expected[column]), kWhatToDo));
+    throw BadInput("{}: column {} is {}, but {} it is {}; {}", whose, column, in_quotes(names[column]), where,
+                   in_quotes(expected[column]), kWhatToDo);
   }
   if (names.size() == expected.size()) return;
-  throw BadInput(
-      fmt::format("{}: there are {} columns, but {} {}; {}", whose, names.size(), where, expected.size(), kWhatToDo));
+  throw BadInput("{}: there are {} columns, but {} {}; {}", whose, names.size(), where, expected.size(), kWhatToDo);
 }
 
 }  // namespace dpreduce

@@ -8,13 +8,10 @@
 
 #include "common/base/csv_writer.hpp"
 #include "common/base/error.hpp"
-#include "common/base/number_text.hpp"
 #include "common/base/paths.hpp"
+#include "common/base/text.hpp"
 #include "common/data/csv_array.hpp"
-#include "common/data/dtype.hpp"
-#include "common/data/element_conversion.hpp"
 #include "common/data/hdf5_array.hpp"
-#include "common/data/label_slots.hpp"
 #include "common/data/npy_array.hpp"
 
 namespace dpreduce {
@@ -47,9 +44,9 @@ std::string cure_of(const BadLabel& bad, std::uint64_t classes) {
 
 [[noreturn]] void refuse_names(const std::string& file) {
   throw BadInput(
-      fmt::format("{}: labels are names; list all classes in a file, one name a line, and give it to fit as "
-                  "--class-names FILE, or save class indices as int64; numbers to predict are given as targets",
-                  file));
+      "{}: labels are names; list all classes in a file, one name a line, and give it to fit as "
+      "--class-names FILE, or save class indices as int64; numbers to predict are given as targets",
+      file);
 }
 
 }  // namespace
@@ -61,7 +58,7 @@ ArrayFile::ArrayFile(std::string name, DType dtype, ByteOrder byte_order, Shape 
       shape_(std::move(shape)),
       element_bytes_(element_bytes) {
   if (shape_.empty()) {
-    throw BadInput(fmt::format("{}: holds a single number; give an array with one row per record", name_));
+    throw BadInput("{}: holds a single number; give an array with one row per record", name_);
   }
   byte_size(shape_, dtype_, element_bytes_, name_);
   // The product of the extents after the first may still overflow where one of all is 0: then there is nothing to read.
@@ -75,53 +72,52 @@ ArrayFile::ArrayFile(std::string name, DType dtype, ByteOrder byte_order, Shape 
 void ArrayFile::require_holds_features() const {
   if (!is_float(dtype_)) {
     throw BadInput(
-        fmt::format("{}: features are {}; convert them to float32 (if these are labels, the files are "
-                    "swapped)",
-                    name_, to_string(dtype_)));
+        "{}: features are {}; convert them to float32 (if these are labels, the files are "
+        "swapped)",
+        name_, to_string(dtype_));
   }
   if (shape_.size() != 2) {
-    throw BadInput(fmt::format("{}: features have shape {}; reshape them to two dimensions, one row a record{}", name_,
-                               to_string(shape_), kForOwnerOnly));
+    throw BadInput("{}: features have shape {}; reshape them to two dimensions, one row a record{}", name_,
+                   to_string(shape_), kForOwnerOnly);
   }
-  if (shape_[1] == 0) throw BadInput(fmt::format("{}: rows have no features; write the file again", name_));
+  if (shape_[1] == 0) throw BadInput("{}: rows have no features; write the file again", name_);
 }
 
 void ArrayFile::require_holds_weights() const {
   if (is_float(dtype_) && shape_.size() <= 2 && columns_ == 1) return;
-  throw BadInput(fmt::format("{}: weights are {} of shape {}; give one float32 or float64 a row, shape (n,){}", name_,
-                             to_string(dtype_), to_string(shape_), kForOwnerOnly));
+  throw BadInput("{}: weights are {} of shape {}; give one float32 or float64 a row, shape (n,){}", name_,
+                 to_string(dtype_), to_string(shape_), kForOwnerOnly);
 }
 
 void ArrayFile::require_holds_targets() const {
   if (is_string(dtype_)) {
-    throw BadInput(fmt::format("{}: targets are strings; give numbers, or classes by name as --train-y", name_));
+    throw BadInput("{}: targets are strings; give numbers, or classes by name as --train-y", name_);
   }
   if (shape_.size() <= 2 && columns_ >= 1 && columns_ <= kMostTargets) return;
-  throw BadInput(
-      fmt::format("{}: targets have shape {}; give one number a row, shape (n,), or up to {}, shape (n, m){}", name_,
-                  to_string(shape_), kMostTargets, kForOwnerOnly));
+  throw BadInput("{}: targets have shape {}; give one number a row, shape (n,), or up to {}, shape (n, m){}", name_,
+                 to_string(shape_), kMostTargets, kForOwnerOnly);
 }
 
 void ArrayFile::require_holds_labels(const NamedClasses* names) const {
   if (is_float(dtype_)) {
     throw BadInput(
-        fmt::format("{}: labels are {}; convert them to int64 class indices, or give numbers to predict as targets (if "
-                    "these are features, the files are swapped)",
-                    name_, to_string(dtype_)));
+        "{}: labels are {}; convert them to int64 class indices, or give numbers to predict as targets (if "
+        "these are features, the files are swapped)",
+        name_, to_string(dtype_));
   }
   // Only its rows show that a table of text holds names, and a reader may not reveal rows to others.
   if (is_string(dtype_) && names == nullptr && !is_text()) refuse_names(name_);
   if (is_string(dtype_) && (shape_.size() > 2 || columns_ != 1)) {
     throw BadInput(
-        fmt::format("{}: labels are names of shape {}; give one name a row, shape (n,), or for rows of several classes "
-                    "zeros and ones, one column a class{}",
-                    name_, to_string(shape_), kForOwnerOnly));
+        "{}: labels are names of shape {}; give one name a row, shape (n,), or for rows of several classes "
+        "zeros and ones, one column a class{}",
+        name_, to_string(shape_), kForOwnerOnly);
   }
   if (shape_.size() > 2 || columns_ == 0) {
     throw BadInput(
-        fmt::format("{}: labels have shape {}; give one class index a row, shape (n,) or (n, 1), or zeros and ones for "
-                    "each class, shape (n, K){}",
-                    name_, to_string(shape_), kForOwnerOnly));
+        "{}: labels have shape {}; give one class index a row, shape (n,) or (n, 1), or zeros and ones for "
+        "each class, shape (n, K){}",
+        name_, to_string(shape_), kForOwnerOnly);
   }
 }
 
@@ -151,9 +147,8 @@ void ArrayFile::read_targets(std::uint64_t first_row, std::uint64_t count, std::
     const auto bad = std::ranges::find_if(targets, [](double target) { return !std::isfinite(target); });
     if (takes_bad || bad == targets.end()) return;
     const std::uint64_t row = first_row + done + static_cast<std::uint64_t>(bad - targets.begin()) / columns_;
-    throw BadInput(
-        fmt::format("{}: row {} has target {}; give a finite number, leave the row out, or use --bad-rows zero{}",
-                    name_, row, *bad, kForOwnerOnly));
+    throw BadInput("{}: row {} has target {}; give a finite number, leave the row out, or use --bad-rows zero{}", name_,
+                   row, *bad, kForOwnerOnly);
   });
 }
 
@@ -174,8 +169,8 @@ void ArrayFile::read_labels(std::uint64_t first_row, std::uint64_t count, std::u
       if (!bad) return;
       first += bad->index;
       if (unlisted == UnlistedLabels::kRefused) {
-        throw BadInput(fmt::format("{}: row {} has label {}, outside 0 to {}{}{}", name_, first_row + done + first,
-                                   bad->value, classes - 1, cure_of(*bad, classes), kForOwnerOnly));
+        throw BadInput("{}: row {} has label {}, outside 0 to {}{}{}", name_, first_row + done + first, bad->value,
+                       classes - 1, cure_of(*bad, classes), kForOwnerOnly);
       }
       out[done + first] = kUnlistedLabel;
     }
@@ -198,7 +193,7 @@ void ArrayFile::read_named_labels(std::uint64_t first_row, std::uint64_t count, 
   visit_names(first_row, count, [&](std::uint64_t row, std::string_view name) {
     const std::optional<std::int32_t> found = is_text() ? names.find_cell(name) : names.find(name);
     if (!found && unlisted == UnlistedLabels::kRefused) {
-      throw BadInput(fmt::format("{}: row {} has {}{}", name_, row, names.refusal(name), kForOwnerOnly));
+      throw BadInput("{}: row {} has {}{}", name_, row, names.refusal(name), kForOwnerOnly);
     }
     out[row - first_row] = found.value_or(kUnlistedLabel);
   });
@@ -225,8 +220,8 @@ void ArrayFile::visit_names(std::uint64_t first_row, std::uint64_t count, const 
 void ArrayFile::read_label_sets(std::uint64_t first_row, std::uint64_t count, std::uint64_t classes,
                                 std::span<std::int32_t> out) {
   if (columns_ != classes) {
-    throw BadInput(fmt::format("{}: labels have {} columns of zeros and ones for {} classes; give one column a class",
-                               name_, columns_, classes));
+    throw BadInput("{}: labels have {} columns of zeros and ones for {} classes; give one column a class", name_,
+                   columns_, classes);
   }
   const std::uint64_t per_row = count == 0 ? 1 : out.size() / count;
   DPREDUCE_ASSERT(out.size() == count * per_row && per_row >= 1);
@@ -235,8 +230,8 @@ void ArrayFile::read_label_sets(std::uint64_t first_row, std::uint64_t count, st
     for (std::uint64_t row = 0; row < block; ++row) {
       const auto bad = convert_labels(stored.subspan(row * row_bytes(), row_bytes()), dtype_, byte_order_, 2, entries);
       if (bad) {
-        throw BadInput(fmt::format("{}: row {} has entry {} for class {}; an array of labels holds 0 and 1 only{}",
-                                   name_, first_row + done + row, bad->value, bad->index, kForOwnerOnly));
+        throw BadInput("{}: row {} has entry {} for class {}; an array of labels holds 0 and 1 only{}", name_,
+                       first_row + done + row, bad->value, bad->index, kForOwnerOnly);
       }
       fill_slots(entries, out.subspan((done + row) * per_row, per_row));
     }
@@ -270,8 +265,7 @@ std::unique_ptr<ArrayFile> open_array(const std::string& path, ArrayRole role) {
   if (parts.file.ends_with(".safetensors")) return open_safetensors(std::move(file), parts.file, parts.dataset);
   if (is_zip(file.bytes())) return open_archive(std::move(file), parts.file, parts.dataset);
   if (parts.dataset.empty()) return std::make_unique<NpyArray>(whole(std::move(file)), parts.file, parts.file);
-  throw BadInput(fmt::format("{}: is not a zip file as numpy.savez writes it; give its plain name, or write it again",
-                             parts.file));
+  throw BadInput("{}: is not a zip file as numpy.savez writes it; give its plain name, or write it again", parts.file);
 }
 
 }  // namespace dpreduce

@@ -17,7 +17,6 @@
 #include <vector>
 
 #include "common/base/input_file.hpp"
-#include "common/data/dtype.hpp"
 #include "common/data/element_conversion.hpp"
 #include "common/data/label_slots.hpp"
 #include "common/data/named_classes.hpp"

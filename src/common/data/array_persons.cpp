@@ -6,8 +6,6 @@
 #include <cstddef>
 #include <string>
 
-#include <fmt/format.h>
-
 #include "common/base/error.hpp"
 #include "common/base/text.hpp"
 #include "common/data/array_file.hpp"
@@ -85,12 +83,12 @@ void ArrayFile::require_holds_persons() {
   const bool is_one_a_row = shape_.size() <= 2 && columns_ == 1;
   if (is_float(dtype_) && is_one_a_row) refuse_float_persons();
   if (is_float(dtype_) || dtype_ == DType::kBool) {
-    throw BadInput(fmt::format("{}: identifiers of persons are {}; convert them to integers or strings, one a row",
-                               name_, to_string(dtype_)));
+    throw BadInput("{}: identifiers of persons are {}; convert them to integers or strings, one a row", name_,
+                   to_string(dtype_));
   }
   if (is_one_a_row) return;
-  throw BadInput(fmt::format("{}: identifiers of persons have shape {}; give one a row, shape (n,) or (n, 1){}", name_,
-                             to_string(shape_), kForOwnerOnly));
+  throw BadInput("{}: identifiers of persons have shape {}; give one a row, shape (n,) or (n, 1){}", name_,
+                 to_string(shape_), kForOwnerOnly);
 }
 
 // Floats are what tables make of integers where some are missing: the first row that is no integer is what to look at.
@@ -102,28 +100,27 @@ void ArrayFile::refuse_float_persons() {
     for (std::size_t row = 0; row < values.size(); ++row) {
       if (std::isfinite(values[row]) && values[row] == std::trunc(values[row])) continue;
       throw BadInput(
-          fmt::format("{}: row {} has the identifier {}, a {}; give each row a person, as an integer or a "
-                      "string{}",
-                      name_, done + row, values[row], to_string(dtype_), kForOwnerOnly));
+          "{}: row {} has the identifier {}, a {}; give each row a person, as an integer or a "
+          "string{}",
+          name_, done + row, values[row], to_string(dtype_), kForOwnerOnly);
     }
     done += values.size();
   }
   if (values.empty()) return;
   throw BadInput(
-      fmt::format("{}: row 0 and the rows after it have identifiers of persons that are {}; convert them to "
-                  "integers or strings",
-                  name_, to_string(dtype_)));
+      "{}: row 0 and the rows after it have identifiers of persons that are {}; convert them to "
+      "integers or strings",
+      name_, to_string(dtype_));
 }
 
 void ArrayFile::refuse_missing_person(std::uint64_t row, std::string_view identifier) const {
   if (identifier.empty()) {
-    throw BadInput(
-        fmt::format("{}: row {} has no identifier of a person; give each row one{}", name_, row, kForOwnerOnly));
+    throw BadInput("{}: row {} has no identifier of a person; give each row one{}", name_, row, kForOwnerOnly);
   }
   throw BadInput(
-      fmt::format("{}: row {} has the identifier {}, which means a missing one; give the row its person, or rename a "
-                  "person with that name{}",
-                  name_, row, in_quotes(identifier), kForOwnerOnly));
+      "{}: row {} has the identifier {}, which means a missing one; give the row its person, or rename a "
+      "person with that name{}",
+      name_, row, in_quotes(identifier), kForOwnerOnly);
 }
 
 void ArrayFile::visit_persons(std::uint64_t first_row, std::uint64_t count, const VisitPersons& visit) {

@@ -11,8 +11,6 @@
 #include <fmt/format.h>
 
 #include "common/base/error.hpp"
-#include "common/base/input_file.hpp"
-#include "common/base/number_text.hpp"
 #include "common/base/text.hpp"
 #include "common/data/memory_array.hpp"
 
@@ -125,7 +123,7 @@ class CsvReader {
 
   // About the line that was read last.
   [[noreturn]] void refuse(const std::string& fault) const {
-    throw BadInput(fmt::format("{}: line {} {}{}", path_, line_, fault, kForOwnerOnly));
+    throw BadInput("{}: line {} {}{}", path_, line_, fault, kForOwnerOnly);
   }
 
  private:
@@ -280,10 +278,10 @@ void require_zeros_and_ones(const std::vector<std::int64_t>& labels, const CsvRe
     return;
   }
   const bool has_names = !reader.names().empty();
-  throw BadInput(fmt::format(
+  throw BadInput(
       "{}: has {} columns of labels that are not all 0 or 1; name the column to read{} in the path, as in {}:{}{}",
       path.file, reader.columns(), has_names ? "" : " in a first line and", path.file,
-      has_names ? reader.names().back() : "label", kForOwnerOnly));
+      has_names ? reader.names().back() : "label", kForOwnerOnly);
 }
 
 }  // namespace

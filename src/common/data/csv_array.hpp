@@ -10,7 +10,6 @@
 #pragma once
 
 #include <memory>
-#include <string>
 
 #include "common/base/input_file.hpp"
 #include "common/base/paths.hpp"

@@ -71,10 +71,10 @@ std::pair<Hdf5Handle, DType> memory_type(hid_t stored, const std::string& name) 
     }
   }
   throw BadInput(
-      fmt::format("{}: holds elements that are neither floats nor integers of up to 64 bits, nor strings of up to "
-                  "{} bytes; store features as float32, labels as int64, or as names of classes, and identifiers of "
-                  "persons as int64 or strings",
-                  name, kLongestString));
+      "{}: holds elements that are neither floats nor integers of up to 64 bits, nor strings of up to "
+      "{} bytes; store features as float32, labels as int64, or as names of classes, and identifiers of "
+      "persons as int64 or strings",
+      name, kLongestString);
 }
 
 // Strings of variable length that the library allocates, and gets back.
@@ -189,9 +189,9 @@ struct Hdf5Array::Dataset {
                                        const std::string& name) {
     struct stat status {};
     if (::stat(path.c_str(), &status) != 0) {
-      throw BadInput(fmt::format("{}: {}; check the path", path, std::strerror(errno)));
+      throw BadInput("{}: {}; check the path", path, std::strerror(errno));
     }
-    if (!S_ISREG(status.st_mode)) throw BadInput(fmt::format("{}: is not a regular file; name an HDF5 file", path));
+    if (!S_ISREG(status.st_mode)) throw BadInput("{}: is not a regular file; name an HDF5 file", path);
 
     const Hdf5Call call;
     auto opened = std::make_unique<Dataset>();
@@ -200,11 +200,11 @@ struct Hdf5Array::Dataset {
     opened->dataset = Hdf5Handle(H5Dopen2(opened->file.get(), dataset_name.c_str(), H5P_DEFAULT), H5Dclose);
     if (!opened->dataset.is_valid()) {
       refuse_group(opened->file.get(), path, dataset_name, name);
-      throw BadInput(fmt::format("{}: has no such dataset: {}; list the file with h5ls -r", name, hdf5_reason()));
+      throw BadInput("{}: has no such dataset: {}; list the file with h5ls -r", name, hdf5_reason());
     }
     const Hdf5Handle stored(H5Dget_type(opened->dataset.get()), H5Tclose);
     const Hdf5Handle space(H5Dget_space(opened->dataset.get()), H5Sclose);
-    if (!stored.is_valid() || !space.is_valid()) throw BadInput(fmt::format("{}: {}", name, hdf5_reason()));
+    if (!stored.is_valid() || !space.is_valid()) throw BadInput("{}: {}", name, hdf5_reason());
     std::tie(opened->type, opened->dtype) = memory_type(stored.get(), name);
     opened->has_variable_strings = opened->dtype == DType::kBytes && H5Tis_variable_str(stored.get()) > 0;
 
@@ -241,7 +241,7 @@ FileIdentity Hdf5Array::identity() const {
     address = address_of(dataset_->dataset.get());
   }
   if (file.empty() || !address) {
-    throw BadInput(fmt::format("{}: cannot be found in its file; check or write it again", name()));
+    throw BadInput("{}: cannot be found in its file; check or write it again", name());
   }
   return file_identity(file, *address);
 }
@@ -270,9 +270,9 @@ void Hdf5Array::refuse_fill(std::uint64_t first_row, std::span<const std::byte> 
     std::size_t same = 0;
     while (same < elements.size() && std::ranges::equal(elements.subspan(same, fill.size()), fill)) same += fill.size();
     if (same < elements.size()) continue;
-    throw BadInput(fmt::format(
+    throw BadInput(
         "{}: row {} holds only the fill value of the dataset, so it was never written; write it, or leave it out{}",
-        name(), first_row + row, kForOwnerOnly));
+        name(), first_row + row, kForOwnerOnly);
   }
 }
 
@@ -306,8 +306,8 @@ void Hdf5Array::read_rows(std::uint64_t first_row, std::uint64_t count, void* ou
       H5Sselect_hyperslab(in_file.get(), H5S_SELECT_SET, start.data(), nullptr, extent.data(), nullptr) >= 0 &&
       H5Dread(dataset_->dataset.get(), dataset_->type.get(), in_memory.get(), in_file.get(), H5P_DEFAULT, out) >= 0;
   if (!read) {
-    throw BadInput(fmt::format("{}: rows {} to {} cannot be read: {}; check or write the file again{}", name(),
-                               first_row, first_row + count - 1, hdf5_reason(), kForOwnerOnly));
+    throw BadInput("{}: rows {} to {} cannot be read: {}; check or write the file again{}", name(), first_row,
+                   first_row + count - 1, hdf5_reason(), kForOwnerOnly);
   }
 }
 

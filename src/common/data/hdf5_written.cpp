@@ -8,7 +8,6 @@
 #include <optional>
 #include <string_view>
 #include <system_error>
-#include <vector>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -57,11 +56,11 @@ Hdf5Handle open_to_read(const std::string& path) {
   if (reason.find("unable to lock file") != std::string::npos ||
       reason.find("already open for write") != std::string::npos) {
     throw BadInput(
-        fmt::format("{}: is open for writing in another program; close it there, then run again (if a program crashed, "
-                    "h5clear -s clears its mark of an open file)",
-                    path));
+        "{}: is open for writing in another program; close it there, then run again (if a program crashed, "
+        "h5clear -s clears its mark of an open file)",
+        path);
   }
-  throw BadInput(fmt::format("{}: cannot be opened as an HDF5 file: {}; check or write it again", path, reason));
+  throw BadInput("{}: cannot be opened as an HDF5 file: {}; check or write it again", path, reason);
 }
 
 std::vector<hsize_t> extents_of(hid_t space) {
@@ -330,9 +329,9 @@ void require_written(hid_t file, const std::string& dataset, const std::string& 
       ends_early ? "a source of the virtual dataset ends too early, or is missing" : missing_of(opened.get(), 0);
   if (missing.empty()) return;
   throw BadInput(
-      fmt::format("{}: some rows were never written: {}; HDF5 would read a fill value instead: write the file again, "
-                  "or put missing files beside it{}",
-                  name, missing, kForOwnerOnly));
+      "{}: some rows were never written: {}; HDF5 would read a fill value instead: write the file again, "
+      "or put missing files beside it{}",
+      name, missing, kForOwnerOnly);
 }
 
 }  // namespace dpreduce

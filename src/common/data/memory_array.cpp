@@ -1,12 +1,9 @@
 #include "common/data/memory_array.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
-
-#include <fmt/format.h>
 
 #include "common/base/error.hpp"
 
@@ -58,8 +55,7 @@ bool ArrayView::is_c_order() const {
 
 void require_whole_rows(std::size_t elements, std::size_t columns) {
   if (columns >= 1 && elements % columns == 0) return;
-  throw UsageError(
-      fmt::format("array in memory: {} elements are not whole rows of {} columns{}", elements, columns, kForOwnerOnly));
+  throw UsageError("array in memory: {} elements are not whole rows of {} columns{}", elements, columns, kForOwnerOnly);
 }
 
 ArrayView rows_in_c_order(std::span<const std::byte> elements, DType dtype, std::size_t columns) {

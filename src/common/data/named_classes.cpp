@@ -4,13 +4,11 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <unordered_map>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "common/base/error.hpp"
-#include "common/base/number_text.hpp"
 #include "common/base/public_names.hpp"
 #include "common/base/text.hpp"
 
@@ -78,26 +76,26 @@ std::vector<std::string> parse_class_names(std::string_view text, const std::str
     if (name.ends_with('\r')) name.remove_suffix(1);
     const std::size_t line = names.size() + 1;
     if (const std::string flaw = class_name_fault(name); !flaw.empty()) {
-      throw BadInput(fmt::format("{} {}, line {}: the name {}{}; write the name of one class a line", option, path,
-                                 line, name.empty() ? "" : in_quotes(name) + " ", flaw));
+      throw BadInput("{} {}, line {}: the name {}{}; write the name of one class a line", option, path, line,
+                     name.empty() ? "" : in_quotes(name) + " ", flaw);
     }
     const auto [earlier, is_new] = lines.emplace(name, line);
     if (!is_new) {
-      throw BadInput(fmt::format("{} {}, line {}: {} is already in line {}; give each class its own name", option, path,
-                                 line, in_quotes(name), earlier->second));
+      throw BadInput("{} {}, line {}: {} is already in line {}; give each class its own name", option, path, line,
+                     in_quotes(name), earlier->second);
     }
     names.emplace_back(name);
   }
   if (names.size() < 2) {
-    throw BadInput(fmt::format("{} {}: lists {} classes; a classifier needs at least 2, one name a line", option, path,
-                               names.size()));
+    throw BadInput("{} {}: lists {} classes; a classifier needs at least 2, one name a line", option, path,
+                   names.size());
   }
   return names;
 }
 
 std::vector<std::string> read_class_names(const std::string& path, std::string_view option) {
   const auto refuse = [&](const std::string& reason) -> BadInput {
-    return BadInput(fmt::format("{} {}: {}", option, path, reason));
+    return BadInput("{} {}: {}", option, path, reason);
   };
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) throw refuse("is a folder; name a file of names, one a line");

@@ -91,9 +91,8 @@ class HeaderText {
 
  private:
   [[noreturn]] void fail(const std::string& what) const {
-    throw BadInput(
-        fmt::format("{}: damaged .npy header: {} (at byte {} of its text); write the file again with numpy.save", name_,
-                    what, position_));
+    throw BadInput("{}: damaged .npy header: {} (at byte {} of its text); write the file again with numpy.save", name_,
+                   what, position_);
   }
 
   void once(bool& seen, std::string_view key) const {
@@ -174,9 +173,9 @@ class HeaderText {
     skip_space();
     if (position_ < text_.size() && text_[position_] == '[') {
       throw BadInput(
-          fmt::format("{}: holds records with named fields; save one plain array of float32 features, "
-                      "integer labels, or identifiers of persons as integers or strings instead",
-                      name_));
+          "{}: holds records with named fields; save one plain array of float32 features, "
+          "integer labels, or identifiers of persons as integers or strings instead",
+          name_);
     }
     const std::string_view word = quoted();
     if (accept_strings(word, header)) return;
@@ -186,10 +185,10 @@ class HeaderText {
     const bool one_byte = type != kNumberTypes.end() && type->bytes == 1;
     if (type == kNumberTypes.end() || !(order == '<' || order == '>' || order == '=' || (order == '|' && one_byte))) {
       throw BadInput(
-          fmt::format("{}: holds elements of type {}; save features as float16, float32 or float64, labels as "
-                      "integers, or as names of classes by numpy.save(file, labels.astype(str)), and identifiers of "
-                      "persons as integers or strings, e.g. ids.astype(str)",
-                      name_, in_quotes(word)));
+          "{}: holds elements of type {}; save features as float16, float32 or float64, labels as "
+          "integers, or as names of classes by numpy.save(file, labels.astype(str)), and identifiers of "
+          "persons as integers or strings, e.g. ids.astype(str)",
+          name_, in_quotes(word));
     }
     header.dtype = type->dtype;
     header.element_bytes = type->bytes;
@@ -224,7 +223,7 @@ void refuse_other_formats(std::span<const std::byte> file, const std::string& na
   const std::string_view bytes(reinterpret_cast<const char*>(file.data()), file.size());
   for (const OtherFormat& other : kOtherFormats) {
     if (bytes.size() < other.place || !bytes.substr(other.place).starts_with(other.magic)) continue;
-    throw BadInput(fmt::format("{}: {}", name, fmt::format(fmt::runtime(other.advice), name)));
+    throw BadInput("{}: {}", name, fmt::format(fmt::runtime(other.advice), name));
   }
 }
 
@@ -233,21 +232,20 @@ NpyHeader parse_npy_header(std::span<const std::byte> file, const std::string& n
   refuse_other_formats(file, name);
   if (!bytes.starts_with(kMagic)) {
     throw BadInput(
-        fmt::format("{}: is not an .npy file; save the array with numpy.save; supported are .npy, .npz, .safetensors, "
-                    "numbers as .csv, and HDF5 as file.h5:/dataset",
-                    name));
+        "{}: is not an .npy file; save the array with numpy.save; supported are .npy, .npz, .safetensors, "
+        "numbers as .csv, and HDF5 as file.h5:/dataset",
+        name);
   }
   const auto cut = [&]() -> BadInput {
-    return BadInput(fmt::format("{}: ends inside its .npy header; write or copy it again", name));
+    return BadInput("{}: ends inside its .npy header; write or copy it again", name);
   };
   if (bytes.size() < kMagic.size() + 2) throw cut();
   const auto byte_at = [&](std::size_t offset) { return std::to_integer<std::size_t>(file[offset]); };
   const std::size_t major = byte_at(kMagic.size());
   const std::size_t minor = byte_at(kMagic.size() + 1);
   if (major < 1 || major > 3 || minor != 0) {
-    throw BadInput(
-        fmt::format("{}: .npy version {}.{}; versions 1.0, 2.0 and 3.0 are read: save it again with numpy.save", name,
-                    major, minor));
+    throw BadInput("{}: .npy version {}.{}; versions 1.0, 2.0 and 3.0 are read: save it again with numpy.save", name,
+                   major, minor);
   }
   const std::size_t length_bytes = major == 1 ? 2 : 4;
   const std::size_t text_offset = kMagic.size() + 2 + length_bytes;
@@ -257,9 +255,8 @@ NpyHeader parse_npy_header(std::span<const std::byte> file, const std::string& n
     text_length |= byte_at(kMagic.size() + 2 + digit) << (8 * digit);
   }
   if (text_length > kMaxTextLength) {
-    throw BadInput(
-        fmt::format("{}: .npy header of {} bytes; a plain array needs about 120: write it again with numpy.save", name,
-                    text_length));
+    throw BadInput("{}: .npy header of {} bytes; a plain array needs about 120: write it again with numpy.save", name,
+                   text_length);
   }
   if (text_length > bytes.size() - text_offset) throw cut();
 
@@ -291,11 +288,11 @@ NpyArray::NpyArray(std::span<const std::byte> bytes, const std::string& name, Np
   const std::uint64_t wanted = byte_size(header_.shape, header_.dtype, header_.element_bytes, name);
   elements_ = bytes.subspan(header_.data_offset);
   if (elements_.size() != wanted) {
-    throw BadInput(fmt::format("{}: holds {} bytes of elements where its shape {} of {} needs {}; {}{}", name,
-                               elements_.size(), to_string(header_.shape), to_string(header_.dtype), wanted,
-                               elements_.size() < wanted ? "it was cut short: write or copy it again"
-                                                         : "something was appended: write it again",
-                               kForOwnerOnly));
+    throw BadInput("{}: holds {} bytes of elements where its shape {} of {} needs {}; {}{}", name, elements_.size(),
+                   to_string(header_.shape), to_string(header_.dtype), wanted,
+                   elements_.size() < wanted ? "it was cut short: write or copy it again"
+                                             : "something was appended: write it again",
+                   kForOwnerOnly);
   }
 }
 
@@ -352,7 +349,7 @@ constexpr std::string_view kSuffix = ".npy";
 // The place of `name` among `names`; of an empty name that of the only one.
 std::size_t place_of_array(const std::vector<std::string>& names, const std::string& path, const std::string& name) {
   if (names.empty()) {
-    throw BadInput(fmt::format("{}: has no array; unpack what else it holds, or write arrays with numpy.savez", path));
+    throw BadInput("{}: has no array; unpack what else it holds, or write arrays with numpy.savez", path);
   }
   if (name.empty() && names.size() == 1) return 0;
   const auto found = std::ranges::find(names, name);
@@ -363,8 +360,8 @@ std::size_t place_of_array(const std::vector<std::string>& names, const std::str
     told += (k == 0 ? "" : ", ") + in_quotes(names[k]);
   }
   if (names.size() > kMostListed) told += ", ...";
-  throw BadInput(fmt::format("{}: {}; it has {}: name one, as in {}:NAME", path,
-                             name.empty() ? "has several arrays" : "there is no array " + in_quotes(name), told, path));
+  throw BadInput("{}: {}; it has {}: name one, as in {}:NAME", path,
+                 name.empty() ? "has several arrays" : "there is no array " + in_quotes(name), told, path);
 }
 
 bool has_member(const ZipFile& archive, const std::string& name) {
@@ -378,13 +375,13 @@ bool has_member(const ZipFile& archive, const std::string& name) {
 std::unique_ptr<ArrayFile> open_archive(MappedFile file, const std::string& path, const std::string& name) {
   ZipFile archive(std::move(file), path);
   if (has_member(archive, "workbook.xml") || has_member(archive, "content.xml")) {
-    throw BadInput(fmt::format("{}: is a workbook or document of Office; save the sheet as .csv", path));
+    throw BadInput("{}: is a workbook or document of Office; save the sheet as .csv", path);
   }
   if (has_member(archive, "data.pkl")) {
     throw BadInput(
-        fmt::format("{}: is a file of torch.save; convert it: numpy.save('x.npy', torch.load('{}', "
-                    "map_location='cpu', weights_only=True){}.numpy())",
-                    path, path, name.empty() ? "" : fmt::format("['{}']", name)));
+        "{}: is a file of torch.save; convert it: numpy.save('x.npy', torch.load('{}', "
+        "map_location='cpu', weights_only=True){}.numpy())",
+        path, path, name.empty() ? "" : fmt::format("['{}']", name));
   }
   std::vector<std::string> names;
   std::vector<ZipFile::Member> members;

@@ -10,7 +10,7 @@
 
 #include "common/base/input_file.hpp"
 #include "common/data/array_file.hpp"
-#include "common/data/dtype.hpp"
+#include "common/data/element_conversion.hpp"
 
 namespace dpreduce {
 

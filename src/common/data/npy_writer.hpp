@@ -5,10 +5,9 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "common/base/output_file.hpp"
-#include "common/data/dtype.hpp"
+#include "common/data/element_conversion.hpp"
 
 namespace dpreduce {
 

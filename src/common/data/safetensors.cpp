@@ -1,7 +1,6 @@
 #include "common/data/safetensors.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <optional>
 #include <set>
@@ -34,14 +33,13 @@ std::optional<std::uint64_t> byte_count(TensorType type, std::span<const std::ui
 // The header's length, checked against the file's.
 std::uint64_t header_length(std::span<const std::byte> file, std::string_view source) {
   if (file.size() < kPrefix) {
-    throw BadInput(fmt::format("{}: {} bytes are too few for a safetensors file", source, file.size()));
+    throw BadInput("{}: {} bytes are too few for a safetensors file", source, file.size());
   }
   std::uint64_t length = 0;
   std::memcpy(&length, file.data(), kPrefix);
   if (length > kMaxHeader || length > file.size() - kPrefix) {
-    throw BadInput(
-        fmt::format("{}: a header of {} bytes does not fit a file of {}; is it a safetensors file, and whole?", source,
-                    length, file.size()));
+    throw BadInput("{}: a header of {} bytes does not fit a file of {}; is it a safetensors file, and whole?", source,
+                   length, file.size());
   }
   return length;
 }
@@ -50,7 +48,7 @@ constexpr const char* kMetadataKey = "__metadata__";
 constexpr const char* kIsSafetensors = "; is this a safetensors file?";
 
 [[noreturn]] void refuse_header(std::string_view source, const std::string& reason) {
-  throw BadInput(fmt::format("{}: {}{}", source, reason, kIsSafetensors));
+  throw BadInput("{}: {}{}", source, reason, kIsSafetensors);
 }
 
 // The header's JSON. What stands twice, or is deeper or longer than a header can be, is refused where it stands.
@@ -97,8 +95,7 @@ SafetensorsHeader parse_header(std::string_view text, std::string_view source) {
       continue;
     }
     if (value.is_object() && value.value("dtype", nlohmann::json()) == "BF16") {
-      throw BadInput(
-          fmt::format("{}: {} is of BF16, which is not read; convert it: tensor.float()", source, in_quotes(name)));
+      throw BadInput("{}: {} is of BF16, which is not read; convert it: tensor.float()", source, in_quotes(name));
     }
     const std::vector<std::uint64_t> offsets = fields.counts("data_offsets");
     if (offsets.size() != 2) fields.refuse("data_offsets", "must be two numbers");
@@ -115,7 +112,7 @@ using NamedEntry = std::pair<std::string_view, const TensorEntry*>;
 // overlap, no hole.
 void require_tiling(const SafetensorsHeader& header, std::uint64_t data_size, std::string_view source) {
   const auto fail = [&](std::string_view name, const std::string& reason) {
-    throw BadInput(fmt::format("{}: tensor {} {}; the file is damaged", source, in_quotes(name), reason));
+    throw BadInput("{}: tensor {} {}; the file is damaged", source, in_quotes(name), reason);
   };
   std::vector<NamedEntry> ordered;
   for (const auto& [name, entry] : header.entries) {
@@ -138,8 +135,7 @@ void require_tiling(const SafetensorsHeader& header, std::uint64_t data_size, st
     covered = entry->end;
   }
   if (covered != data_size) {
-    throw BadInput(
-        fmt::format("{}: the last {} bytes belong to no tensor; the file is damaged", source, data_size - covered));
+    throw BadInput("{}: the last {} bytes belong to no tensor; the file is damaged", source, data_size - covered);
   }
 }
 

@@ -7,9 +7,6 @@
 #include <map>
 #include <set>
 #include <string_view>
-#include <utility>
-
-#include <fmt/format.h>
 
 #include "common/base/error.hpp"
 #include "common/base/paths.hpp"
@@ -30,12 +27,11 @@ ShardedArray::ShardedArray(const std::vector<std::string>& paths, ArrayRole role
     if (file->columns() != columns_) {
       const bool is_features = role == ArrayRole::kFeatures;
       const bool is_targets = role == ArrayRole::kTargets;
-      throw BadInput(fmt::format("{} has {} {} a row but {} has {}; give files of one {}", shards_.front().path,
-                                 columns_,
-                                 is_features  ? "features"
-                                 : is_targets ? "targets"
-                                              : "labels or columns of labels",
-                                 path, file->columns(), is_features ? "encoder" : "form"));
+      throw BadInput("{} has {} {} a row but {} has {}; give files of one {}", shards_.front().path, columns_,
+                     is_features  ? "features"
+                     : is_targets ? "targets"
+                                  : "labels or columns of labels",
+                     path, file->columns(), is_features ? "encoder" : "form");
     }
     const std::vector<std::string> columns = file->column_names();
     if (columns_ > 1 && !shards_.empty() && !columns.empty() && !shards_.front().column_names.empty()) {
@@ -88,8 +84,8 @@ void ShardedArray::refuse_doubles() const {
     const auto [first, last] = by_inode.equal_range(shard.identity.inode);
     for (auto other = first; other != last; ++other) {
       if (!is_same_array(other->second->identity, shard.identity)) continue;
-      throw BadInput(fmt::format("{} and {} are the same file, and its records would count twice; give each file once",
-                                 other->second->path, shard.path));
+      throw BadInput("{} and {} are the same file, and its records would count twice; give each file once",
+                     other->second->path, shard.path);
     }
     by_inode.emplace(shard.identity.inode, &shard);
   }
@@ -149,8 +145,8 @@ DType ShardedArray::dtype() const {
   const Shard& first = shards_.front();
   for (const Shard& shard : shards_) {
     if (shard.dtype == first.dtype) continue;
-    throw BadInput(fmt::format("{} holds {} but {} holds {}; give files of one type", first.path,
-                               to_string(first.dtype), shard.path, to_string(shard.dtype)));
+    throw BadInput("{} holds {} but {} holds {}; give files of one type", first.path, to_string(first.dtype),
+                   shard.path, to_string(shard.dtype));
   }
   return first.dtype;
 }
@@ -196,8 +192,8 @@ ArrayFile& ShardedArray::opened(std::size_t shard) {
     require_role(*wanted.file);
     if (wanted.file->columns() != columns_ || wanted.file->dtype() != wanted.dtype ||
         wanted.file->rows() != wanted.end - wanted.first) {
-      throw BadInput(fmt::format("{}: changed its shape or type during the run; do not modify data sets until it ends",
-                                 wanted.path));
+      throw BadInput("{}: changed its shape or type during the run; do not modify data sets until it ends",
+                     wanted.path);
     }
   }
   last_opened_ = shard;

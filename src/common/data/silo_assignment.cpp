@@ -4,8 +4,6 @@
 #include <cmath>
 #include <numeric>
 
-#include <fmt/format.h>
-
 #include "common/base/error.hpp"
 
 namespace dpreduce {
@@ -149,7 +147,7 @@ SiloAssignment::SiloAssignment(const SiloSpec& spec, const std::vector<std::uint
   DPREDUCE_ASSERT(is_label_skew(spec.scheme) || class_counts.size() == 1);
   const std::uint64_t rows = std::accumulate(class_counts.begin(), class_counts.end(), std::uint64_t{0});
   if (rows < spec.silos) {
-    throw UsageError(fmt::format("--silos {}: there are {} rows; give at most one silo a row", spec.silos, rows));
+    throw UsageError("--silos {}: there are {} rows; give at most one silo a row", spec.silos, rows);
   }
   std::vector<Counts> counts = planned_counts(spec, class_counts);
   rows_ = rows_of_silos(counts, spec.silos);
@@ -157,9 +155,9 @@ SiloAssignment::SiloAssignment(const SiloSpec& spec, const std::vector<std::uint
     const auto empty = std::find(rows_.begin(), rows_.end(), 0u);
     if (empty != rows_.end()) {
       throw UsageError(
-          fmt::format("--silos {0}: the classes of silo {1} of {0} have too few rows for all silos that hold them; "
-                      "give fewer silos or more --classes-per-silo",
-                      spec.silos, empty - rows_.begin() + 1));
+          "--silos {0}: the classes of silo {1} of {0} have too few rows for all silos that hold them; "
+          "give fewer silos or more --classes-per-silo",
+          spec.silos, empty - rows_.begin() + 1);
     }
   }
   fill_empty_silos(counts, rows_);

@@ -82,9 +82,9 @@ std::vector<std::uint64_t> stratum_counts(WorkerRows& rows, std::size_t classes,
   if (!is_label_skew(scheme)) return {rows.range().count};
   if (rows.has_label_sets()) {
     throw UsageError(
-        fmt::format("--scheme {}: assigns rows by class, but these labels have several columns of zeros and ones; use "
-                    "iid, quantity or feature-shift",
-                    to_string(scheme)));
+        "--scheme {}: assigns rows by class, but these labels have several columns of zeros and ones; use "
+        "iid, quantity or feature-shift",
+        to_string(scheme));
   }
   std::vector<std::uint64_t> counts(classes, 0);
   for (Pass pass(rows, classes, false); pass.next();) {
@@ -225,7 +225,7 @@ std::vector<SiloFiles> write_silos(WorkerRows& rows, std::size_t classes, const 
     files.push_back({(folder / "x.npy").string(), (folder / "y.npy").string(), assignment.rows_of(silo),
                      std::vector<std::uint64_t>(classes, 0)});
     for (const std::string& file : {files.back().x, files.back().y}) {
-      if (fs::exists(file)) throw BadInput(fmt::format("{}: exists already; choose another --out, or remove it", file));
+      if (fs::exists(file)) throw BadInput("{}: exists already; choose another --out, or remove it", file);
     }
   }
   MadeFiles made;

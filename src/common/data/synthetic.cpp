@@ -6,14 +6,11 @@
 #include <filesystem>
 #include <initializer_list>
 #include <limits>
-#include <span>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "common/base/error.hpp"
-#include "common/base/output_file.hpp"
-#include "common/data/counter_random.hpp"
 #include "common/data/label_slots.hpp"
 #include "common/data/long_tail.hpp"
 #include "common/data/npy_writer.hpp"
@@ -68,11 +65,11 @@ constexpr std::uint64_t kSetStream = std::uint64_t{1} << 41;  // the same, of a 
 
 void require_valid_imbalance(const SyntheticSpec& spec) {
   if (!(spec.imbalance_ratio >= 1.0 && std::isfinite(spec.imbalance_ratio))) {
-    throw UsageError(fmt::format("imbalance_ratio = {}: must be finite and at least 1", spec.imbalance_ratio));
+    throw UsageError("imbalance_ratio = {}: must be finite and at least 1", spec.imbalance_ratio);
   }
   if (spec.first_class_share) {
     if (!(*spec.first_class_share > 0.0 && *spec.first_class_share < 1.0)) {
-      throw UsageError(fmt::format("first_class_share = {}: must be above 0 and below 1", *spec.first_class_share));
+      throw UsageError("first_class_share = {}: must be above 0 and below 1", *spec.first_class_share);
     }
     if (spec.imbalance_ratio != 1.0) {
       throw UsageError("first_class_share and imbalance_ratio exclude each other; give one");
@@ -82,37 +79,36 @@ void require_valid_imbalance(const SyntheticSpec& spec) {
 
 const SyntheticSpec& validated(const SyntheticSpec& spec) {
   if (spec.classes < 2 || spec.classes > std::numeric_limits<std::int32_t>::max()) {
-    throw UsageError(fmt::format("classes = {}: must be at least 2 and below 2^31", spec.classes));
+    throw UsageError("classes = {}: must be at least 2 and below 2^31", spec.classes);
   }
   if (spec.dim < 1) throw UsageError("dim = 0: must be at least 1");
   if (spec.means == ClassMeans::kNeuralCollapse && spec.dim < spec.classes - 1) {
-    throw UsageError(fmt::format("dim = {}: a simplex of {} classes needs at least {} features", spec.dim, spec.classes,
-                                 spec.classes - 1));
+    throw UsageError("dim = {}: a simplex of {} classes needs at least {} features", spec.dim, spec.classes,
+                     spec.classes - 1);
   }
   if (spec.dim > std::numeric_limits<std::size_t>::max() / sizeof(double) / spec.classes) {
-    throw UsageError(fmt::format("dim = {}: classes x dim does not fit memory", spec.dim));
+    throw UsageError("dim = {}: classes x dim does not fit memory", spec.dim);
   }
   const std::initializer_list<std::pair<const char*, double>> sizes{
       {"separation", spec.separation},   {"spread", spec.spread},         {"offset", spec.offset},
       {"train_noise", spec.train_noise}, {"test_noise", spec.test_noise}, {"adversarial", spec.adversarial}};
   for (const auto& [name, value] : sizes) {
     if (!(value >= 0.0 && std::isfinite(value))) {
-      throw UsageError(fmt::format("{} = {}: must be finite and at least 0", name, value));
+      throw UsageError("{} = {}: must be finite and at least 0", name, value);
     }
   }
   if (spec.separation == 0.0) throw UsageError("separation = 0: must be positive");
   require_valid_imbalance(spec);
   if (spec.max_labels && (*spec.max_labels < 1 || *spec.max_labels > spec.classes)) {
-    throw UsageError(
-        fmt::format("max_labels = {}: must be from 1 to {}, the number of classes", *spec.max_labels, spec.classes));
+    throw UsageError("max_labels = {}: must be from 1 to {}, the number of classes", *spec.max_labels, spec.classes);
   }
   if (spec.rows_per_person && (*spec.rows_per_person < 1 || *spec.rows_per_person > spec.train_rows)) {
-    throw UsageError(fmt::format("rows_per_person = {}: must be from 1 to {}, the number of training rows",
-                                 *spec.rows_per_person, spec.train_rows));
+    throw UsageError("rows_per_person = {}: must be from 1 to {}, the number of training rows", *spec.rows_per_person,
+                     spec.train_rows);
   }
   if (spec.max_labels.value_or(1) > 1 && spec.adversarial > 0.0) {
-    throw UsageError(fmt::format("adversarial = {}: moves rows from one class to another; leave max_labels = {} out",
-                                 spec.adversarial, *spec.max_labels));
+    throw UsageError("adversarial = {}: moves rows from one class to another; leave max_labels = {} out",
+                     spec.adversarial, *spec.max_labels);
   }
   return spec;
 }
@@ -148,8 +144,8 @@ std::vector<std::uint64_t> checked_class_ends(const SyntheticSpec& spec) {
   std::uint64_t before = 0;
   for (std::size_t c = 0; c < ends.size(); ++c) {
     if (ends[c] == before) {
-      throw UsageError(fmt::format("train_rows = {}: leave class {} without a row; give more rows or less imbalance",
-                                   spec.train_rows, c));
+      throw UsageError("train_rows = {}: leave class {} without a row; give more rows or less imbalance",
+                       spec.train_rows, c);
     }
     before = ends[c];
   }
@@ -390,8 +386,7 @@ SyntheticFiles write_synthetic(const SyntheticRows& rows, const std::string& dir
                                Existing existing) {
   const std::uint64_t train_rows = rows.rows(SyntheticPart::kTrain);
   if (shards < 1 || shards > train_rows) {
-    throw UsageError(
-        fmt::format("shards = {}: must be at least 1 and at most the {} training rows", shards, train_rows));
+    throw UsageError("shards = {}: must be at least 1 and at most the {} training rows", shards, train_rows);
   }
   MadeFiles made;
   made.make_folder(directory);

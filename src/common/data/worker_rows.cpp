@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 #include <numeric>
 #include <system_error>
 #include <utility>
@@ -21,9 +22,9 @@ void require_one_label_a_row(const ShardedArray& features, const std::string& x,
   // A table of names has one for each line: what pandas writes above them is one more.
   const bool has_headings = labels.rows() == features.rows() + labels.files() && y.ends_with(".csv");
   const char* const noun = labels.role() == ArrayRole::kTargets ? "target" : "label";
-  throw BadInput(fmt::format("features ({}) have {} rows but {}s ({}) have {}; give one {} a row{}{}", x,
-                             features.rows(), noun, y, labels.rows(), noun,
-                             has_headings ? ", and remove the heading of a file of class names" : "", kForOwnerOnly));
+  throw BadInput("features ({}) have {} rows but {}s ({}) have {}; give one {} a row{}{}", x, features.rows(), noun, y,
+                 labels.rows(), noun, has_headings ? ", and remove the heading of a file of class names" : "",
+                 kForOwnerOnly);
 }
 
 // Throws BadInput where labels are a file of features, or a column of one by name. Values are not compared: whether two
@@ -37,17 +38,17 @@ void require_other_columns(const ShardedArray& features, const ShardedArray& lab
       const auto shared = std::ranges::find_first_of(names, columns);
       const bool is_one = is_same_array(features.identity_of(other), labels.identity_of(own));
       if (shared != names.end()) {
-        throw BadInput(fmt::format(
+        throw BadInput(
             "{}: column {} is also among the {} ({}): a model would be given what it is to predict; leave it out of "
             "the features, as in {}:-{}, or rename it if it is something else",
             features.path_of(other), in_quotes(*shared), noun, labels.path_of(own),
-            split_array_path(features.path_of(other)).file, *shared));
+            split_array_path(features.path_of(other)).file, *shared);
       }
       if (!is_one || (!names.empty() && !columns.empty())) continue;
       throw BadInput(
-          fmt::format("{} and {} are one file, given as features and as {}: a model would be given what it is to "
-                      "predict; give each an array of its own, or of a .csv with names its columns, as in t.csv:label",
-                      features.path_of(other), labels.path_of(own), noun));
+          "{} and {} are one file, given as features and as {}: a model would be given what it is to "
+          "predict; give each an array of its own, or of a .csv with names its columns, as in t.csv:label",
+          features.path_of(other), labels.path_of(own), noun);
     }
   }
 }
@@ -69,8 +70,8 @@ WorkerRows WorkerRows::open(const std::vector<std::string>& x_patterns, const st
   DPREDUCE_ASSERT(!x_patterns.empty() && worker < workers);
   const bool per_worker = paths_are_per_worker(x_patterns);
   if (!y_patterns.empty() && paths_are_per_worker(y_patterns) != per_worker) {
-    throw UsageError(fmt::format("{}: features and labels must both use {{rank}}, or neither",
-                                 per_worker ? y_patterns.front() : x_patterns.front()));
+    throw UsageError("{}: features and labels must both use {{rank}}, or neither",
+                     per_worker ? y_patterns.front() : x_patterns.front());
   }
   ShardedArray features(expand_paths(x_patterns, worker), ArrayRole::kFeatures);
   std::optional<ShardedArray> labels;
@@ -80,11 +81,11 @@ WorkerRows WorkerRows::open(const std::vector<std::string>& x_patterns, const st
     require_one_label_a_row(features, x_patterns.front(), *labels, y_patterns.front());
   }
   if (!per_worker && features.rows() == 0) {
-    throw BadInput(fmt::format("{}: no rows; give files that hold some", x_patterns.front()));
+    throw BadInput("{}: no rows; give files that hold some", x_patterns.front());
   }
   if (!per_worker && features.rows() < workers) {
-    throw BadInput(fmt::format("{} rows ({}) for {} workers; start at most as many workers as there are rows{}",
-                               features.rows(), x_patterns.front(), workers, kForOwnerOnly));
+    throw BadInput("{} rows ({}) for {} workers; start at most as many workers as there are rows{}", features.rows(),
+                   x_patterns.front(), workers, kForOwnerOnly);
   }
   const RowRange range = per_worker ? RowRange{0, features.rows()} : even_share(features.rows(), worker, workers);
   return WorkerRows(std::move(features), std::move(labels), range);
@@ -282,14 +283,75 @@ void require_not_read(std::span<const NamedPath> outputs, const std::string& inp
     std::error_code error;  // set where one of the two is no file: then they are not the same
     if (output.path.empty() || std::filesystem::is_character_file(output.path, error)) continue;
     if (!std::filesystem::equivalent(output.path, input, error)) continue;
-    throw UsageError(
-        fmt::format("{} {}: is the input {}; name another file for the output", output.option, output.path, input));
+    throw UsageError("{} {}: is the input {}; name another file for the output", output.option, output.path, input);
   }
 }
 
 void require_not_read(std::span<const NamedPath> outputs, const WorkerRows& rows) {
   require_array(outputs, rows.features());
   if (rows.has_labels()) require_array(outputs, rows.labels());
+}
+
+namespace {
+
+// A chunk ends with its file where it has this share of a whole one: its rows then stay where they lie.
+constexpr std::uint64_t kLeastShare = 4;
+
+}  // namespace
+
+std::size_t rows_per_chunk(std::size_t budget_bytes, std::size_t dim, std::size_t labels_per_row) {
+  DPREDUCE_ASSERT(dim >= 1 && dim < std::numeric_limits<std::size_t>::max() / 8);
+  const std::size_t row_bytes = dim * sizeof(float) + labels_per_row * sizeof(std::int32_t);
+  if (budget_bytes < row_bytes) {
+    throw UsageError("a memory budget of {} bytes holds no row of {} features; give at least {} bytes", budget_bytes,
+                     dim, row_bytes);
+  }
+  return budget_bytes / row_bytes;
+}
+
+RowStream::RowStream(WorkerRows& data, std::uint64_t classes, std::size_t rows_per_chunk, std::size_t labels_per_row)
+    : data_(data),
+      classes_(classes),
+      rows_per_chunk_(rows_per_chunk),
+      labels_per_row_(labels_per_row),
+      next_row_(data.range().first) {
+  DPREDUCE_ASSERT(rows_per_chunk >= 1 && labels_per_row >= 1);
+}
+
+RowRange RowStream::chunk_from(std::uint64_t row) const {
+  const std::uint64_t most = std::min<std::uint64_t>(rows_per_chunk_, data_.range().end() - row);
+  if (most == 0) return {row, 0};
+  const std::uint64_t together = data_.features().rows_together(row, most);
+  return {row, together < rows_per_chunk_ / kLeastShare ? most : together};
+}
+
+std::optional<RowChunk> RowStream::next() {
+  data_.features().release_rows(given_.first, given_.count);
+  given_ = {next_row_, 0};
+  const RowRange rows = chunk_from(next_row_);
+  if (rows.count == 0) return std::nullopt;
+
+  RowChunk chunk{
+      rows.first, data_.features().features_in_place(rows.first, rows.count), {}, rows.count, labels_per_row_};
+  if (chunk.features.empty()) {
+    features_.resize(rows.count * data_.dim());
+    data_.features().read_features(rows.first, rows.count, features_);
+    chunk.features = features_;
+  }
+  if (data_.has_labels()) {
+    labels_.resize(rows.count * labels_per_row_);
+    data_.labels().read_labels(rows.first, rows.count, classes_, labels_);
+    chunk.labels = labels_;
+  }
+  const RowRange ahead = chunk_from(rows.end());
+  data_.features().expect_rows(ahead.first, ahead.count);
+  given_ = rows;
+  next_row_ = rows.end();
+  return chunk;
+}
+
+void RowStream::rewind() {
+  next_row_ = data_.range().first;
 }
 
 }  // namespace dpreduce

@@ -1,7 +1,7 @@
 // Many AES-256 counter-mode streams onto one array, in one pass: the hot path of masked sums.
 //
 // Legend: stream i of key k_i is AES-256_{k_i}(0 || c) for c = 0, 1, ..., the counter in 64 bits, big-endian, read as
-// two little-endian words a block (randomness/block_source.hpp, row 0).
+// two little-endian words a block (randomness/random_stream.hpp, row 0).
 //
 //     words[w] <- words[w] +- sum_i stream_i[2 c_0 + w]
 //

@@ -1,7 +1,6 @@
 #include "common/kernels/row_products.hpp"
 
 #include <algorithm>
-#include <vector>
 
 #include "common/base/huge_pages.hpp"
 #include "common/kernels/packed_panels.hpp"

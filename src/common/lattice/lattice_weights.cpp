@@ -7,7 +7,6 @@
 #include <cstring>
 #include <limits>
 #include <numeric>
-#include <utility>
 
 #include "common/base/error.hpp"
 #include "common/kernels/vector_width.hpp"

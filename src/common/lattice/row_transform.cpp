@@ -1,11 +1,8 @@
 #include "common/lattice/row_transform.hpp"
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <utility>
-
-#include <fmt/format.h>
 
 #include "common/base/error.hpp"
 #include "common/data/label_slots.hpp"
@@ -43,8 +40,8 @@ void TargetColumns::scaled(std::span<const std::int32_t> row_slots, std::span<do
 
 Ranges ranges_of(const char* option, std::span<const double> ranges, std::size_t count) {
   if (ranges.size() != 2 && ranges.size() != 2 * count) {
-    throw UsageError(fmt::format("{}: {} numbers for {} column(s); give LO,HI for all, or a pair for each", option,
-                                 ranges.size(), count));
+    throw UsageError("{}: {} numbers for {} column(s); give LO,HI for all, or a pair for each", option, ranges.size(),
+                     count);
   }
   Ranges parts;
   for (std::size_t column = 0; column < count; ++column) {
@@ -53,7 +50,7 @@ Ranges ranges_of(const char* option, std::span<const double> ranges, std::size_t
     const double high = ranges[place + 1];
     const double half = high / 2.0 - low / 2.0;
     if (!std::isfinite(low) || !std::isfinite(high) || !(half > 0.0)) {
-      throw UsageError(fmt::format("{} {},{}: LO must be less than HI, and both finite", option, low, high));
+      throw UsageError("{} {},{}: LO must be less than HI, and both finite", option, low, high);
     }
     parts.middle.push_back(low / 2.0 + high / 2.0);
     parts.half.push_back(half);
@@ -126,14 +123,13 @@ bool center(const Preprocessing& p, std::span<const float> row, std::span<double
 
 void require_intercept(double share) {
   if (share >= 0.0 && share < 1.0) return;
-  throw UsageError(fmt::format("the intercept's share {} must lie in [0, 1)", share));
+  throw UsageError("the intercept's share {} must lie in [0, 1)", share);
 }
 
 void require_projection(const Preprocessing& p) {
   const std::size_t dim = p.pooled_dim();
   if (p.projection.size() % dim != 0 || p.projected_dim() > dim) {
-    throw UsageError(
-        fmt::format("the projection has {} entries instead of up to {} rows of {}", p.projection.size(), dim, dim));
+    throw UsageError("the projection has {} entries instead of up to {} rows of {}", p.projection.size(), dim, dim);
   }
   if (!std::all_of(p.projection.begin(), p.projection.end(), [](double entry) { return std::isfinite(entry); })) {
     throw UsageError("the projection has an entry that is not finite");
@@ -144,8 +140,7 @@ void require_selected(const Preprocessing& p) {
   for (std::size_t place = 0; place < p.selected.size(); ++place) {
     const bool ascends = place == 0 || p.selected[place] > p.selected[place - 1];
     if (ascends && p.selected[place] < p.projected_dim()) continue;
-    throw UsageError(
-        fmt::format("selected feature {}: indices must ascend and be below {}", p.selected[place], p.projected_dim()));
+    throw UsageError("selected feature {}: indices must ascend and be below {}", p.selected[place], p.projected_dim());
   }
 }
 
@@ -158,7 +153,7 @@ bool are_ranges(std::span<const double> center, std::span<const double> scale, s
 
 void require_columns(const Preprocessing& p) {
   if (!are_ranges(p.columns.center, p.columns.scale, p.input_dim)) {
-    throw UsageError(fmt::format("{} columns: each needs a finite center and a positive scale", p.input_dim));
+    throw UsageError("{} columns: each needs a finite center and a positive scale", p.input_dim);
   }
   if (!p.columns.scale.empty() && p.pool > 1) throw UsageError("--feature-range with --pool: leave one out");
 }
@@ -169,7 +164,7 @@ void require_targets(const TargetColumns& targets) {
       targets.share < 1.0) {
     return;
   }
-  throw UsageError(fmt::format("{} targets: each needs a finite center and a positive scale", targets.count));
+  throw UsageError("{} targets: each needs a finite center and a positive scale", targets.count);
 }
 
 // Memory that lives as long as its thread: given back after every block of rows, its pages would cost as much as the
@@ -251,22 +246,20 @@ RowTransform::RowTransform(Preprocessing preprocessing) : preprocessing_(std::mo
   const Preprocessing& p = preprocessing_;
   if (p.input_dim == 0) throw UsageError("rows must have at least one feature");
   if (p.pool == 0 || p.pool > p.input_dim) {
-    throw UsageError(fmt::format("--pool {}: must be from 1 to the number of features, {}", p.pool, p.input_dim));
+    throw UsageError("--pool {}: must be from 1 to the number of features, {}", p.pool, p.input_dim);
   }
   if (!(p.clip_norm >= kSmallestClip && p.clip_norm <= kLargestClip)) {
-    throw UsageError(
-        fmt::format("--clip {}: the clip norm must be from {:g} to {:g}", p.clip_norm, kSmallestClip, kLargestClip));
+    throw UsageError("--clip {}: the clip norm must be from {:g} to {:g}", p.clip_norm, kSmallestClip, kLargestClip);
   }
   if (!p.center.empty() && p.center.size() != p.pooled_dim()) {
-    throw UsageError(fmt::format("the center has {} entries, but rows have {}", p.center.size(), p.pooled_dim()));
+    throw UsageError("the center has {} entries, but rows have {}", p.center.size(), p.pooled_dim());
   }
   const auto bad = std::ranges::find_if(p.center, [](double entry) { return !std::isfinite(entry); });
   if (bad != p.center.end()) {
-    throw UsageError(fmt::format("the center has {} at entry {}", *bad, bad - p.center.begin()));
+    throw UsageError("the center has {} at entry {}", *bad, bad - p.center.begin());
   }
   if (!(p.center_factor >= 1.0 && p.center_factor <= kLargestCenterFactor)) {
-    throw UsageError(
-        fmt::format("the factor of centered rows is {}, not from 1 to {}", p.center_factor, kLargestCenterFactor));
+    throw UsageError("the factor of centered rows is {}, not from 1 to {}", p.center_factor, kLargestCenterFactor);
   }
   require_intercept(p.intercept);
   require_projection(p);

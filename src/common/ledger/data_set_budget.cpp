@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <string>
 #include <variant>
 #include <vector>
 
@@ -12,7 +11,7 @@
 #include "common/accounting/gaussian_dp.hpp"
 #include "common/accounting/high_precision.hpp"
 #include "common/base/error.hpp"
-#include "common/base/number_text.hpp"
+#include "common/base/text.hpp"
 
 namespace dpreduce {
 namespace {
@@ -162,9 +161,9 @@ void require_room(const LedgerState& state, const Reservation& reservation, cons
     allowed = print_number(limit.epsilon);
   }
   throw BudgetRefused(
-      fmt::format("{}: recorded runs have spent epsilon {}{}; with this run's {} the total would be {}, above the data "
-                  "set's budget of epsilon {} at delta {:g}; use a smaller budget for this run, or stop here{}",
-                  path.string(), told(on_file), others, told(planned), together, allowed, limit.delta, way_out));
+      "{}: recorded runs have spent epsilon {}{}; with this run's {} the total would be {}, above the data "
+      "set's budget of epsilon {} at delta {:g}; use a smaller budget for this run, or stop here{}",
+      path.string(), told(on_file), others, told(planned), together, allowed, limit.delta, way_out);
 }
 
 std::string spent_text(const Spending& spending, double delta) {
@@ -200,10 +199,10 @@ std::string_view name_of(PrivacyUnit unit) {
 void require_one_unit(const LedgerState& state, PrivacyUnit unit, const std::filesystem::path& path) {
   const auto require = [&](const RunTerms& terms) {
     if (terms.unit == unit) return;
-    throw BudgetRefused(fmt::format(
+    throw BudgetRefused(
         "{}: has charges for {}, and this run's are for {}: costs of the two do not add up; give it a --ledger of its "
         "own",
-        path.string(), name_of(terms.unit), name_of(unit)));
+        path.string(), name_of(terms.unit), name_of(unit));
   };
   for (const LedgerCharge& charge : state.charges()) require(charge.entry.terms);
   for (const auto& [run_id, run] : state.open_runs()) require(run.remains.terms);

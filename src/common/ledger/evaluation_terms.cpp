@@ -1,6 +1,5 @@
 #include "common/ledger/evaluation_terms.hpp"
 
-#include <algorithm>
 #include <string>
 
 #include <fmt/format.h>
@@ -18,13 +17,12 @@ bool is_of_numbers(EvaluationMetric metric) {
 
 void require_valid_of_numbers(const EvaluationTerms& terms, std::string_view option) {
   if (!terms.has_targets && std::ranges::any_of(terms.metrics, is_of_numbers)) {
-    throw UsageError(
-        fmt::format("{} r2, rmse: are for models that predict numbers, and this one predicts classes", option));
+    throw UsageError("{} r2, rmse: are for models that predict numbers, and this one predicts classes", option);
   }
   if (!terms.has_targets) return;
   if (std::ranges::all_of(terms.metrics, is_of_numbers) && terms.groups == 0 && !terms.has_pair) return;
-  throw UsageError(fmt::format(
-      "{}: for a model that predicts numbers give r2 and rmse, without groups and without a second model", option));
+  throw UsageError("{}: for a model that predicts numbers give r2 and rmse, without groups and without a second model",
+                   option);
 }
 
 }  // namespace
@@ -45,12 +43,12 @@ std::vector<EvaluationMetric> metrics_of(std::string_view words, std::string_vie
       for (const auto& [spelling, value] : spellings<EvaluationMetric>) {
         known += fmt::format("{}{}", known.empty() ? "" : ", ", spelling);
       }
-      throw UsageError(fmt::format("{}: '{}' is not a metric; metrics are {}", option, word, known));
+      throw UsageError("{}: '{}' is not a metric; metrics are {}", option, word, known);
     }
     metrics.push_back(*metric);
     words.remove_prefix(std::min(comma + 1, words.size()));
   }
-  if (metrics.empty()) throw UsageError(fmt::format("{}: name at least one", option));
+  if (metrics.empty()) throw UsageError("{}: name at least one", option);
   std::ranges::sort(metrics);
   metrics.erase(std::unique(metrics.begin(), metrics.end()), metrics.end());
   return metrics;
@@ -60,45 +58,43 @@ void require_valid(const EvaluationTerms& terms, std::string_view option) {
   require_valid_of_numbers(terms, option);
   if (terms.has_targets) return;
   if (terms.has(EvaluationMetric::kF1) != (terms.most_labels > 0)) {
-    throw UsageError(fmt::format("{} f1 goes with --max-labels k and labels that are n x K zeros and ones", option));
+    throw UsageError("{} f1 goes with --max-labels k and labels that are n x K zeros and ones", option);
   }
   if (terms.most_labels > 0 && (terms.metrics.size() > 1 || terms.groups > 0 || terms.has_pair)) {
     throw UsageError("--max-labels with --private: f1 of one model is the only metric of label sets");
   }
   if (terms.most_predicted > 0 && terms.most_labels == 0) throw UsageError("--max-predicted goes with --max-labels");
   if (terms.most_labels > terms.classes || terms.most_predicted > terms.classes) {
-    throw UsageError(fmt::format("--max-labels {} and --max-predicted {}: must be at most the number of classes, {}",
-                                 terms.most_labels, terms.most_predicted, terms.classes));
+    throw UsageError("--max-labels {} and --max-predicted {}: must be at most the number of classes, {}",
+                     terms.most_labels, terms.most_predicted, terms.classes);
   }
   if (terms.needs_probabilities() && !terms.has_probabilities) {
-    throw UsageError(fmt::format(
-        "{}: logloss, brier, calibration, auc and roc need probabilities, which this model does not have", option));
+    throw UsageError("{}: logloss, brier, calibration, auc and roc need probabilities, which this model does not have",
+                     option);
   }
-  if (terms.positive && !terms.is_about_one_class())
-    throw UsageError(fmt::format("--positive goes with {} auc and roc", option));
+  if (terms.positive && !terms.is_about_one_class()) throw UsageError("--positive goes with {} auc and roc", option);
   if (terms.is_about_one_class() && terms.classes != 2 && !terms.positive) {
-    throw UsageError(fmt::format(
+    throw UsageError(
         "{} auc, roc: the model has {} classes; give the one to compare with all others as --positive CLASS", option,
-        terms.classes));
+        terms.classes);
   }
   if (terms.positive_class() >= terms.classes) {
-    throw UsageError(fmt::format("--positive {}: must be a class, from 0 to {}", *terms.positive, terms.classes - 1));
+    throw UsageError("--positive {}: must be a class, from 0 to {}", *terms.positive, terms.classes - 1);
   }
   if (terms.has(EvaluationMetric::kTopK) && !(terms.top_k >= 1 && terms.top_k <= terms.classes)) {
-    throw UsageError(
-        fmt::format("--top-k {}: must be from 1 to the number of classes, {}", terms.top_k, terms.classes));
+    throw UsageError("--top-k {}: must be from 1 to the number of classes, {}", terms.top_k, terms.classes);
   }
   if (!terms.class_groups.empty() &&
       (!terms.has(EvaluationMetric::kConfusion) || terms.class_groups.size() != terms.classes)) {
-    throw UsageError(fmt::format("--class-groups: goes with {} confusion, and has one group for each of the {} classes",
-                                 option, terms.classes));
+    throw UsageError("--class-groups: goes with {} confusion, and has one group for each of the {} classes", option,
+                     terms.classes);
   }
   const std::size_t groups = terms.confusion_groups();
   if (terms.has(EvaluationMetric::kConfusion) && groups > kMostClassesOfConfusion) {
     throw UsageError(
-        fmt::format("{} confusion: {} classes make {} cells, most of them noise; use at most {} classes, or groups of "
-                    "classes (--class-groups)",
-                    option, groups, groups * groups, kMostClassesOfConfusion));
+        "{} confusion: {} classes make {} cells, most of them noise; use at most {} classes, or groups of "
+        "classes (--class-groups)",
+        option, groups, groups * groups, kMostClassesOfConfusion);
   }
 }
 

@@ -1,6 +1,5 @@
 #include "common/ledger/field_faults.hpp"
 
-#include <algorithm>
 #include <cmath>
 
 #include "common/accounting/argument_checks.hpp"

@@ -5,8 +5,6 @@
 #include <string>
 #include <string_view>
 
-#include "common/base/privacy_terms.hpp"
-
 namespace dpreduce {
 
 bool is_lower_hex(std::string_view text, std::size_t shortest, std::size_t longest);

@@ -3,10 +3,7 @@
 #include <array>
 #include <cerrno>
 #include <ctime>
-#include <filesystem>
-#include <string>
 #include <system_error>
-#include <utility>
 
 #include <fcntl.h>
 #include <sys/file.h>

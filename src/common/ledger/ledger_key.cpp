@@ -1,8 +1,6 @@
 #include "common/ledger/ledger_key.hpp"
 
-#include <optional>
 #include <span>
-#include <string_view>
 #include <utility>
 #include <vector>
 

@@ -1,8 +1,5 @@
 #include "common/ledger/ledger_state.hpp"
 
-#include <optional>
-#include <utility>
-
 #include "common/base/error.hpp"
 #include "common/ledger/ledger_key.hpp"
 #include "common/ledger/ledger_line.hpp"

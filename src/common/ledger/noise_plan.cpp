@@ -9,7 +9,6 @@
 
 #include "common/accounting/argument_checks.hpp"
 #include "common/accounting/gaussian_dp.hpp"
-#include "common/accounting/high_precision.hpp"
 #include "common/ledger/triangle.hpp"
 
 namespace dpreduce {

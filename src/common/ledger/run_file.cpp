@@ -37,7 +37,7 @@ constexpr auto kWaitForLock = std::chrono::seconds(5);
 constexpr auto kLockPoll = std::chrono::milliseconds(20);
 
 [[noreturn]] void refuse(const fs::path& path, const std::string& what) {
-  throw BadInput(fmt::format("{} {}: {}", kFileName, path.string(), what));
+  throw BadInput("{} {}: {}", kFileName, path.string(), what);
 }
 
 [[noreturn]] void refuse_with_reason(const fs::path& path, const std::string& what) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <set>
 #include <utility>
-#include <vector>
 
 #include "common/base/error.hpp"
 #include "common/ledger/noise_plan.hpp"

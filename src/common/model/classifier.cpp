@@ -6,14 +6,10 @@
 #include <limits>
 #include <numeric>
 #include <string_view>
-#include <vector>
-
-#include <fmt/format.h>
 
 #include "common/base/error.hpp"
 #include "common/base/public_names.hpp"
 #include "common/kernels/thread_team.hpp"
-#include "common/model/class_scores.hpp"
 
 namespace dpreduce {
 namespace {
@@ -24,10 +20,10 @@ constexpr std::size_t kMaxExtent = std::size_t{1} << 24;
 
 void require_entries(std::string_view name, const std::vector<double>& values, std::size_t expected) {
   if (values.size() != expected) {
-    throw UsageError(fmt::format("{} has {} entries instead of {}", name, values.size(), expected));
+    throw UsageError("{} has {} entries instead of {}", name, values.size(), expected);
   }
   const auto bad = std::find_if(values.begin(), values.end(), [](double value) { return !std::isfinite(value); });
-  if (bad != values.end()) throw UsageError(fmt::format("{} has {} at entry {}", name, *bad, bad - values.begin()));
+  if (bad != values.end()) throw UsageError("{} has {} at entry {}", name, *bad, bad - values.begin());
 }
 
 void require_method(std::string_view method) {
@@ -40,12 +36,12 @@ void require_method(std::string_view method) {
 void require_privacy(const PrivacyStatement& privacy) {
   const auto require_positive = [](std::string_view name, const std::optional<double>& value) {
     if (value && !(*value > 0.0 && std::isfinite(*value))) {
-      throw UsageError(fmt::format("privacy: {} is {}; it must be positive and finite", name, *value));
+      throw UsageError("privacy: {} is {}; it must be positive and finite", name, *value);
     }
   };
   require_positive("epsilon", privacy.epsilon);
   if (privacy.delta && !(*privacy.delta >= 0.0 && *privacy.delta < 1.0)) {
-    throw UsageError(fmt::format("privacy: delta is {}; it must be from 0 to below 1", *privacy.delta));
+    throw UsageError("privacy: delta is {}; it must be from 0 to below 1", *privacy.delta);
   }
   require_positive("mu", privacy.mu);
   require_positive("rho", privacy.rho);
@@ -68,17 +64,17 @@ const Preprocessing& preprocessing_of(const ClassifierParts& parts) {
   if (parts.threshold && !std::isfinite(*parts.threshold)) throw UsageError("threshold: must be finite");
   const std::size_t targets = parts.preprocessing.targets.count;
   if (targets > 0 && (parts.classes != targets || parts.preprocessing.targets.center.size() != targets)) {
-    throw UsageError(fmt::format("targets: {} scores for {}, of {} known centers", parts.classes, targets,
-                                 parts.preprocessing.targets.center.size()));
+    throw UsageError("targets: {} scores for {}, of {} known centers", parts.classes, targets,
+                     parts.preprocessing.targets.center.size());
   }
   if (targets > 0 && (parts.link || parts.threshold || !parts.cosine_head.empty() || !parts.class_names.empty())) {
     throw UsageError("targets: link, threshold, prototypes and class_names are for classes only");
   }
   if ((targets == 0 && parts.classes < 2) || parts.classes > kMaxExtent) {
-    throw UsageError(fmt::format("classes: {} is not from 2 to {}", parts.classes, kMaxExtent));
+    throw UsageError("classes: {} is not from 2 to {}", parts.classes, kMaxExtent);
   }
   if (parts.preprocessing.input_dim > kMaxExtent) {
-    throw UsageError(fmt::format("input_dim: {} is above {}", parts.preprocessing.input_dim, kMaxExtent));
+    throw UsageError("input_dim: {} is above {}", parts.preprocessing.input_dim, kMaxExtent);
   }
   return parts.preprocessing;
 }
@@ -175,8 +171,7 @@ void Classifier::for_each_block(std::span<const float> rows, unsigned threads, s
   const std::size_t dim = transform_.output_dim();
   const std::size_t n = rows.size() / d_in;
   if (rows.size() != n * d_in) {
-    throw BadInput(
-        fmt::format("{} features are not a whole number of rows: the model needs {} per row", rows.size(), d_in));
+    throw BadInput("{} features are not a whole number of rows: the model needs {} per row", rows.size(), d_in);
   }
 
   std::atomic<std::size_t> next_block = 0;
@@ -200,7 +195,7 @@ void Classifier::for_each_block(std::span<const float> rows, unsigned threads, s
     }
   });
   if (first_bad < n) {
-    throw BadInput(fmt::format("row {} has a NaN or an infinity; such a row has no label", first_row + first_bad));
+    throw BadInput("row {} has a NaN or an infinity; such a row has no label", first_row + first_bad);
   }
 }
 

@@ -1,9 +1,6 @@
 #include "common/model/classifier_file.hpp"
 
-#include <string>
 #include <utility>
-
-#include <fmt/format.h>
 
 #include "common/base/error.hpp"
 #include "common/data/safetensors.hpp"
@@ -51,7 +48,7 @@ Classifier classifier_from_file(SafetensorsFile file, std::string_view source) {
   try {
     return Classifier(std::move(parts));
   } catch (const UsageError& error) {
-    throw BadInput(fmt::format("{}: {}{}", source, error.what(), kIsOfDpreduce));
+    throw BadInput("{}: {}{}", source, error.what(), kIsOfDpreduce);
   }
 }
 

@@ -6,7 +6,6 @@
 #include <numeric>
 #include <utility>
 
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "common/base/error.hpp"
@@ -64,8 +63,7 @@ std::uint64_t ClassCounts::bytes(std::size_t classes) {
 
 void ClassCounts::add(std::int64_t true_label, std::int32_t predicted_label) {
   if (true_label < 0 || static_cast<std::uint64_t>(true_label) >= classes_) {
-    throw BadInput(
-        fmt::format("test label {} is not from 0 to {}, the classes of the model", true_label, classes_ - 1));
+    throw BadInput("test label {} is not from 0 to {}, the classes of the model", true_label, classes_ - 1);
   }
   const auto label = static_cast<std::size_t>(true_label);
   const auto given = static_cast<std::size_t>(predicted_label);
@@ -126,8 +124,7 @@ std::vector<std::size_t> minority_classes(std::span<const double> training_share
   if (training_shares.empty()) throw UsageError("training shares: none given, but minority classes need one per class");
   for (std::size_t label = 0; label < training_shares.size(); ++label) {
     if (!(training_shares[label] >= 0.0) || !std::isfinite(training_shares[label])) {
-      throw UsageError(
-          fmt::format("training share {} of class {} is not a finite number from 0 up", training_shares[label], label));
+      throw UsageError("training share {} of class {} is not a finite number from 0 up", training_shares[label], label);
     }
   }
   std::vector<std::size_t> labels = all_classes(training_shares.size());
@@ -140,8 +137,7 @@ std::vector<std::size_t> minority_classes(std::span<const double> training_share
 
 std::optional<double> minority_accuracy(const ClassCounts& counts, std::span<const double> training_shares) {
   if (training_shares.size() != counts.classes()) {
-    throw UsageError(
-        fmt::format("{} training shares were given for {} classes", training_shares.size(), counts.classes()));
+    throw UsageError("{} training shares were given for {} classes", training_shares.size(), counts.classes());
   }
   return mean_recall(counts, minority_classes(training_shares));
 }

@@ -101,9 +101,8 @@ void ReleasedFileReader::require_format(std::string_view format, std::uint64_t l
   }
   const auto found = number<std::uint64_t>("format_version");
   if (found > latest) {
-    throw BadInput(
-        fmt::format("{}: a newer dpreduce wrote this (format version {}; this one reads up to {}); update dpreduce",
-                    source_, found, latest));
+    throw BadInput("{}: a newer dpreduce wrote this (format version {}; this one reads up to {}); update dpreduce",
+                   source_, found, latest);
   }
   if (found < 1) fail(fmt::format("format version {} is unknown", found));
 }

@@ -5,18 +5,58 @@
 #include <cfloat>
 #include <cmath>
 #include <optional>
-#include <vector>
-
-#include <fmt/format.h>
+#include <utility>
 
 #include "common/base/error.hpp"
 
 namespace dpreduce {
 
+Multiplicities::Multiplicities(std::vector<BigInteger> counts) : counts_(std::move(counts)) {
+  constexpr unsigned kMostExponent = (1u << 20) - 1;
+  leading_.reserve(counts_.size());
+  exponents_.reserve(counts_.size());
+  for (const BigInteger& count : counts_) {
+    if (count < 0) {
+      throw UsageError("multiplicity of candidate {} is negative: it counts outcomes", leading_.size());
+    }
+    if (count == 0) {
+      leading_.push_back(0);
+      exponents_.push_back(-std::numeric_limits<double>::infinity());
+      continue;
+    }
+    const auto exponent = static_cast<unsigned>(msb(count));
+    if (exponent > kMostExponent) {
+      throw UsageError("multiplicity of candidate {} has {} binary digits: at most {} are allowed", leading_.size(),
+                       exponent + 1, kMostExponent + 1);
+    }
+    const BigInteger digits =
+        exponent > 52 ? BigInteger(count >> (exponent - 52)) : BigInteger(count << (52 - exponent));
+    leading_.push_back(static_cast<double>(static_cast<std::uint64_t>(digits)) * 0x1p-52);
+    exponents_.push_back(exponent);
+    most_exponent_ = std::max(most_exponent_, exponent);
+  }
+}
+
+Multiplicities::Multiplicities(std::span<const std::uint64_t> counts)
+    : Multiplicities(std::vector<BigInteger>(counts.begin(), counts.end())) {}
+
+Multiplicities Multiplicities::of_subsets_by_worst(std::size_t candidates, std::size_t subset_size) {
+  if (subset_size == 0) throw UsageError("subset_size = 0 of a private selection of sets: it must be >= 1");
+  const std::size_t others = subset_size - 1;
+  std::vector<BigInteger> counts(candidates);
+  BigInteger count = 1;
+  for (std::size_t candidate = others; candidate < candidates; ++candidate) {
+    counts[candidate] = count;
+    // C(j + 1, k) = C(j, k) (j + 1) / (j + 1 - k)
+    count = count * static_cast<std::uint64_t>(candidate + 1) / static_cast<std::uint64_t>(candidate + 1 - others);
+  }
+  return Multiplicities(std::move(counts));
+}
+
 SelectionRate selection_rate(double epsilon, std::uint64_t sensitivity, ScoreChange change) {
   if (!(epsilon >= kSmallestSelectionEpsilon && epsilon <= kLargestSelectionEpsilon)) {
-    throw UsageError(fmt::format("epsilon = {} of a private selection is not in [{}, {}]: choose another budget",
-                                 epsilon, kSmallestSelectionEpsilon, kLargestSelectionEpsilon));
+    throw UsageError("epsilon = {} of a private selection is not in [{}, {}]: choose another budget", epsilon,
+                     kSmallestSelectionEpsilon, kLargestSelectionEpsilon);
   }
   if (sensitivity == 0) {
     throw UsageError("sensitivity = 0 of a private selection: give the most that one record changes a utility, >= 1");
@@ -41,9 +81,8 @@ void require_valid(const SelectionRate& rate) {
     throw UsageError("gamma of a private selection has denominator 0: it must be >= 1");
   }
   if (rate.scale_bits > kMostRateScaleBits) {
-    throw UsageError(
-        fmt::format("gamma of a private selection is below 2^-{} (scale_bits = {}): at most {} are allowed",
-                    rate.scale_bits - 64, rate.scale_bits, kMostRateScaleBits));
+    throw UsageError("gamma of a private selection is below 2^-{} (scale_bits = {}): at most {} are allowed",
+                     rate.scale_bits - 64, rate.scale_bits, kMostRateScaleBits);
   }
 }
 
@@ -91,8 +130,8 @@ class Candidates {
   Candidates(std::span<const std::int64_t> utilities, const Multiplicities* multiplicities)
       : utilities_(utilities), multiplicities_(multiplicities) {
     if (multiplicities != nullptr && utilities.size() != multiplicities->size()) {
-      throw UsageError(fmt::format("private selection from {} utilities with {} multiplicities: give one for each",
-                                   utilities.size(), multiplicities->size()));
+      throw UsageError("private selection from {} utilities with {} multiplicities: give one for each",
+                       utilities.size(), multiplicities->size());
     }
     bool is_empty = true;
     for (std::size_t candidate = 0; candidate < utilities.size(); ++candidate) {
@@ -101,8 +140,8 @@ class Candidates {
       is_empty = false;
     }
     if (!is_empty) return;
-    throw UsageError(fmt::format("private selection from no candidates: give at least one {}",
-                                 multiplicities == nullptr ? "utility" : "multiplicity above 0"));
+    throw UsageError("private selection from no candidates: give at least one {}",
+                     multiplicities == nullptr ? "utility" : "multiplicity above 0");
   }
   std::size_t size() const { return utilities_.size(); }
   std::uint64_t distance(std::size_t candidate) const {

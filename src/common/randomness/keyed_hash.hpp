@@ -2,12 +2,11 @@
 #pragma once
 
 #include <cstddef>
-#include <memory>
 #include <span>
 #include <string_view>
 
-#include "common/randomness/block_source.hpp"
 #include "common/randomness/openssl_ptr.hpp"
+#include "common/randomness/random_stream.hpp"
 
 namespace dpreduce {
 
@@ -44,7 +43,7 @@ class BlockMac {
   /// Throws EntropyFailure if OpenSSL has no AES-256-ECB.
   explicit BlockMac(std::span<const std::byte, 32> key);
 
-  /// states[m] <- AES(states[m] xor blocks[m]) for every message m. Words are little-endian, as in block_source.hpp.
+  /// states[m] <- AES(states[m] xor blocks[m]) for every message m. Words are little-endian, as in random_stream.hpp.
   /// Precondition (asserted): equal lengths. One thread at a time.
   void chain(std::span<RandomBlock> states, std::span<const RandomBlock> blocks) const;
 

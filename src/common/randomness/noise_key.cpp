@@ -5,7 +5,6 @@
 #include <memory>
 #include <numeric>
 #include <optional>
-#include <utility>
 
 #include <openssl/evp.h>
 #include <openssl/hmac.h>

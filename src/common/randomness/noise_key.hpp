@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <iosfwd>
 #include <span>
-#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>

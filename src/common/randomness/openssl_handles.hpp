@@ -5,7 +5,6 @@
 #include <type_traits>
 
 #include "common/base/error.hpp"
-#include "common/randomness/openssl_ptr.hpp"
 
 namespace dpreduce {
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstdio>
 #include <string>
 #include <system_error>
 
@@ -23,7 +22,7 @@ namespace fs = std::filesystem;
 constexpr mode_t kOwnerAlone = S_IRUSR | S_IWUSR;
 
 [[noreturn]] void refuse(const fs::path& path, std::string_view what, const std::string& fault) {
-  throw BadInput(fmt::format("{} {}: {}", what, path.string(), fault));
+  throw BadInput("{} {}: {}", what, path.string(), fault);
 }
 
 [[noreturn]] void refuse_with_reason(const fs::path& path, std::string_view what, std::string_view fault) {

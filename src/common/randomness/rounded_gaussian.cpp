@@ -5,8 +5,6 @@
 #include <bit>
 #include <cmath>
 
-#include <fmt/format.h>
-
 #include "common/base/error.hpp"
 #include "common/randomness/gaussian_bins.hpp"
 
@@ -14,9 +12,8 @@ namespace dpreduce {
 
 ExactSigma exact_sigma(double sigma) {
   if (!(sigma >= kSmallestSigma && sigma <= kLargestSigma)) {
-    throw UsageError(
-        fmt::format("sigma = {} of the rounded Gaussian is not in [{}, {}]: choose another scale of the lattice", sigma,
-                    kSmallestSigma, kLargestSigma));
+    throw UsageError("sigma = {} of the rounded Gaussian is not in [{}, {}]: choose another scale of the lattice",
+                     sigma, kSmallestSigma, kLargestSigma);
   }
   int exponent = 0;
   const double fraction = std::frexp(sigma, &exponent);  // in [1/2, 1), exact; exponent <= 46

@@ -8,8 +8,6 @@
 #include <numeric>
 #include <thread>
 
-#include "common/base/error.hpp"
-#include "common/ranks/job.hpp"
 #include "common/ranks/lifetime.hpp"
 #include "common/ranks/mpi_job.hpp"
 #include "common/ranks/silo_job.hpp"
@@ -120,6 +118,12 @@ void Communicator::together(const std::function<void()>& work) {
   if (own_error && (!is_of_another || silos_ != nullptr)) std::rethrow_exception(own_error);
   if (verdict == kNobodyFailed) std::rethrow_exception(of_peer);
   throw PeerFailed(code_of(verdict), failed_party(verdict));
+}
+
+void Communicator::at_coordinator(const std::function<void()>& work) {
+  together([&] {
+    if (is_coordinator()) work();
+  });
 }
 
 void Communicator::sum_to(int owner, std::span<std::uint64_t> values, std::size_t elements_per_message) {

@@ -85,6 +85,8 @@ class Communicator {
   /// whatever the others say; among silos a rank's own error is always what it throws. `work` must not call a
   /// collective.
   void together(const std::function<void()>& work);
+  /// The same of work that the coordinator alone has. Collective.
+  void at_coordinator(const std::function<void()>& work);
 
   /// Throws PeerFailed where another rank has failed. Cheap; call it between chunks of long work inside `together`.
   void check_peers();

@@ -7,10 +7,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <string_view>
 #include <thread>
 
-#include <fmt/format.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -117,10 +115,10 @@ void require_single_process() {
   const auto require_at_most = [&](const char* name, long most) {
     if (number(name) <= most) return;
     throw UsageError(
-        fmt::format("{}={}: a launcher started several processes, but this one is alone in its MPI job: each would do "
-                    "a full run, and charge it. Start them as one job (mpirun; srun --mpi=pmix or --mpi=pmi2, see srun "
-                    "--mpi=list). For single processes on purpose, set DPREDUCE_SINGLE_PROCESS=1",
-                    name, std::getenv(name)));
+        "{}={}: a launcher started several processes, but this one is alone in its MPI job: each would do "
+        "a full run, and charge it. Start them as one job (mpirun; srun --mpi=pmix or --mpi=pmi2, see srun "
+        "--mpi=list). For single processes on purpose, set DPREDUCE_SINGLE_PROCESS=1",
+        name, std::getenv(name));
   };
   // Processes that were started together: Open MPI, PMI (MPICH, Intel MPI, Cray, Flux, srun --mpi=pmi2), MVAPICH, PALS,
   // and srun whatever its --mpi. An allocation sets SLURM_NTASKS too, in which nothing has been started yet.

@@ -251,7 +251,7 @@ void require_mpi(int status, const char* routine) {
   std::array<char, MPI_MAX_ERROR_STRING> text{};
   int length = 0;
   MPI_Error_string(status, text.data(), &length);
-  throw AggregationAborted(fmt::format("{} failed: {}; a rank may have been lost", routine, text.data()));
+  throw AggregationAborted("{} failed: {}; a rank may have been lost", routine, text.data());
 }
 
 void require_one_kind(JobKind kind, const std::string& doubt) {

@@ -15,8 +15,6 @@
 #include <string_view>
 #include <type_traits>
 #include <typeinfo>
-#include <utility>
-#include <variant>
 
 #include <boost/archive/binary_iarchive.hpp>
 #include <boost/archive/binary_oarchive.hpp>
@@ -60,34 +58,6 @@ void load(Archive& archive, std::optional<T>& value, unsigned) {
 }
 template <typename Archive, typename T>
 void serialize(Archive& archive, std::optional<T>& value, unsigned version) {
-  split_free(archive, value, version);
-}
-
-template <typename Archive>
-void serialize(Archive&, std::monostate&, unsigned) {}
-
-// First the index of the alternative, then its value.
-template <typename Archive, typename... T>
-void save(Archive& archive, const std::variant<T...>& value, unsigned) {
-  const std::size_t index = value.index();
-  archive << index;
-  std::visit([&](const auto& alternative) { archive << alternative; }, value);
-}
-template <typename Archive, typename... T>
-void load(Archive& archive, std::variant<T...>& value, unsigned) {
-  std::size_t index = 0;
-  archive >> index;
-  std::size_t candidate = 0;
-  const auto load_if_chosen = [&](auto alternative) {
-    if (candidate++ != index) return;
-    archive >> alternative;
-    value = std::move(alternative);
-  };
-  (load_if_chosen(T{}), ...);
-  if (index >= sizeof...(T)) throw dpreduce::AggregationAborted("a message is damaged");
-}
-template <typename Archive, typename... T>
-void serialize(Archive& archive, std::variant<T...>& value, unsigned version) {
   split_free(archive, value, version);
 }
 

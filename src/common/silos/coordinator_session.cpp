@@ -37,8 +37,8 @@ void CoordinatorSession::require_enough(std::size_t silos) const {
   for (const LostSilo& lost : lost_) {
     reasons += fmt::format("{}{} ({}: {})", reasons.empty() ? "" : "; ", lost.name, lost.phase, lost.reason);
   }
-  throw AggregationAborted(fmt::format("{} of {} silos are left, --threshold {} are needed; lost: {}", silos,
-                                       entry_.terms.silos, entry_.terms.threshold, reasons));
+  throw AggregationAborted("{} of {} silos are left, --threshold {} are needed; lost: {}", silos, entry_.terms.silos,
+                           entry_.terms.threshold, reasons);
 }
 
 void CoordinatorSession::drop(std::uint32_t silo, FrameKind due, const std::string& reason) {
@@ -103,8 +103,8 @@ void CoordinatorSession::take_message(FrameKind kind, const Message& message, st
     if (opened.kind != kind || !is_awaited) {
       // Pieces of an attempt that was given up may still be on their way.
       if (opened.kind == FrameKind::kMasked && kind != FrameKind::kMasked) return take_stale(silo);
-      throw AggregationAborted(fmt::format("it sends \"{}\", but \"{}\" is expected", to_string(opened.kind),
-                                           is_awaited ? to_string(kind) : "nothing"));
+      throw AggregationAborted("it sends \"{}\", but \"{}\" is expected", to_string(opened.kind),
+                               is_awaited ? to_string(kind) : "nothing");
     }
     PayloadReader payload(opened.payload);
     if (take(silo, payload)) not_awaited();
@@ -143,10 +143,10 @@ void CoordinatorSession::gather(FrameKind kind, const std::vector<std::uint32_t>
   std::string names;
   for (const std::uint32_t silo : awaited) names += (names.empty() ? "" : ", ") + name_of(silo);
   throw AggregationAborted(
-      fmt::format("{}: alive, but no \"{}\" came within --silo-timeout {} s. The run ends for all: the time that a "
-                  "silo takes may depend on a single person, so no silo is dropped for being late. Raise "
-                  "--silo-timeout: it must cover a pass over the rows of the slowest silo",
-                  names, to_string(kind), seconds_of(entry_.timeout)));
+      "{}: alive, but no \"{}\" came within --silo-timeout {} s. The run ends for all: the time that a "
+      "silo takes may depend on a single person, so no silo is dropped for being late. Raise "
+      "--silo-timeout: it must cover a pass over the rows of the slowest silo",
+      names, to_string(kind), seconds_of(entry_.timeout));
 }
 
 // Remaining time for which all of them may be waited for, once t others have answered.
@@ -164,9 +164,9 @@ void CoordinatorSession::spend_patience(std::uint32_t silo, WireClock::duration 
   whole += waited;
   if (!entry_.patience || whole < *entry_.patience) return;
   throw AggregationAborted(
-      fmt::format("{}: {} others have waited for it for {:.1f} s in total, --silo-patience is {:g} s. The run ends for "
-                  "all; raise it if this silo cannot compute faster",
-                  name_of(silo), entry_.terms.threshold, seconds_of(whole), seconds_of(*entry_.patience)));
+      "{}: {} others have waited for it for {:.1f} s in total, --silo-patience is {:g} s. The run ends for "
+      "all; raise it if this silo cannot compute faster",
+      name_of(silo), entry_.terms.threshold, seconds_of(whole), seconds_of(*entry_.patience));
 }
 
 // Throws where it cannot be of an attempt that was given up.

@@ -36,10 +36,10 @@ int open_socket() {
   }
   if (socket < 0) {
     throw BadInput(
-        fmt::format("files of this silo cannot be compared with those of others on this machine: {}; raise ulimit -n, "
-                    "or give fewer "
-                    "files",
-                    std::strerror(errno)));
+        "files of this silo cannot be compared with those of others on this machine: {}; raise ulimit -n, "
+        "or give fewer "
+        "files",
+        std::strerror(errno));
   }
   return socket;
 }
@@ -68,8 +68,8 @@ void FileClaims::claim(const ClaimedArray& array) {
   const auto [address, length] = abstract_address(name_of(array, silo_));
   // A name that is taken is this silo's own, claimed before: as features and as labels.
   if (::bind(sockets_.back(), reinterpret_cast<const sockaddr*>(&address), length) == 0 || errno == EADDRINUSE) return;
-  throw BadInput(fmt::format("files of this silo cannot be compared with those of others on this machine: {}",
-                             std::strerror(errno)));
+  throw BadInput("files of this silo cannot be compared with those of others on this machine: {}",
+                 std::strerror(errno));
 }
 
 std::optional<std::uint32_t> FileClaims::earlier_claimant(const ClaimedArray& array) const {

@@ -1,8 +1,5 @@
 #include "common/silos/frame.hpp"
 
-#include <string_view>
-#include <vector>
-
 #include <fmt/format.h>
 
 #include "common/base/error.hpp"
@@ -18,9 +15,8 @@ std::vector<std::byte> associated_data(std::span<const std::byte> header, const 
 }
 
 [[noreturn]] void refuse(const FrameHeader& expected, const std::string& fault) {
-  throw AggregationAborted(
-      fmt::format("a message from {} was refused: {}",
-                  expected.sender == 0 ? "the coordinator" : fmt::format("silo {}", expected.sender), fault));
+  throw AggregationAborted("a message from {} was refused: {}",
+                           expected.sender == 0 ? "the coordinator" : fmt::format("silo {}", expected.sender), fault);
 }
 
 }  // namespace

@@ -25,7 +25,6 @@
 #include <vector>
 
 #include "common/base/described_types.hpp"
-#include "common/silos/frame.hpp"
 #include "common/silos/key_agreement.hpp"
 
 namespace dpreduce {

@@ -1,15 +1,11 @@
 #include "common/silos/handshake.hpp"
 
 #include <algorithm>
-#include <string>
 #include <string_view>
-
-#include <fmt/format.h>
 
 #include "common/base/error.hpp"
 #include "common/base/text.hpp"
 #include "common/base/version.hpp"
-#include "common/silos/payload.hpp"
 
 namespace dpreduce {
 namespace {
@@ -43,16 +39,16 @@ std::span<const std::byte> payload_of(FrameKind kind, std::uint32_t from, std::u
                                       std::span<const std::byte> frame) {
   const std::optional<FrameHeader> claimed = claimed_header(frame);
   if (!claimed || *claimed != FrameHeader{kind, from, to, 0, 0}) {
-    throw AggregationAborted(
-        fmt::format("{} bytes that are not a \"{}\" from party {} to {}", frame.size(), to_string(kind), from, to));
+    throw AggregationAborted("{} bytes that are not a \"{}\" from party {} to {}", frame.size(), to_string(kind), from,
+                             to);
   }
   return frame.subspan(kHeaderBytes, frame.size() - kHeaderBytes - kTagBytes);
 }
 
 void require_identity(const PublicKey& identity, const std::optional<Roster>& roster, std::uint32_t party) {
   if (roster && roster->members.at(party).key != identity) {
-    throw AggregationAborted(fmt::format("identity {}... does not belong to \"{}\" in --roster: a foreign key",
-                                         to_hex(identity).substr(0, 16), roster->members[party].name));
+    throw AggregationAborted("identity {}... does not belong to \"{}\" in --roster: a foreign key",
+                             to_hex(identity).substr(0, 16), roster->members[party].name);
   }
 }
 
@@ -65,25 +61,24 @@ std::string text_of(const VersionField& version) {
 void require_own(const Offer& offer, const SiloTerms& terms, const std::optional<Roster>& roster) {
   if (offer.version != own_version()) {
     throw AggregationAborted(
-        fmt::format("the coordinator runs dpreduce {}, and this silo dpreduce {}: versions may differ in their noise; "
-                    "start the same version at all parties",
-                    text_of(offer.version), version()));
+        "the coordinator runs dpreduce {}, and this silo dpreduce {}: versions may differ in their noise; "
+        "start the same version at all parties",
+        text_of(offer.version), version());
   }
   if (offer.roster_digest != digest_of(roster)) {
     throw AggregationAborted("the coordinator has another --roster than this silo; all need the same file");
   }
   if (offer.terms.silos != terms.silos || offer.terms.threshold != terms.threshold ||
       offer.terms.colluding != terms.colluding) {
-    throw AggregationAborted(fmt::format(
+    throw AggregationAborted(
         "the coordinator offers {} silos, threshold {}, {} colluding; this silo was started with {}, {} and {}",
-        offer.terms.silos, offer.terms.threshold, offer.terms.colluding, terms.silos, terms.threshold,
-        terms.colluding));
+        offer.terms.silos, offer.terms.threshold, offer.terms.colluding, terms.silos, terms.threshold, terms.colluding);
   }
   if (offer.terms.options != terms.options) {
-    throw AggregationAborted(fmt::format(
+    throw AggregationAborted(
         "the coordinator was started with other options than this silo (digest {} there, {} here; each "
         "party's --log lists its own); all options except a party's own files must be the same, e.g. in one --config",
-        short_hex(offer.terms.options), short_hex(terms.options)));
+        short_hex(offer.terms.options), short_hex(terms.options));
   }
 }
 
@@ -122,10 +117,10 @@ Offer open_offer(std::span<const std::byte> frame, std::uint32_t silo, const Sil
                  const std::optional<Roster>& roster, const LineBinding& binding) {
   PayloadReader reader(payload_of(FrameKind::kOffer, 0, silo, frame));
   if (const std::uint32_t protocol = reader.u32(); protocol != kSiloProtocol) {
-    throw AggregationAborted(fmt::format(
+    throw AggregationAborted(
         "the coordinator's offer is of another protocol than number {}, which this silo speaks with dpreduce "
         "{}; start the same version at all parties",
-        kSiloProtocol, version()));
+        kSiloProtocol, version());
   }
   Offer offer;
   offer.version = reader.array<32>();
@@ -179,13 +174,13 @@ std::vector<std::byte> take_signed_plan(PayloadReader& reader, const PublicKey& 
   const PublicKey signed_plan = reader.array<32>();
   const Signature signature = reader.array<64>();
   if (!verifies(identity, signed_part(run, party, signed_plan), signature)) {
-    throw AggregationAborted(fmt::format("the noise plan of {} is not signed by it", name));
+    throw AggregationAborted("the noise plan of {} is not signed by it", name);
   }
   if (signed_plan != plan) {
-    throw AggregationAborted(fmt::format(
+    throw AggregationAborted(
         "{} adds different noise than this party (noise plan {} there, {} here, of dpreduce {}); start one build "
         "of the program, with the same options, at all parties",
-        name, short_hex(signed_plan), short_hex(plan), version()));
+        name, short_hex(signed_plan), short_hex(plan), version());
   }
   return PayloadWriter().bytes(signed_plan).bytes(signature).take();
 }

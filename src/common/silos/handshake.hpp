@@ -21,7 +21,6 @@
 #include <string>
 #include <vector>
 
-#include "common/silos/frame.hpp"
 #include "common/silos/key_agreement.hpp"
 #include "common/silos/parties.hpp"
 #include "common/silos/payload.hpp"

@@ -1,6 +1,6 @@
 // Mask stream: uniform words that both owners of a secret can generate, from any place of the stream on.
 //
-//     word w of the stream of a key = half w mod 2 of AES-256-CTR's block w / 2 (randomness/block_source.hpp)
+//     word w of the stream of a key = half w mod 2 of AES-256-CTR's block w / 2 (randomness/random_stream.hpp)
 //
 // The stream, added to a statistic in Z mod 2^64, hides every word perfectly, but for the computational distance of AES
 // from uniform. The same stream subtracted elsewhere cancels it.
@@ -11,8 +11,7 @@
 #include <span>
 #include <vector>
 
-#include "common/randomness/block_source.hpp"
-#include "common/randomness/secure_bytes.hpp"
+#include "common/randomness/random_stream.hpp"
 
 namespace dpreduce {
 

@@ -1,13 +1,10 @@
 #include "common/silos/masked_sum.hpp"
 
 #include <algorithm>
-#include <functional>
-#include <string_view>
 
 #include <fmt/format.h>
 
 #include "common/base/error.hpp"
-#include "common/silos/shamir.hpp"
 
 namespace dpreduce {
 
@@ -92,13 +89,12 @@ std::string_view subject_of(ListStage stage) {
 }
 
 [[noreturn]] void refuse(ListStage stage, const std::string& what) {
-  throw AggregationAborted(fmt::format("the silos do not agree on {}: {}", subject_of(stage), what));
+  throw AggregationAborted("the silos do not agree on {}: {}", subject_of(stage), what);
 }
 
 void read_stage(PayloadReader& reader, ListStage stage) {
   if (reader.u32() != static_cast<std::uint32_t>(stage)) {
-    throw AggregationAborted(
-        fmt::format("a signature on {} was expected, but one on another list came", subject_of(stage)));
+    throw AggregationAborted("a signature on {} was expected, but one on another list came", subject_of(stage));
   }
 }
 
@@ -132,7 +128,7 @@ Signature open_consent(PayloadReader& consent, const Roster& roster, std::uint32
   const Signature signature = consent.array<64>();
   consent.end();
   if (!signs(roster, silo, signed_part(attempt, stage, lists), signature)) {
-    throw AggregationAborted(fmt::format("it has not signed the list that it received of {}", subject_of(stage)));
+    throw AggregationAborted("it has not signed the list that it received of {}", subject_of(stage));
   }
   return signature;
 }

@@ -34,7 +34,6 @@
 
 #include "common/silos/key_agreement.hpp"
 #include "common/silos/mask_stream.hpp"
-#include "common/silos/masked_sum.hpp"
 #include "common/silos/parties.hpp"
 #include "common/silos/payload.hpp"
 #include "common/silos/shamir.hpp"

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include <fmt/format.h>
-
 #include "common/base/error.hpp"
 #include "common/silos/mask_stream.hpp"
 
@@ -170,7 +168,7 @@ void MaskingCoordinator::take_reveal(std::uint32_t silo, PayloadReader& reveal) 
     }
     const SaltedShare revealed = read_share(reveal, silo);
     if (share_commitment(attempt_, asked_for, of, revealed) != commitments_.at(of).at(silo).of(asked_for)) {
-      throw AggregationAborted(fmt::format("it reveals a different share of a secret of silo {} than it received", of));
+      throw AggregationAborted("it reveals a different share of a secret of silo {} than it received", of);
     }
     shares.emplace(of, revealed.share);
   }
@@ -196,9 +194,9 @@ SecretVector<std::byte> MaskingCoordinator::secret_of(std::uint32_t silo) const 
                                            advertised.mask_key);
   if (!fits) {
     throw AggregationAborted(
-        fmt::format("{} has shared a different secret than it advertised, so its mask cannot be removed; start the run "
-                    "again without it",
-                    roster_.party_text(silo)));
+        "{} has shared a different secret than it advertised, so its mask cannot be removed; start the run "
+        "again without it",
+        roster_.party_text(silo));
   }
   return secret;
 }

@@ -148,7 +148,7 @@ std::vector<std::byte> MaskingSilo::take_delivery(PayloadReader& delivery) {
     const HeldShares held{of_self_mask, of_mask_key};
     const ShareCommitments own = commitments_to(neighbor, held);
     if (own.self_mask != commitments.self_mask || own.mask_key != commitments.mask_key) {
-      throw AggregationAborted(fmt::format("silo {} gives this silo other shares than it has committed to", neighbor));
+      throw AggregationAborted("silo {} gives this silo other shares than it has committed to", neighbor);
     }
     held_.emplace(neighbor, held);
     add_pair_mask(masks_, attempt_, self_.number, neighbor, mask_key_, neighbor_keys_.at(neighbor));
@@ -252,7 +252,7 @@ SiloSum::Due SiloSum::take(FrameKind kind, std::uint32_t attempt, PayloadReader&
       body.end();
       return {};
     default:
-      throw AggregationAborted(fmt::format("the coordinator sends \"{}\" in a sum", to_string(kind)));
+      throw AggregationAborted("the coordinator sends \"{}\" in a sum", to_string(kind));
   }
 }
 

@@ -16,7 +16,6 @@
 #include "common/silos/frame.hpp"
 #include "common/silos/mask_stream.hpp"
 #include "common/silos/masked_sum.hpp"
-#include "common/silos/masking_silo.hpp"
 #include "common/silos/neighbor_graph.hpp"
 #include "common/silos/parties.hpp"
 

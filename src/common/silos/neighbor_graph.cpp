@@ -1,7 +1,6 @@
 #include "common/silos/neighbor_graph.hpp"
 
 #include <algorithm>
-#include <functional>
 
 #include "common/base/error.hpp"
 

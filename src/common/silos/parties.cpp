@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t kLargestIdentity = 4096;
 
 [[noreturn]] void refuse(std::string_view option, const std::filesystem::path& path, const std::string& what) {
-  throw BadInput(fmt::format("{} {}: {}", option, path.string(), what));
+  throw BadInput("{} {}: {}", option, path.string(), what);
 }
 
 }  // namespace
@@ -50,7 +50,7 @@ constexpr std::size_t kMostClasses = std::size_t{1} << 20;
 constexpr std::size_t kLongestName = 64;
 
 [[noreturn]] void refuse(const std::string& path, const std::string& what) {
-  throw BadInput(fmt::format("--roster {}: {}", path, what));
+  throw BadInput("--roster {}: {}", path, what);
 }
 
 std::size_t number_of(const std::string& text, std::size_t largest, const std::string& what, const std::string& path) {

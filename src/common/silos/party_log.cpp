@@ -49,7 +49,7 @@ bool begins_as_log(int file) {
 
 PartyLog::PartyLog(const std::string& path) {
   if (path.empty()) return;
-  const auto refuse = [&](const std::string& why) { throw BadInput(fmt::format("--log {}: {}", path, why)); };
+  const auto refuse = [&](const std::string& why) { throw BadInput("--log {}: {}", path, why); };
   struct stat before {};
   const bool is_file = ::stat(path.c_str(), &before) != 0 || S_ISREG(before.st_mode);
   file_ = std::make_unique<FileDescriptor>(

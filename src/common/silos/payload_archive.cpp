@@ -1,7 +1,5 @@
 #include "common/silos/payload_archive.hpp"
 
-#include <fmt/format.h>
-
 #include "common/base/text.hpp"
 #include "common/base/version.hpp"
 #include "common/randomness/signing_key.hpp"
@@ -46,13 +44,12 @@ std::span<const std::byte> value_in(std::string_view message, std::string_view k
   const std::span<const std::byte> value = reader.rest();
   if (digest != digest_of(kind, made_by, value)) throw AggregationAborted("a message is damaged");
   if (made_by == version()) return value;
-  throw UsageError(
-      fmt::format("these bytes are a {} of dpreduce {}, but this is dpreduce {}; run the same version everywhere", kind,
-                  shown_text(made_by, sizeof(VersionField)), version()));
+  throw UsageError("these bytes are a {} of dpreduce {}, but this is dpreduce {}; run the same version everywhere",
+                   kind, shown_text(made_by, sizeof(VersionField)), version());
 }
 
 void refuse_message(std::string_view kind) {
-  throw BadInput(fmt::format("these bytes are not a {}, or are damaged; make it again", kind));
+  throw BadInput("these bytes are not a {}, or are damaged; make it again", kind);
 }
 
 }  // namespace dpreduce

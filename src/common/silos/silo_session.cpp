@@ -10,7 +10,6 @@
 
 #include "common/base/error.hpp"
 #include "common/base/text.hpp"
-#include "common/silos/handshake.hpp"
 
 namespace dpreduce {
 namespace {
@@ -33,9 +32,8 @@ SiloSession::SiloSession(Wire& wire, std::uint32_t number, SiloEntry entry) : wi
 template <typename Step>
 void SiloSession::take_part(const Step& step) {
   if (ended_) {
-    throw AggregationAborted(
-        fmt::format("silo {} has already ended with exit code {}, and takes no further part in this run", self_.number,
-                    static_cast<int>(code_of(*ended_))));
+    throw AggregationAborted("silo {} has already ended with exit code {}, and takes no further part in this run",
+                             self_.number, static_cast<int>(code_of(*ended_)));
   }
   try {
     step();
@@ -92,7 +90,7 @@ void SiloSession::begin_run() {
   for (const std::uint32_t silo : present) {
     const Hello other = reader.plain<Hello>();
     if ((entry_.roster && roster_.members[silo].key != other.identity) || !verifies(other, offer, silo)) {
-      throw AggregationAborted(fmt::format("the key of silo {} is not signed by it", silo));
+      throw AggregationAborted("the key of silo {} is not signed by it", silo);
     }
     roster_.members[silo].key = other.identity;
     is_own_there = is_own_there || (silo == self_.number && other.key == hello.key);
@@ -128,8 +126,7 @@ void SiloSession::refuse_run_end(const OpenedMessage& opened) {
   PayloadReader reader(opened.payload);
   if (opened.kind == FrameKind::kDropped) {
     const std::string_view reason = text_in(reader.rest());
-    throw AggregationAborted(
-        fmt::format("the run goes on without silo {}: {}", self_.number, shown_text(reason, reason.size())));
+    throw AggregationAborted("the run goes on without silo {}: {}", self_.number, shown_text(reason, reason.size()));
   }
   if (opened.kind != FrameKind::kVerdict) return;
   const std::int64_t told = received_failure(static_cast<std::int64_t>(reader.u64()), entry_.terms.silos);
@@ -142,7 +139,7 @@ void SiloSession::refuse_run_end(const OpenedMessage& opened) {
 
 OpenedMessage SiloSession::wait(WireClock::time_point until) {
   const std::optional<Message> message = of_coordinator(until);
-  if (!message) throw AggregationAborted(fmt::format("silo {}: the coordinator is silent", self_.number));
+  if (!message) throw AggregationAborted("silo {}: the coordinator is silent", self_.number);
   if (message->is_farewell) throw_gone();
   OpenedMessage opened = channel_->open(round_, message->bytes);
   refuse_run_end(opened);

@@ -17,6 +17,7 @@
 #include "worker/weighted_rows.hpp"
 
 namespace dpreduce {
+namespace {
 
 // Release "center": row_sum = sum_i q_i (d) and row_count = n (1), over rows that count, for the mean of all rows.
 //
@@ -24,9 +25,7 @@ namespace dpreduce {
 // too, the change of one row more is protected as well, {S^2, 1}, which costs nothing. Loss weights: an error e of the
 // count moves the mean by |mean| e / n, and |mean| <= S.
 // Persons: weighed, sum and count alike, so that the mean is one of rows.
-namespace center_entry {
-
-ReleaseRequest request_of(const ReleaseTerms& terms, double share) {
+ReleaseRequest center_request(const ReleaseTerms& terms, double share) {
   DPREDUCE_ASSERT(terms.dim >= 1 && share > 0.0);
   std::vector<SensitivityProfile> profiles{{"one row more or less", {kSquaredNorm, 1}}};
   if (terms.adjacency == Adjacency::kReplaceOne) profiles.push_back({"another row", {4 * kSquaredNorm, 0}});
@@ -41,7 +40,7 @@ ReleaseRequest request_of(const ReleaseTerms& terms, double share) {
 }
 
 // n d additions.
-Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) {
+Statistic center_statistic(const ReleaseRequest& request, const StatisticInputs& inputs) {
   Statistic statistic = empty_statistic(request);
   const std::span<std::int64_t> sum = statistic.block(statistic.index_of("row_sum"));
   std::int64_t& count = statistic.block(statistic.index_of("row_count")).front();
@@ -60,11 +59,9 @@ Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) 
   return statistic;
 }
 
-StatisticCost cost_of(const ReleaseRequest& request) {
+StatisticCost center_cost(const ReleaseRequest& request) {
   return {.words_down = elements_of(request.blocks.front()), .row_change = RowChange::kCenter};
 }
-
-}  // namespace center_entry
 
 // Release "centred_sums", `rounds` times, at public balls, for rows of at most one class: sums of rows about a public
 // center of their class, clipped to a public ball, which a mean is refined with.
@@ -81,14 +78,10 @@ StatisticCost cost_of(const ReleaseRequest& request) {
 // row, since a row adds to its own class a vector of norm at most S, and 1.
 // Persons: weighed, sums and counts alike, so that means are of both.
 // Source: [biswas2020], CoinPress, the clipped step of Algorithm 3.
-namespace centered_sums_entry {
-
 // Centers of noise alone may lie anywhere.
 constexpr double kFarthest = 1 << 20;
 // For the roundings of f and of its product.
 constexpr double kBelowOne = 1.0 - 0x1p-50;
-
-}  // namespace centered_sums_entry
 
 // Centers and radii in lattice units. Entries of centers are held to 2^20, so that differences from rows stay within 32
 // bits and their squares within 64.
@@ -100,7 +93,6 @@ struct LatticeBalls {
 };
 
 LatticeBalls::LatticeBalls(const ClassBalls& balls, const Lattice& lattice) {
-  using centered_sums_entry::kFarthest;
   // Far below any clip norm, and above where a row at the center would be multiplied by infinity.
   const auto is_radius = [](double radius) { return radius >= 1e-100 && std::isfinite(radius); };
   if (!std::ranges::all_of(balls.centers, [](double entry) { return std::isfinite(entry); }) ||
@@ -124,8 +116,8 @@ void center_row(std::span<const std::int16_t> row, std::span<const std::int32_t>
     const std::int64_t difference = std::int64_t{row[a]} - center[a];
     squared += difference * difference;
   }
-  const double factor = static_cast<double>(kLatticeNorm) / std::max(std::sqrt(static_cast<double>(squared)), radius) *
-                        centered_sums_entry::kBelowOne;
+  const double factor =
+      static_cast<double>(kLatticeNorm) / std::max(std::sqrt(static_cast<double>(squared)), radius) * kBelowOne;
   std::uint64_t kept = 0;
   for (std::size_t a = 0; a < row.size(); ++a) {
     q[a] = static_cast<std::int16_t>(factor * static_cast<double>(std::int64_t{row[a]} - center[a]));
@@ -134,21 +126,18 @@ void center_row(std::span<const std::int16_t> row, std::span<const std::int32_t>
   if (kept > kSquaredNorm) std::fill(q.begin(), q.end(), std::int16_t{0});
 }
 
-namespace centered_sums_entry {
-
-ReleaseRequest request_of(const ReleaseTerms& terms, double share) {
+ReleaseRequest centered_sums_request(const ReleaseTerms& terms, double share) {
   DPREDUCE_ASSERT(terms.most_labels == 1 && terms.rounds >= 1);
   ReleaseTerms of_means = terms;
   of_means.metric = Metric::kEuclidean;
   ReleaseRequest request = registered_statistic("class_means").declare(of_means, share);
-  request.name = "centred_sums";
   request.rounds = terms.rounds;
   request.blocks.front().name = "centred_sums";
   return request;
 }
 
 // Preconditions (asserted): one class a row; K x d centers and K radii.
-Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) {
+Statistic centered_sums_statistic(const ReleaseRequest& request, const StatisticInputs& inputs) {
   const Lattice lattice{inputs.transform.preprocessing().clip_norm, inputs.transform.output_dim()};
   const std::size_t dim = lattice.dim;
   const auto* const at = std::get_if<ClassBalls>(&inputs.point);
@@ -176,11 +165,9 @@ Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) 
 }
 
 // Centers go to each rank.
-StatisticCost cost_of(const ReleaseRequest& request) {
+StatisticCost centered_sums_cost(const ReleaseRequest& request) {
   return {.words_down = elements_of(request.blocks.front())};
 }
-
-}  // namespace centered_sums_entry
 
 // Release "center_rest" at a public ball: what the mean of all rows is refined with once "center" is known.
 //
@@ -192,9 +179,7 @@ StatisticCost cost_of(const ReleaseRequest& request) {
 // Sensitivity, squared, whatever center and radius: add-remove S^2, replace-one 4 S^2, since a row adds a vector of
 // norm at most S, which is checked in integers.
 // Persons: weighed, as in "center", whose count divides this sum.
-namespace center_rest_entry {
-
-ReleaseRequest request_of(const ReleaseTerms& terms, double share) {
+ReleaseRequest center_rest_request(const ReleaseTerms& terms, double share) {
   DPREDUCE_ASSERT(terms.dim >= 1 && share > 0.0);
   const bool is_add_remove = terms.adjacency == Adjacency::kAddRemove;
   return {.name = "center_rest",
@@ -205,7 +190,7 @@ ReleaseRequest request_of(const ReleaseTerms& terms, double share) {
 }
 
 // Preconditions (asserted): one ball of d entries.
-Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) {
+Statistic center_rest_statistic(const ReleaseRequest& request, const StatisticInputs& inputs) {
   const Lattice lattice{inputs.transform.preprocessing().clip_norm, inputs.transform.output_dim()};
   const auto* const at = std::get_if<ClassBalls>(&inputs.point);
   DPREDUCE_ASSERT(at != nullptr && at->radii.size() == 1 && at->centers.size() == lattice.dim);
@@ -225,28 +210,19 @@ Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) 
 }
 
 // Each rank has the ball's center already, and gets its radius and the mean.
-StatisticCost cost_of(const ReleaseRequest& request) {
+StatisticCost center_rest_cost(const ReleaseRequest& request) {
   return {.words_down = elements_of(request.blocks.front()) + 1.0, .row_change = RowChange::kCenter};
 }
 
-}  // namespace center_rest_entry
+}  // namespace
 
 namespace statistics {
-extern constinit const StatisticEntry center{
-    "center",          TakenAt::kRows, center_entry::request_of, center_entry::compute, center_entry::cost_of,
-    UnitForm::kWeighed};
-extern constinit const StatisticEntry centered_sums{"centred_sums",
-                                                    TakenAt::kBalls,
-                                                    centered_sums_entry::request_of,
-                                                    centered_sums_entry::compute,
-                                                    centered_sums_entry::cost_of,
-                                                    UnitForm::kWeighed};
-extern constinit const StatisticEntry center_rest{"center_rest",
-                                                  TakenAt::kBalls,
-                                                  center_rest_entry::request_of,
-                                                  center_rest_entry::compute,
-                                                  center_rest_entry::cost_of,
-                                                  UnitForm::kWeighed};
+extern constinit const StatisticEntry center{"center",       TakenAt::kRows,   UnitForm::kWeighed,
+                                             center_request, center_statistic, center_cost};
+extern constinit const StatisticEntry centered_sums{"centred_sums",        TakenAt::kBalls,         UnitForm::kWeighed,
+                                                    centered_sums_request, centered_sums_statistic, centered_sums_cost};
+extern constinit const StatisticEntry center_rest{"center_rest",       TakenAt::kBalls,       UnitForm::kWeighed,
+                                                  center_rest_request, center_rest_statistic, center_rest_cost};
 }  // namespace statistics
 
 }  // namespace dpreduce

@@ -1,9 +1,7 @@
 // Sums of rows by class.
-#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <span>
-#include <vector>
 
 #include "common/base/error.hpp"
 #include "common/base/privacy_terms.hpp"
@@ -14,6 +12,7 @@
 #include "worker/weighted_rows.hpp"
 
 namespace dpreduce {
+namespace {
 
 // Release "class_means": class_sums = sum_{i : c in Y_i} q_i (K x d, row-major) and, for Metric::kEuclidean only,
 // class_counts = #{i : c in Y_i} (K).
@@ -82,17 +81,11 @@ Statistic class_means_statistic(const ReleaseRequest& request, const StatisticIn
 // Release "feature_sums": the class sums of the release "class_means" for Metric::kCosine, with its sensitivity,
 // under a name of its own, to select features by before the method's own releases.
 // Persons: clipped.
-namespace feature_sums_entry {
-
-ReleaseRequest request_of(const ReleaseTerms& terms, double share) {
+ReleaseRequest feature_sums_request(const ReleaseTerms& terms, double share) {
   ReleaseTerms of_sums = terms;
   of_sums.metric = Metric::kCosine;
-  ReleaseRequest request = class_means_release(of_sums, share);
-  request.name = "feature_sums";
-  return request;
+  return class_means_release(of_sums, share);
 }
-
-}  // namespace feature_sums_entry
 
 // Release "fisher": class_sums (K x d), second_moments = (sum_i q_ia^2)_a over the rows of all classes (d),
 // class_counts (K), for rows of at most one class: variances within classes come from moments of rows that are counted
@@ -108,11 +101,9 @@ ReleaseRequest request_of(const ReleaseTerms& terms, double share) {
 // Loss weights: what noise of variance s_b^2 adds to the variance of a row's scores, for rows whose energy is spread
 // evenly over features and classes of equal size with Mahalanobis separation D: shares of mu^2 in the ratio
 // 1 : D / K : D / sqrt(d), D = 2; more than D / d for counts, so that classes of some tens of rows have one.
-namespace class_variances_entry {
-
 constexpr double kSeparation = 2.0;  // of two classes, in standard deviations: hard enough to matter
 
-ReleaseRequest request_of(const ReleaseTerms& terms, double share) {
+ReleaseRequest class_variances_request(const ReleaseTerms& terms, double share) {
   DPREDUCE_ASSERT(terms.most_labels == 1 && terms.classes >= 2 && terms.dim >= 1 && share > 0.0);
   // With one profile a block gets D_b sqrt(W_b) / sum of mu^2.
   const double sums_weight = 1.0 / static_cast<double>(kLatticeNorm);
@@ -139,7 +130,7 @@ ReleaseRequest request_of(const ReleaseTerms& terms, double share) {
 }
 
 // 2 n d additions.
-Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) {
+Statistic class_variances_statistic(const ReleaseRequest& request, const StatisticInputs& inputs) {
   Statistic statistic = empty_statistic(request);
   const std::span<std::int64_t> moments = statistic.block(statistic.index_of("second_moments"));
   WeightedRows weighted(WeightPower::kHalf);
@@ -154,17 +145,15 @@ Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) 
   return statistic;
 }
 
-}  // namespace class_variances_entry
+}  // namespace
 
 namespace statistics {
-extern constinit const StatisticEntry class_means{"class_means",         TakenAt::kRows, class_means_release,
-                                                  class_means_statistic, cost_of_sums,   UnitForm::kClipped};
-extern constinit const StatisticEntry feature_sums{
-    "feature_sums",        TakenAt::kRows, feature_sums_entry::request_of,
-    class_means_statistic, cost_of_sums,   UnitForm::kClipped};
-extern constinit const StatisticEntry class_variances{
-    "fisher",     TakenAt::kRows,    class_variances_entry::request_of, class_variances_entry::compute,
-    cost_of_sums, UnitForm::kWeighed};
+extern constinit const StatisticEntry class_means{"class_means", TakenAt::kRows, UnitForm::kClipped,
+                                                  class_means_release, class_means_statistic};
+extern constinit const StatisticEntry feature_sums{"feature_sums", TakenAt::kRows, UnitForm::kClipped,
+                                                   feature_sums_request, class_means_statistic};
+extern constinit const StatisticEntry class_variances{"fisher", TakenAt::kRows, UnitForm::kWeighed,
+                                                      class_variances_request, class_variances_statistic};
 }  // namespace statistics
 
 }  // namespace dpreduce

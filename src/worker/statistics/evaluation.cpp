@@ -3,16 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <utility>
 
 #include "common/base/error.hpp"
-#include "common/ledger/statistic.hpp"
 #include "worker/feature_rows.hpp"
 #include "worker/weighted_rows.hpp"
 
 namespace dpreduce {
-namespace evaluation_entry {
-
 std::size_t bin_of(double probability, std::size_t bins) {
   if (!(probability > 0.0)) return 0;
   const auto bin = static_cast<std::size_t>(probability * static_cast<double>(bins));
@@ -46,7 +42,6 @@ double brier_of(const ScoredRow& row) {
   }
   return sum;
 }
-}  // namespace evaluation_entry
 
 double largest_log_loss(std::size_t classes) {
   return std::log(10.0 * static_cast<double>(classes));
@@ -55,15 +50,14 @@ double largest_log_loss(std::size_t classes) {
 std::size_t score_bin(double probability, std::size_t bins) {
   if (!(probability > 0.0)) return 0;
   if (probability >= 1.0) return bins - 1;
-  const double place =
-      std::asinh(std::log(probability / (1.0 - probability))) / std::asinh(evaluation_entry::kFarthestLogOdds);
-  return evaluation_entry::bin_of(std::max(0.5 + 0.5 * place, 0.0), bins);
+  const double place = std::asinh(std::log(probability / (1.0 - probability))) / std::asinh(kFarthestLogOdds);
+  return bin_of(std::max(0.5 + 0.5 * place, 0.0), bins);
 }
 
 double lower_edge_of_bin(std::size_t bin, std::size_t bins) {
   if (bin == 0) return 0.0;
   const double place = 2.0 * static_cast<double>(bin) / static_cast<double>(bins) - 1.0;
-  return 1.0 / (1.0 + std::exp(-std::sinh(place * std::asinh(evaluation_entry::kFarthestLogOdds))));
+  return 1.0 / (1.0 + std::exp(-std::sinh(place * std::asinh(kFarthestLogOdds))));
 }
 
 std::vector<double> curve_of_negatives(std::span<const double> negatives) {
@@ -76,8 +70,6 @@ std::vector<double> curve_of_negatives(std::span<const double> negatives) {
   }
   return curve;
 }
-
-namespace evaluation_entry {
 
 constexpr auto kSquaredUnits = static_cast<std::uint64_t>(kLossUnits) * kLossUnits;
 
@@ -248,7 +240,8 @@ MetricBlocks blocks_of(const EvaluationTerms& terms) {
   return blocks;
 }
 
-ReleaseRequest request_of(const char* name, const MetricBlocks& blocks, const ReleaseTerms& terms, double share) {
+ReleaseRequest evaluation_request(const char* name, const MetricBlocks& blocks, const ReleaseTerms& terms,
+                                  double share) {
   DPREDUCE_ASSERT(!blocks.all.empty());
   const bool is_exchange = terms.adjacency == Adjacency::kReplaceOne;
   ReleaseRequest request{.name = name,
@@ -264,8 +257,6 @@ ReleaseRequest request_of(const char* name, const MetricBlocks& blocks, const Re
   }
   return request;
 }
-
-}  // namespace evaluation_entry
 
 void RowCells::count(std::size_t element) const {
   elements_[element] += is_weighed_ ? std::int64_t{weight_} : 1;
@@ -288,8 +279,7 @@ MetricCounts::MetricCounts(const EvaluationTerms& terms, const ReleaseRequest& r
     units.push_back(static_cast<std::int64_t>(std::floor(share * kLossUnits)));
   }
   DPREDUCE_ASSERT(units.empty() || units.size() == terms.score_bins);
-  blocks_ =
-      units.empty() ? evaluation_entry::blocks_of(terms).all : evaluation_entry::blocks_of_positives(terms, units).all;
+  blocks_ = units.empty() ? blocks_of(terms).all : blocks_of_positives(terms, units).all;
   DPREDUCE_ASSERT(blocks_.size() == statistic_.shape().size());
 }
 
@@ -305,15 +295,12 @@ void MetricCounts::add(const ScoredRow& row) {
 }
 
 ReleaseRequest evaluation_request(const ReleaseTerms& terms, double share) {
-  return evaluation_entry::request_of("evaluation", evaluation_entry::blocks_of(terms.evaluation), terms, share);
+  return evaluation_request("evaluation", blocks_of(terms.evaluation), terms, share);
 }
 
 ReleaseRequest positives_request(const ReleaseTerms& terms, double share) {
-  return evaluation_entry::request_of("positives", evaluation_entry::blocks_of_positives(terms.evaluation, {}), terms,
-                                      share);
+  return evaluation_request("positives", blocks_of_positives(terms.evaluation, {}), terms, share);
 }
-
-namespace evaluation_entry {
 
 // Adds the rows of a chunk to the counts, as a model scores them.
 class ScoredChunk {
@@ -408,7 +395,7 @@ class ScoredChunk {
   std::vector<std::int32_t> predicted_;
 };
 
-Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) {
+Statistic evaluation_statistic(const ReleaseRequest& request, const StatisticInputs& inputs) {
   const auto* const point = std::get_if<ModelsPoint>(&inputs.point);
   DPREDUCE_ASSERT(point != nullptr && !point->models.empty());
   MetricCounts counts(point->terms, request, point->curve);
@@ -421,13 +408,11 @@ Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) 
   return std::move(counts).take();
 }
 
-}  // namespace evaluation_entry
-
 namespace statistics {
-extern constinit const StatisticEntry positives{
-    "positives", TakenAt::kModels, positives_request, evaluation_entry::compute, cost_of_sums, UnitForm::kWeighed};
-extern constinit const StatisticEntry evaluation{
-    "evaluation", TakenAt::kModels, evaluation_request, evaluation_entry::compute, cost_of_sums, UnitForm::kWeighed};
+extern constinit const StatisticEntry positives{"positives", TakenAt::kModels, UnitForm::kWeighed, positives_request,
+                                                evaluation_statistic};
+extern constinit const StatisticEntry evaluation{"evaluation", TakenAt::kModels, UnitForm::kWeighed, evaluation_request,
+                                                 evaluation_statistic};
 }  // namespace statistics
 
 }  // namespace dpreduce

@@ -17,6 +17,7 @@
 #include "worker/weighted_rows.hpp"
 
 namespace dpreduce {
+namespace {
 
 // Release "gradient", `rounds` times: gradient = sum_i rho_i q_i^T (K x d), at a public point, of residuals rho_i on
 // the lattice (residuals.hpp), |rho_i| <= S. In units of the loss: gradient / (Lattice{1, K}.scale() * Lattice{C,
@@ -42,10 +43,8 @@ StatisticCost gradient_cost(const ReleaseRequest& request) {
   return {.words_down = elements_of(request.blocks.front()) / kLatticeEntriesOfWord};
 }
 
-namespace gradient_entry {
-
 // Memory: 10 K bytes a row of a chunk.
-Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) {
+Statistic gradient_statistic(const ReleaseRequest& request, const StatisticInputs& inputs) {
   Statistic statistic = empty_statistic(request);
   const std::span<std::int64_t> gradient = statistic.block(statistic.index_of("gradient"));
   ChunkResiduals residuals(gradient_point(inputs), inputs.plan.threads, clip_of(request),
@@ -54,8 +53,6 @@ Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) 
   return statistic;
 }
 
-}  // namespace gradient_entry
-
 // Release "adaptive_gradient", `rounds` times: the gradient of the release "gradient", of residuals clipped to
 // a public bound Z and in units of 1 / Z, and sides = (rows with |r| <= Z, rows with more), of rows that have a class.
 // 2 % of the release's mu^2 goes to the counts.
@@ -63,13 +60,10 @@ Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) 
 // Sensitivity, squared: add-remove {S^4, 1}; replace-one {4 S^4, 2}. Source: [esipova2023], whose batch size is
 // public where ours is counted.
 // Persons: weighed, sums and counts alike.
-namespace adaptive_gradient_entry {
-
 constexpr double kSidesShare = 0.02;
 
-ReleaseRequest request_of(const ReleaseTerms& terms, double share) {
+ReleaseRequest adaptive_gradient_request(const ReleaseTerms& terms, double share) {
   ReleaseRequest request = gradient_release(terms, share);
-  request.name = "adaptive_gradient";
   request.blocks = {
       {"gradient", terms.classes * terms.dim, weight_of_share(1.0 - kSidesShare, static_cast<double>(kSquaredNorm))},
       {.name = "sides",
@@ -80,7 +74,7 @@ ReleaseRequest request_of(const ReleaseTerms& terms, double share) {
   return request;
 }
 
-Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) {
+Statistic adaptive_gradient_statistic(const ReleaseRequest& request, const StatisticInputs& inputs) {
   const GradientPoint& point = gradient_point(inputs);
   Statistic statistic = empty_statistic(request);
   const std::span<std::int64_t> gradient = statistic.block(statistic.index_of("gradient"));
@@ -97,8 +91,6 @@ Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) 
   return statistic;
 }
 
-}  // namespace adaptive_gradient_entry
-
 // Release "newton", `rounds` times: gradient = sum_i rho_i q_i^T (K x d) at a public point, as the release "gradient"
 // has it, and hessians: for each class c in turn the upper triangle of H_c = sum_i v_ic v_ic^T
 // (hessian_rows.hpp), in units of Lattice{C, d}.scale()^2, with symmetric noise. `hessian_share` of the release's mu^2
@@ -109,9 +101,7 @@ Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) 
 // Source: [mehta2023], Algorithm 1, without its sqrt(K). Proof: docs/explanation/sensitivities.md, "Hessians".
 // Persons: weighed, gradient and Hessians alike, so that a step is one of a weighed loss.
 // Preconditions: as hessian_bound.
-namespace hessians_entry {
-
-ReleaseRequest request_of(const ReleaseTerms& terms, double share) {
+ReleaseRequest hessians_request(const ReleaseTerms& terms, double share) {
   DPREDUCE_ASSERT(terms.dim >= 1 && terms.rounds >= 1 && share > 0.0);
   DPREDUCE_ASSERT(terms.hessian_share > 0.0 && terms.hessian_share < 1.0);
   const std::uint64_t bound = hessian_bound(terms.loss, terms.classes);
@@ -178,7 +168,7 @@ class HessianSums {
 
 // One pass over the rows. n K d^2 / 2 multiply-adds; memory: 8 d^2 bytes, and 2 d + 18 K bytes a row of a chunk (with a
 // prior 16 K more), beside the statistic's 4 K d^2.
-Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) {
+Statistic hessians_statistic(const ReleaseRequest& request, const StatisticInputs& inputs) {
   const GradientPoint& point = gradient_point(inputs);
   Statistic statistic = empty_statistic(request);
   const std::size_t classes = point.weights.classes();
@@ -197,17 +187,16 @@ Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) 
   return statistic;
 }
 
-}  // namespace hessians_entry
+}  // namespace
 
 namespace statistics {
-extern constinit const StatisticEntry gradient{
-    "gradient", TakenAt::kWeights, gradient_release, gradient_entry::compute, gradient_cost, UnitForm::kClipped};
-extern constinit const StatisticEntry adaptive_gradient{
-    "adaptive_gradient", TakenAt::kWeights, adaptive_gradient_entry::request_of, adaptive_gradient_entry::compute,
-    gradient_cost,       UnitForm::kWeighed};
-extern constinit const StatisticEntry hessians{
-    "newton",      TakenAt::kWeights, hessians_entry::request_of, hessians_entry::compute,
-    gradient_cost, UnitForm::kWeighed};
+extern constinit const StatisticEntry gradient{"gradient",       TakenAt::kWeights,  UnitForm::kClipped,
+                                               gradient_release, gradient_statistic, gradient_cost};
+extern constinit const StatisticEntry adaptive_gradient{"adaptive_gradient",         TakenAt::kWeights,
+                                                        UnitForm::kWeighed,          adaptive_gradient_request,
+                                                        adaptive_gradient_statistic, gradient_cost};
+extern constinit const StatisticEntry hessians{"newton",         TakenAt::kWeights,  UnitForm::kWeighed,
+                                               hessians_request, hessians_statistic, gradient_cost};
 }  // namespace statistics
 
 }  // namespace dpreduce

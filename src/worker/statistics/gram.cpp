@@ -25,6 +25,7 @@
 #include "worker/weighted_rows.hpp"
 
 namespace dpreduce {
+namespace {
 
 // A block "gram" for the triangle of one d x d matrix.
 BlockRequest gram_block(std::size_t dim, double loss_weight) {
@@ -66,30 +67,16 @@ Statistic gram_statistic(const ReleaseRequest& request, const StatisticInputs& i
   return statistic;
 }
 
-namespace gram_entry {
-
-StatisticCost cost_of(const ReleaseRequest&) {
+StatisticCost gram_cost(const ReleaseRequest&) {
   return {.row_change = RowChange::kWhitening};
 }
-
-}  // namespace gram_entry
 
 // Release "pca": the release "gram", with its sensitivity, under a name of its own, for the principal components of
 // rows whose method releases a Gram matrix too.
 // Persons: clipped.
-namespace pca_entry {
-
-ReleaseRequest request_of(const ReleaseTerms& terms, double share) {
-  ReleaseRequest request = gram_release(terms, share);
-  request.name = "pca";
-  return request;
-}
-
-StatisticCost cost_of(const ReleaseRequest&) {
+StatisticCost pca_cost(const ReleaseRequest&) {
   return {.row_change = RowChange::kComponents};
 }
-
-}  // namespace pca_entry
 
 // Release "isotropy": the Gram matrix of rows along k = 8 fixed directions of random signs, for how evenly rows spread.
 //
@@ -101,18 +88,12 @@ StatisticCost cost_of(const ReleaseRequest&) {
 // Sensitivity, squared: |z| <= S is checked in integers, so that it is that of the release "gram".
 // Persons: weighed, row by row; rows are all of one length.
 // Source: [johnson1984], random projections; signs: [achlioptas2003].
-namespace isotropy_entry {
-
 constexpr std::size_t kDirections = 8;
-// For the roundings of a length and of a product.
-constexpr double kBelowOne = 1.0 - 0x1p-50;
 
-ReleaseRequest request_of(const ReleaseTerms& terms, double share) {
+ReleaseRequest isotropy_request(const ReleaseTerms& terms, double share) {
   ReleaseTerms of_projected = terms;
   of_projected.dim = kDirections;
-  ReleaseRequest request = gram_release(of_projected, share);
-  request.name = "isotropy";
-  return request;
+  return gram_release(of_projected, share);
 }
 
 // R^T, d x k.
@@ -134,9 +115,10 @@ void project_row(std::span<const std::int16_t> row, std::span<const std::int32_t
     }
     products = sums;
   });
+  constexpr double kBelow = 1.0 - 0x1p-50;  // for the roundings of a length and of a product
   double squared = 0.0;
   for (const std::int32_t product : products) squared += static_cast<double>(product) * static_cast<double>(product);
-  const double factor = squared > 0.0 ? static_cast<double>(kLatticeNorm) / std::sqrt(squared) * kBelowOne : 0.0;
+  const double factor = squared > 0.0 ? static_cast<double>(kLatticeNorm) / std::sqrt(squared) * kBelow : 0.0;
   std::uint64_t kept = 0;
   for (std::size_t b = 0; b < kDirections; ++b) {
     z[b] = static_cast<std::int16_t>(factor * static_cast<double>(products[b]));
@@ -145,7 +127,7 @@ void project_row(std::span<const std::int16_t> row, std::span<const std::int32_t
   if (kept > kSquaredNorm) std::fill(z.begin(), z.end(), std::int16_t{0});
 }
 
-Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) {
+Statistic isotropy_statistic(const ReleaseRequest& request, const StatisticInputs& inputs) {
   Statistic statistic = empty_statistic(request);
   const std::span<std::int64_t> gram = statistic.block(statistic.index_of("gram"));
   const std::vector<std::int32_t> signs = random_signs(inputs.transform.output_dim());
@@ -164,8 +146,6 @@ Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) 
   return statistic;
 }
 
-}  // namespace isotropy_entry
-
 // Release "least_squares": the Gram matrix of the release "gram" and class_sums = sum_{i : c in Y_i} q_i (K x d), in
 // one pass over the rows. `gram_share` of the release's mu^2 goes to the Gram matrix.
 //
@@ -174,9 +154,7 @@ Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) 
 // noise costs more on the curve than at the worse of the corners. Across two classes {2 S^4, 2 S^2}, below the first.
 // With k classes a row the squares of the sums are k times these, the Gram matrix moves as before.
 // Persons: clipped, each block by a factor of its own.
-namespace least_squares_entry {
-
-ReleaseRequest request_of(const ReleaseTerms& terms, double share) {
+ReleaseRequest least_squares_request(const ReleaseTerms& terms, double share) {
   DPREDUCE_ASSERT(terms.classes >= 2 && terms.dim >= 1 && share > 0.0);
   DPREDUCE_ASSERT(terms.gram_share > 0.0 && terms.gram_share < 1.0);
   DPREDUCE_ASSERT(terms.most_labels >= 1 && terms.most_labels <= terms.classes);
@@ -197,7 +175,7 @@ ReleaseRequest request_of(const ReleaseTerms& terms, double share) {
   return request;
 }
 
-Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) {
+Statistic least_squares_statistic(const ReleaseRequest& request, const StatisticInputs& inputs) {
   Statistic statistic = empty_statistic(request);
   const std::span<std::int64_t> sums = statistic.block(statistic.index_of("class_sums"));
   const std::size_t dim = inputs.transform.output_dim();
@@ -208,8 +186,6 @@ Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) 
   });
   return statistic;
 }
-
-}  // namespace least_squares_entry
 
 // Release "class_least_squares", made in parts: class_grams, the upper triangles of A_j = sum_{i : j in Y_i} q_i q_i^T,
 // class after class (K triangles, symmetric noise); for alpha > 0 also gram, that of G = sum_i q_i q_i^T; class_sums
@@ -232,8 +208,6 @@ Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) 
 // Proof: docs/explanation/sensitivities.md, "Gram matrices of the classes". Preconditions: 0 <= alpha < infinity.
 // Throws UsageError where a row may have more than 16 classes, or 8 under replace-one: squares are kept in 64 bits, and
 // S^4 < 2^60.
-namespace class_least_squares_entry {
-
 void require_most_labels(const ReleaseTerms& terms) {
   const std::size_t most = terms.adjacency == Adjacency::kAddRemove ? 16 : 8;
   if (terms.most_labels <= most) return;
@@ -249,7 +223,7 @@ SensitivityProfile profile_of(const ReleaseTerms& terms, std::string change, std
   return {std::move(change), std::move(squared)};
 }
 
-ReleaseRequest request_of(const ReleaseTerms& terms, double share) {
+ReleaseRequest class_least_squares_request(const ReleaseTerms& terms, double share) {
   DPREDUCE_ASSERT(terms.classes >= 2 && terms.dim >= 1 && share > 0.0);
   DPREDUCE_ASSERT(terms.gram_share > 0.0 && terms.gram_share < 1.0);
   DPREDUCE_ASSERT(terms.alpha >= 0.0 && std::isfinite(terms.alpha));
@@ -279,7 +253,7 @@ ReleaseRequest request_of(const ReleaseTerms& terms, double share) {
   return request;
 }
 
-Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) {
+Statistic class_least_squares_statistic(const ReleaseRequest& request, const StatisticInputs& inputs) {
   // Nothing is bound to these digests: they only distinguish passes.
   const std::array<std::byte, 32> no_secret{};
   const RowHasher hasher(no_secret, inputs.transform.output_dim());
@@ -303,7 +277,7 @@ Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) 
 }
 
 // G and the sums go to every rank.
-StatisticCost cost_of(const ReleaseRequest& request) {
+StatisticCost class_least_squares_cost(const ReleaseRequest& request) {
   StatisticCost cost;
   for (std::size_t block = 1; block < request.blocks.size(); ++block) {
     cost.words_down += elements_of(request.blocks[block]);
@@ -311,24 +285,20 @@ StatisticCost cost_of(const ReleaseRequest& request) {
   return cost;
 }
 
-}  // namespace class_least_squares_entry
+}  // namespace
 
 namespace statistics {
-extern constinit const StatisticEntry gram{"gram",         TakenAt::kRows,      gram_release,
-                                           gram_statistic, gram_entry::cost_of, UnitForm::kClipped};
-extern constinit const StatisticEntry pca{"pca",          TakenAt::kRows,     pca_entry::request_of,
-                                          gram_statistic, pca_entry::cost_of, UnitForm::kClipped};
-extern constinit const StatisticEntry isotropy{
-    "isotropy", TakenAt::kRows, isotropy_entry::request_of, isotropy_entry::compute, cost_of_sums, UnitForm::kWeighed};
-extern constinit const StatisticEntry least_squares{
-    "least_squares", TakenAt::kRows,    least_squares_entry::request_of, least_squares_entry::compute,
-    cost_of_sums,    UnitForm::kClipped};
-extern constinit const StatisticEntry class_least_squares{"class_least_squares",
-                                                          TakenAt::kRows,
-                                                          class_least_squares_entry::request_of,
-                                                          class_least_squares_entry::compute,
-                                                          class_least_squares_entry::cost_of,
-                                                          UnitForm::kClipped};
+extern constinit const StatisticEntry gram{"gram",       TakenAt::kRows, UnitForm::kClipped,
+                                           gram_release, gram_statistic, gram_cost};
+extern constinit const StatisticEntry pca{"pca",        TakenAt::kRows, UnitForm::kClipped,
+                                          gram_release, gram_statistic, pca_cost};
+extern constinit const StatisticEntry isotropy{"isotropy", TakenAt::kRows, UnitForm::kWeighed, isotropy_request,
+                                               isotropy_statistic};
+extern constinit const StatisticEntry least_squares{"least_squares", TakenAt::kRows, UnitForm::kClipped,
+                                                    least_squares_request, least_squares_statistic};
+extern constinit const StatisticEntry class_least_squares{
+    "class_least_squares",         TakenAt::kRows,          UnitForm::kClipped, class_least_squares_request,
+    class_least_squares_statistic, class_least_squares_cost};
 }  // namespace statistics
 
 }  // namespace dpreduce

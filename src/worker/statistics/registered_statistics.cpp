@@ -55,6 +55,7 @@ constexpr std::array kStatistics{DPREDUCE_STATISTICS(DPREDUCE_ENTRY)};
 
 ReleaseRequest StatisticEntry::request(const ReleaseTerms& terms, double share) const {
   ReleaseRequest made = declare(terms, share);
+  made.name = name;
   made.dim = terms.dim;
   const auto counts = [](const BlockRequest& block) { return block.fraction_bits > 0; };
   made.clips_units = terms.clips_units && unit_form == UnitForm::kClipped && std::ranges::none_of(made.blocks, counts);

@@ -14,14 +14,13 @@
 #include "worker/weighted_rows.hpp"
 
 namespace dpreduce {
+namespace {
 
 // Release "class_sizes": class_counts = #{i : y_i = c} (K), for rows of at most one class.
 //
 // Sensitivity, squared: add-remove 1, replace-one 2.
 // Persons: weighed, as counts are.
-namespace class_sizes_entry {
-
-ReleaseRequest request_of(const ReleaseTerms& terms, double share) {
+ReleaseRequest class_sizes_request(const ReleaseTerms& terms, double share) {
   DPREDUCE_ASSERT(terms.most_labels == 1 && terms.classes >= 2 && share > 0.0);
   const bool is_add_remove = terms.adjacency == Adjacency::kAddRemove;
   const SensitivityProfile profile =
@@ -36,7 +35,7 @@ ReleaseRequest request_of(const ReleaseTerms& terms, double share) {
 }
 
 // A pass over the rows.
-Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) {
+Statistic class_sizes_statistic(const ReleaseRequest& request, const StatisticInputs& inputs) {
   Statistic statistic = empty_statistic(request);
   const std::span<std::int64_t> counts = statistic.block(statistic.index_of("class_counts"));
   for_each_chunk(inputs, [&](const LatticeRows& chunk) {
@@ -45,67 +44,43 @@ Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) 
   return statistic;
 }
 
-}  // namespace class_sizes_entry
-
 // Number of rows with a number in each public bin (common/ledger/column_bins.hpp), for each of some columns.
 //
 // Sensitivity, squared: a row is in one bin of each of the D columns. Add-remove D, replace-one 2 D.
 // Persons: weighed, as counts are.
-ReleaseRequest bins_request(const char* name, const ReleaseTerms& terms, std::size_t columns, std::size_t bins,
-                            double share) {
+ReleaseRequest bins_request(const ReleaseTerms& terms, std::size_t columns, std::size_t bins, double share) {
   DPREDUCE_ASSERT(columns >= 1 && share > 0.0);
   const bool is_add_remove = terms.adjacency == Adjacency::kAddRemove;
   const SensitivityProfile profile = is_add_remove
                                          ? SensitivityProfile{"one row more or less", {std::uint64_t{columns}}}
                                          : SensitivityProfile{"other bins", {2 * std::uint64_t{columns}}};
-  return {.name = name,
+  return {.name = {},
           .share = share,
           .blocks =
               {{.name = "sizes", .elements = columns * bins, .loss_weight = 1.0, .fraction_bits = terms.count_bits()}},
           .profiles = {profile}};
 }
 
-ReleaseRequest in_rounds(std::uint64_t rounds, ReleaseRequest request) {
-  request.rounds = rounds;
-  return request;
-}
-
 // Releases "target_sizes", "target_places", "target_spreads" and the same of features: of the numbers of each column,
 // at the centers and scales that the rows have by then. Release "row_sizes": spreads of the length |p| of a row whose
 // columns are scaled, before it is scaled or clipped to C. Release "row_zeros": of the rows those of whose columns with
 // 0 for an end three in four or more are 0, and the others.
-namespace column_sizes_entry {
-
-ReleaseRequest target_sizes(const ReleaseTerms& terms, double share) {
-  return bins_request("target_sizes", terms, terms.classes, kColumnBins, share);
+// Member `columns` counts them: the classes, which are targets then, or the features.
+template <std::size_t ReleaseTerms::*columns>
+ReleaseRequest of_columns(const ReleaseTerms& terms, double share) {
+  return bins_request(terms, terms.*columns, kColumnBins, share);
 }
 
-ReleaseRequest target_places(const ReleaseTerms& terms, double share) {
-  return in_rounds(terms.rounds, bins_request("target_places", terms, terms.classes, kColumnBins, share));
+template <std::size_t ReleaseTerms::*columns>
+ReleaseRequest of_columns_in_rounds(const ReleaseTerms& terms, double share) {
+  ReleaseRequest request = of_columns<columns>(terms, share);
+  request.rounds = terms.rounds;
+  return request;
 }
 
-ReleaseRequest target_spreads(const ReleaseTerms& terms, double share) {
-  return bins_request("target_spreads", terms, terms.classes, kColumnBins, share);
-}
-
-ReleaseRequest feature_sizes(const ReleaseTerms& terms, double share) {
-  return bins_request("feature_sizes", terms, terms.dim, kColumnBins, share);
-}
-
-ReleaseRequest feature_places(const ReleaseTerms& terms, double share) {
-  return in_rounds(terms.rounds, bins_request("feature_places", terms, terms.dim, kColumnBins, share));
-}
-
-ReleaseRequest feature_spreads(const ReleaseTerms& terms, double share) {
-  return bins_request("feature_spreads", terms, terms.dim, kColumnBins, share);
-}
-
-ReleaseRequest row_sizes(const ReleaseTerms& terms, double share) {
-  return bins_request("row_sizes", terms, 1, kLengthBins, share);
-}
-
-ReleaseRequest row_zeros(const ReleaseTerms& terms, double share) {
-  return bins_request("row_zeros", terms, 1, 2, share);
+template <std::size_t bins>
+ReleaseRequest of_rows(const ReleaseTerms& terms, double share) {
+  return bins_request(terms, 1, bins, share);
 }
 
 // The bin of a number about the center of its column, in units of its scale.
@@ -215,17 +190,13 @@ Statistic zeros_counted(const ReleaseRequest& request, const StatisticInputs& in
                  });
 }
 
-}  // namespace column_sizes_entry
-
 // Release "residual_sizes": at a public point, sizes_b = the rows whose residual has a length |r| in bin b, before it
 // is clipped. So later rounds clip at what residuals have.
-namespace residual_sizes_entry {
-
-ReleaseRequest request_of(const ReleaseTerms& terms, double share) {
-  return bins_request("residual_sizes", terms, 1, kResidualBins, share);
+ReleaseRequest residual_sizes_request(const ReleaseTerms& terms, double share) {
+  return bins_request(terms, 1, kResidualBins, share);
 }
 
-Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) {
+Statistic residual_sizes_statistic(const ReleaseRequest& request, const StatisticInputs& inputs) {
   Statistic statistic = empty_statistic(request);
   const std::span<std::int64_t> sizes = statistic.block(statistic.index_of("sizes"));
   const unsigned count_bits = request.blocks.front().fraction_bits;
@@ -240,65 +211,40 @@ Statistic compute(const ReleaseRequest& request, const StatisticInputs& inputs) 
   return statistic;
 }
 
-StatisticCost cost_of(const ReleaseRequest& request) {
+StatisticCost residual_sizes_cost(const ReleaseRequest& request) {
   return {.words_down = static_cast<double>(request.dim) / kLatticeEntriesOfWord};  // of each of few scores
 }
 
-}  // namespace residual_sizes_entry
+constexpr auto kTargets = &ReleaseTerms::classes;
+constexpr auto kFeatures = &ReleaseTerms::dim;
+
+constexpr StatisticEntry counted_in_bins(std::string_view name, ReleaseRequest (&declare)(const ReleaseTerms&, double),
+                                         Statistic (&compute)(const ReleaseRequest&, const StatisticInputs&)) {
+  return {name, TakenAt::kRows, UnitForm::kWeighed, declare, compute};
+}
+
+}  // namespace
 
 namespace statistics {
-extern constinit const StatisticEntry class_sizes{
-    "class_sizes", TakenAt::kRows,    class_sizes_entry::request_of, class_sizes_entry::compute,
-    cost_of_sums,  UnitForm::kWeighed};
-extern constinit const StatisticEntry target_sizes{"target_sizes",
-                                                   TakenAt::kRows,
-                                                   column_sizes_entry::target_sizes,
-                                                   column_sizes_entry::targets_counted<column_sizes_entry::size_of>,
-                                                   cost_of_sums,
-                                                   UnitForm::kWeighed};
-extern constinit const StatisticEntry target_places{"target_places",
-                                                    TakenAt::kRows,
-                                                    column_sizes_entry::target_places,
-                                                    column_sizes_entry::targets_counted<column_sizes_entry::place_of>,
-                                                    cost_of_sums,
-                                                    UnitForm::kWeighed};
-extern constinit const StatisticEntry target_spreads{"target_spreads",
-                                                     TakenAt::kRows,
-                                                     column_sizes_entry::target_spreads,
-                                                     column_sizes_entry::targets_counted<column_sizes_entry::spread_of>,
-                                                     cost_of_sums,
-                                                     UnitForm::kWeighed};
-extern constinit const StatisticEntry feature_sizes{"feature_sizes",
-                                                    TakenAt::kRows,
-                                                    column_sizes_entry::feature_sizes,
-                                                    column_sizes_entry::features_counted<column_sizes_entry::size_of>,
-                                                    cost_of_sums,
-                                                    UnitForm::kWeighed};
-extern constinit const StatisticEntry feature_places{"feature_places",
-                                                     TakenAt::kRows,
-                                                     column_sizes_entry::feature_places,
-                                                     column_sizes_entry::features_counted<column_sizes_entry::place_of>,
-                                                     cost_of_sums,
-                                                     UnitForm::kWeighed};
-extern constinit const StatisticEntry feature_spreads{
-    "feature_spreads",
-    TakenAt::kRows,
-    column_sizes_entry::feature_spreads,
-    column_sizes_entry::features_counted<column_sizes_entry::spread_of>,
-    cost_of_sums,
-    UnitForm::kWeighed};
-extern constinit const StatisticEntry row_sizes{
-    "row_sizes",  TakenAt::kRows,    column_sizes_entry::row_sizes, column_sizes_entry::rows_counted,
-    cost_of_sums, UnitForm::kWeighed};
-extern constinit const StatisticEntry row_zeros{
-    "row_zeros",  TakenAt::kRows,    column_sizes_entry::row_zeros, column_sizes_entry::zeros_counted,
-    cost_of_sums, UnitForm::kWeighed};
-extern constinit const StatisticEntry residual_sizes{"residual_sizes",
-                                                     TakenAt::kWeights,
-                                                     residual_sizes_entry::request_of,
-                                                     residual_sizes_entry::compute,
-                                                     residual_sizes_entry::cost_of,
-                                                     UnitForm::kWeighed};
+extern constinit const StatisticEntry class_sizes =
+    counted_in_bins("class_sizes", class_sizes_request, class_sizes_statistic);
+extern constinit const StatisticEntry target_sizes =
+    counted_in_bins("target_sizes", of_columns<kTargets>, targets_counted<size_of>);
+extern constinit const StatisticEntry target_places =
+    counted_in_bins("target_places", of_columns_in_rounds<kTargets>, targets_counted<place_of>);
+extern constinit const StatisticEntry target_spreads =
+    counted_in_bins("target_spreads", of_columns<kTargets>, targets_counted<spread_of>);
+extern constinit const StatisticEntry feature_sizes =
+    counted_in_bins("feature_sizes", of_columns<kFeatures>, features_counted<size_of>);
+extern constinit const StatisticEntry feature_places =
+    counted_in_bins("feature_places", of_columns_in_rounds<kFeatures>, features_counted<place_of>);
+extern constinit const StatisticEntry feature_spreads =
+    counted_in_bins("feature_spreads", of_columns<kFeatures>, features_counted<spread_of>);
+extern constinit const StatisticEntry row_sizes = counted_in_bins("row_sizes", of_rows<kLengthBins>, rows_counted);
+extern constinit const StatisticEntry row_zeros = counted_in_bins("row_zeros", of_rows<2>, zeros_counted);
+extern constinit const StatisticEntry residual_sizes{"residual_sizes",         TakenAt::kWeights,
+                                                     UnitForm::kWeighed,       residual_sizes_request,
+                                                     residual_sizes_statistic, residual_sizes_cost};
 }  // namespace statistics
 
 }  // namespace dpreduce

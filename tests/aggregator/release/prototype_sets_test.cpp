@@ -10,7 +10,6 @@
 
 #include "common/accounting/selection_charge.hpp"
 #include "common/randomness/exponential_mechanism.hpp"
-#include "common/randomness/multiplicities.hpp"
 #include "tests/common/accounting/vector_table.hpp"
 #include "tests/testing.hpp"
 

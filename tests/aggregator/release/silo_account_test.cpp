@@ -1,8 +1,7 @@
 // What silos charge on ledgers of their own, whatever their coordinator says, and where they refuse.
-#include "aggregator/release/silo_account.hpp"
-
 #include <mutex>
 
+#include "aggregator/release/charged_run.hpp"
 #include "aggregator/release/release.hpp"
 #include "aggregator/release/selection_sampler.hpp"
 #include "common/accounting/gaussian_dp.hpp"

@@ -1,5 +1,4 @@
-#include "aggregator/solvers/fisher_rule.hpp"
-
+#include "aggregator/solvers/mean_classifier.hpp"
 #include "tests/testing.hpp"
 
 namespace dpreduce::fisher_rule_test {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "audit/method_run.hpp"
+#include "audit/audited_method.hpp"
 #include "audit/neighbor_rows.hpp"
 #include "common/accounting/budget.hpp"
 #include "common/base/output_file.hpp"

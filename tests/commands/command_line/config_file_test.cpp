@@ -7,7 +7,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "commands/consent_table.hpp"
 #include "commands/job.hpp"
 #include "common/base/error.hpp"
 #include "tests/commands/parsed_command.hpp"

@@ -1,5 +1,4 @@
-#include "common/accounting/loss_window.hpp"
-
+#include "common/accounting/composed_loss.hpp"
 #include "tests/testing.hpp"
 
 namespace dpreduce::loss_window_test {

@@ -1,9 +1,8 @@
-#include "common/base/number_text.hpp"
-
 #include <clocale>
 #include <cstdlib>
 
 #include "common/base/option_table.hpp"
+#include "common/base/text.hpp"
 #include "tests/temporary_folder.hpp"
 #include "tests/testing.hpp"
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "common/base/error.hpp"
-#include "common/data/dtype.hpp"
+#include "common/data/element_conversion.hpp"
 #include "tests/temporary_folder.hpp"
 #include "tests/testing.hpp"
 

@@ -1,5 +1,4 @@
-#include "common/data/dtype.hpp"
-
+#include "common/data/element_conversion.hpp"
 #include "tests/common/data/data_files.hpp"
 #include "tests/testing.hpp"
 

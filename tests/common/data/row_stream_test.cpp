@@ -1,6 +1,5 @@
-#include "common/data/row_stream.hpp"
-
 #include "common/data/npy_writer.hpp"
+#include "common/data/worker_rows.hpp"
 #include "tests/common/data/data_files.hpp"
 #include "tests/testing.hpp"
 

@@ -3,7 +3,7 @@
 #include "common/accounting/gaussian_dp.hpp"
 #include "common/accounting/privacy_loss.hpp"
 #include "common/base/error.hpp"
-#include "common/base/number_text.hpp"
+#include "common/base/text.hpp"
 #include "common/ledger/ledger.hpp"
 #include "tests/common/ledger/sample_ledger.hpp"
 #include "tests/testing.hpp"

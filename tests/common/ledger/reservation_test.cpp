@@ -1,5 +1,4 @@
-#include "common/ledger/reservation.hpp"
-
+#include "common/ledger/ledger_record.hpp"
 #include "tests/common/ledger/sample_ledger.hpp"
 #include "tests/testing.hpp"
 

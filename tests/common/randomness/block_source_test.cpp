@@ -1,5 +1,4 @@
-#include "common/randomness/block_source.hpp"
-
+#include "common/randomness/random_stream.hpp"
 #include "tests/common/randomness/tapes.hpp"
 #include "tests/testing.hpp"
 

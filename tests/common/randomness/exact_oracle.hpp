@@ -3,7 +3,7 @@
 
 #include <boost/multiprecision/cpp_bin_float.hpp>
 
-#include "common/randomness/block_source.hpp"
+#include "common/randomness/random_stream.hpp"
 #include "tests/testing.hpp"
 
 namespace dpreduce::oracle {

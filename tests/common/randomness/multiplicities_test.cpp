@@ -1,6 +1,5 @@
-#include "common/randomness/multiplicities.hpp"
-
 #include "common/base/error.hpp"
+#include "common/randomness/exponential_mechanism.hpp"
 #include "tests/testing.hpp"
 
 namespace dpreduce::multiplicities_test {

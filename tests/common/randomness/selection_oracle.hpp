@@ -3,9 +3,9 @@
 
 #include <boost/multiprecision/cpp_bin_float.hpp>
 
-#include "common/randomness/block_source.hpp"
 #include "common/randomness/certified_exp.hpp"
 #include "common/randomness/exponential_mechanism.hpp"
+#include "common/randomness/random_stream.hpp"
 #include "tests/testing.hpp"
 
 namespace dpreduce::oracle {

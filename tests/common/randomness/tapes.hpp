@@ -1,7 +1,6 @@
 // Random tapes that a test writes itself.
 #pragma once
 
-#include "common/randomness/block_source.hpp"
 #include "common/randomness/random_stream.hpp"
 #include "tests/testing.hpp"
 

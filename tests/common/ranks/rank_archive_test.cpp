@@ -38,14 +38,13 @@ TEST(RankArchive, NumbersNeedNotBeFinite) {
 
 // Whole messages, with their digests, around bytes that another Boost has made.
 TEST(RankArchive, BytesThatAreNoArchiveOfTheValueAreRefused) {
-  using Choice = std::variant<std::monostate, double>;
-  const auto message = [](const std::vector<std::uint64_t>& value) {
-    return framed_message(kind_of_archive<Choice>(), std::as_bytes(std::span(value)));
+  using Maybe = std::optional<std::uint64_t>;
+  const auto message = [](const std::vector<std::byte>& value) {
+    return framed_message(kind_of_archive<Maybe>(), value);
   };
-  EXPECT_EQ(unarchived<Choice>(message({0})), Choice());
-  EXPECT_THROW(unarchived<Choice>(message({2})), AggregationAborted) << "there is no third alternative";
-  EXPECT_THROW(unarchived<Choice>(message({1})), AggregationAborted) << "the number is not there";
-  EXPECT_THROW(unarchived<Choice>(message({0, 0})), AggregationAborted) << "more than the value";
+  EXPECT_EQ(unarchived<Maybe>(message({std::byte{0}})), Maybe());
+  EXPECT_THROW(unarchived<Maybe>(message({std::byte{1}})), AggregationAborted) << "the number is not there";
+  EXPECT_THROW(unarchived<Maybe>(message({std::byte{0}, std::byte{0}})), AggregationAborted) << "more than the value";
 }
 
 }  // namespace dpreduce::rank_archive_test
