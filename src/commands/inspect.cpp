@@ -265,7 +265,7 @@ FirstPass first_pass(const InspectOptions& options, const RowTransform& transfor
                      Communicator& ranks) {
   FirstPass pass(rows.classes(), rows.has_label_sets() ? rows.classes() : 1, rows.dim());
   ranks.together([&] {
-    constexpr double kNoClip = 1e300;
+    constexpr double kNoClip = 1e50;  // beyond any row of floats
     const RowTransform raw(Preprocessing{rows.dim(), 1, Normalize::kNone, kNoClip, {}});
     std::vector<double> scratch(rows.dim());
     rows.for_each([&](std::span<const float> row, std::span<const std::int32_t> labels) {

@@ -19,6 +19,7 @@
 #include <thread>
 
 #include "methods/fit_plan.hpp"
+#include "methods/prepared_rows.hpp"
 
 namespace dpreduce {
 

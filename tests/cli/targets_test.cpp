@@ -163,7 +163,7 @@ TEST_F(TargetsOfCommands, NumbersOfOneReleaseAreRefittedOnTheCommandLine) {
 
 TEST_F(TargetsOfCommands, TheReportHasCoefficientsWithTheIntervalsOfARefit) {
   const std::string rows =
-      "--train-x x.npy --targets y.npy --target-range=-10,20 --feature-range=-1,1 --normalize none --clip 2 --mu 50 "
+      "--train-x x.npy --targets y.npy --target-range=-10,20 --feature-range=-1,1 --normalize none --clip 2 --mu 500 "
       "--seed 3 ";
   const std::string out = succeed("fit --method ls --report r.json --html r.html --ledger l " + rows + "--out m").out;
   EXPECT_THAT(out, testing::AllOf(HasSubstr("Coefficients, in units of the target"),
