@@ -118,6 +118,14 @@ WorkerRows open_with_groups(const RowFiles& options, std::size_t worker, std::si
   return rows;
 }
 
+// Rows of this rank: its share of files that all ranks share, else all of the files that it has named.
+WorkerRows open_own_share(const RowFiles& options, bool is_shared, RowsOfSilos whose, const Communicator& ranks) {
+  const bool is_of_silo = ranks.silos() != nullptr && whose == RowsOfSilos::kEachItsOwn;
+  if (!is_shared) return open_with_groups(options, 0, 1, is_of_silo);
+  return open_with_groups(options, static_cast<std::size_t>(ranks.rank()), static_cast<std::size_t>(ranks.size()),
+                          is_of_silo);
+}
+
 }  // namespace
 
 WorkerRows open_rows_for(std::size_t input_dim, const RowFiles& options, int worker, int workers) {
@@ -164,10 +172,7 @@ WorkerRows open_ranked_rows(const RowFiles& options, Communicator& ranks, RowsOf
   ranks.together([&] {
     if (is_shared) require_no_file_left_out(options, ranks);
     if (!has_some) return;
-    const std::size_t worker = is_shared ? static_cast<std::size_t>(ranks.rank()) : 0;
-    const std::size_t workers = is_shared ? static_cast<std::size_t>(ranks.size()) : 1;
-    const bool is_of_silo = ranks.silos() != nullptr && whose == RowsOfSilos::kEachItsOwn;
-    rows.emplace(open_with_groups(options, worker, workers, is_of_silo));
+    rows.emplace(open_own_share(options, is_shared, whose, ranks));
     if (ranks.silos() != nullptr && !ranks.is_coordinator()) claims = claim_files(*rows, ranks);
   });
   if (ranks.silos() == nullptr) require_files_once(*rows, !paths_are_per_worker(options.x), ranks);

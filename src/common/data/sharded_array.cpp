@@ -14,6 +14,16 @@
 #include "common/data/label_slots.hpp"
 
 namespace dpreduce {
+namespace {
+
+// Throws BadInput where two tables of one list name their columns, and not alike.
+void require_same_columns(const std::vector<std::string>& columns, const std::string& path,
+                          const std::vector<std::string>& first_columns, const std::string& first_path) {
+  if (columns.size() < 2 || first_columns.empty()) return;
+  require_same_features(columns, first_columns, path, "in " + first_path);
+}
+
+}  // namespace
 
 ShardedArray::ShardedArray(const std::vector<std::string>& paths, ArrayRole role,
                            std::shared_ptr<const NamedClasses> names)
@@ -34,9 +44,7 @@ ShardedArray::ShardedArray(const std::vector<std::string>& paths, ArrayRole role
                      path, file->columns(), is_features ? "encoder" : "form");
     }
     const std::vector<std::string> columns = file->column_names();
-    if (columns_ > 1 && !shards_.empty() && !columns.empty() && !shards_.front().column_names.empty()) {
-      require_same_features(columns, shards_.front().column_names, path, "in " + shards_.front().path);
-    }
+    if (!shards_.empty()) require_same_columns(columns, path, shards_.front().column_names, shards_.front().path);
     DPREDUCE_ASSERT(file->rows() <= std::numeric_limits<std::uint64_t>::max() - rows);
     shards_.push_back({.path = path,
                        .first = rows,
