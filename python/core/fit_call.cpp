@@ -118,8 +118,7 @@ std::string with_account(nlohmann::json told, const FittedRun& run) {
 
 std::string told_of(const FittedRun& run, Communicator& ranks, const StatisticsKeeper& keeper) {
   std::string text;
-  ranks.together([&] {
-    if (!ranks.is_coordinator()) return;
+  ranks.at_coordinator([&] {
     const FitOptions& options = run.fit->options();
     const unsigned threads = options.machine.threads == 0 ? default_threads() : options.machine.threads;
     nlohmann::json report = fit_report(run, std::nullopt, ranks.size(), threads);

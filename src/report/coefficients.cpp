@@ -14,16 +14,18 @@ namespace {
 std::string shown_of_all(const JsonFields& told, std::uint64_t targets) {
   const std::uint64_t all = targets * told.count("columns");
   const std::size_t shown = told.objects("largest").size();
-  if (shown == all)
+  if (shown == all) {
     return "a prediction is the intercept plus each coefficient times its column, for rows that are not clipped";
+  }
   return fmt::format(
       "{} of {} coefficients are listed, those with the largest effect on predictions; the model file has all", shown,
       all);
 }
 
 std::string about_intervals(const JsonFields& told) {
-  if (!told.has("level"))
+  if (!told.has("level")) {
     return fmt::format("no intervals: {} (options are those of dpreduce refit)", told.text("why"));
+  }
   const double percent = 100.0 * told.number_within("level", 0.0, 1.0);
   return fmt::format("each interval holds with probability {:g} % for {}", percent,
                      told.text("about") == "population"
