@@ -49,7 +49,8 @@ FitOptions checked_call(FitOptions options, const Communicator& ranks, Accounts 
   return validated(std::move(options));
 }
 
-void require_one_call(const FitOptions& options, Accounts accounts, Communicator& ranks) {
+void require_one_call(const FitOptions& options, Accounts accounts, const std::vector<double>& class_weights,
+                      Communicator& ranks) {
   if (ranks.size() == 1) return;
   std::string own;
   ranks.together([&] {
@@ -59,14 +60,14 @@ void require_one_call(const FitOptions& options, Accounts accounts, Communicator
     compared.output = {};
     compared.data.test = {};
     compared.data.train.feature_names.clear();  // compared by name, below
-    own = archived(compared) + std::to_string(static_cast<int>(accounts));
+    own = archived(compared) + std::to_string(static_cast<int>(accounts)) + archived(class_weights);
   });
   const std::string of_rank_0 = ranks.trusted().broadcast(own);
   ranks.together([&] {
     if (own == of_rank_0) return;
     throw UsageError(
-        "fit: rank {} was called for another fit than rank 0; call it with the same options and accounts on "
-        "every rank, and with public and validation rows on all or on none",
+        "fit: rank {} was called for another fit than rank 0; call it with the same options, accounts and class "
+        "weights on every rank, and with public and validation rows on all or on none",
         ranks.rank());
   });
   const std::vector<std::string>& names = options.data.train.feature_names;
@@ -98,7 +99,7 @@ FittedRun fit_on(const FitOptions& asked, const RowsInMemory* memory, Communicat
   ranks.together([&] {
     options = checked_call(memory == nullptr ? asked : with_rows_in_memory(asked, *memory), ranks, accounts);
   });
-  require_one_call(options, accounts, ranks);
+  require_one_call(options, accounts, terms.class_weights, ranks);
   OpenFit open = open_fit(options, ranks, memory);
   ranks.together([&] {
     if (terms.class_weights.empty()) return;

@@ -19,11 +19,6 @@ constexpr double kSigmoidStart = -10.0;
 constexpr double kWarmStartShare = 0.2;
 constexpr double kNoiseInScores = 0.9;
 constexpr double kMostRoundsOnSamples = 400.0;
-// Z without noise, which clipping would make smaller, and with --objective balanced. Rounds then begin at the shares of
-// classes, where residuals of small classes are the longest: clipped to .7 they lost 1.3 points of balanced accuracy on
-// a tail of 64 to 1.
-constexpr double kWholeResidual = 1.0;
-
 // Number of sampled rounds in which a row is used as often as in full ones, but no more than have been seen to help.
 std::uint64_t rounds_on_samples(std::uint64_t full_rounds, double rate) {
   if (rate == 1.0) return full_rounds;

@@ -65,6 +65,7 @@ class NewtonMethod : public RoundsMethod {
   explicit NewtonMethod(const FitOptions& options)
       : RoundsMethod(round_settings(options, kNewtonRounds)), memory_mib_(options.machine.memory_mib.value()) {
     settings_.release = "newton";
+    settings_.residual_norm = kWholeResidual;
     settings_.initial_score = 0.0;  // where sigmoid is steepest: far from there its curvature says nothing
   }
 

@@ -19,6 +19,7 @@ constexpr std::string_view kCenterRest = "center_rest";         // in one ball
 constexpr std::string_view kDirectionsRelease = "class_means";  // of a second head
 constexpr std::string_view kSizesRelease = "class_sizes";       // of --objective balanced
 constexpr std::string_view kAdaptiveRelease = "adaptive_gradient";
+constexpr std::string_view kNewtonRelease = "newton";
 constexpr unsigned kHalfBits = 32;
 constexpr std::uint64_t kLowerHalf = (std::uint64_t{1} << kHalfBits) - 1;
 
@@ -77,15 +78,14 @@ bool is_of(const TaskWeights& weights, std::size_t classes, std::size_t dim) {
 bool is_of(const TaskGradientPoint& point, const StatisticTask& task, const FitPlan& plan, std::size_t classes,
            std::size_t dim) {
   const bool has_prior = point.directions.has_value();
-  // Without noise, and with --objective balanced, residuals are clipped to 1 (methods/gradient_rounds.cpp).
-  const bool is_whole = !plan.noise || plan.has_request(kSizesRelease);
+  const bool is_whole = !plan.noise || plan.has_request(kSizesRelease) || task.release == kNewtonRelease;
   const bool adapts = task.release == kAdaptiveRelease || task.preprocessing.targets.count > 0;
   if (has_prior && (!plan.has_request(kDirectionsRelease) || point.loss != Loss::kSoftmax)) return false;
   return point.loss == plan.loss && is_of(point.weights, classes, dim) &&
          (!has_prior || is_of(*point.directions, classes, dim)) &&
          point.features == (has_prior ? task.preprocessing.dim() : 0) &&
          (adapts ? are_within({&point.residual_norm, 1}, kSmallest, kLargest)
-                 : point.residual_norm == (is_whole ? 1.0 : residual_norm_of(point.loss, has_prior)));
+                 : point.residual_norm == (is_whole ? kWholeResidual : residual_norm_of(point.loss, has_prior)));
 }
 
 bool is_of(const ClassBalls& balls, std::size_t classes, std::size_t dim) {

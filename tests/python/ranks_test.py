@@ -80,14 +80,15 @@ def test_ranks_fail_together_and_can_go_on(on_ranks):
         "dpreduce.fit(x, y, method='mean', **{**terms, 'epsilon': 1 + rank})",
         "dpreduce.fit(x, y, method='nothing', **terms)",
         "dpreduce.DPClassifier(epsilon=1, delta=1e-6, classes=range(4)).fit(x, y if rank else y[1:])",
+        "dpreduce.DPClassifier(epsilon=1, delta=1e-6, classes=range(4), class_weight={1: 2 + rank}).fit(x, y)",
         "dpreduce.DPClassifier(epsilon=1, delta=1e-6).fit(x, y)",  # each rank needs the public list of classes
         "dpreduce.fit(x, y, method='mean', **terms)"))
     lines = on_ranks(3, FIT.format(before="", body=body))
     said = [[line.split(" ", 2)[1] for line in lines if line.startswith(str(rank))] for rank in range(3)]
-    assert said[0] == said[1] == said[2] and sorted(said[0]) == ["BadInput"] * 3 + ["UsageError"] * 3 + ["done"]
+    assert said[0] == said[1] == said[2] and sorted(said[0]) == ["BadInput"] * 3 + ["UsageError"] * 4 + ["done"]
     others = [line for line in lines if "its own exception says why" in line]
     assert any(line.startswith("0 UsageError classes: give the public list") for line in lines)
-    assert len(others) == 12 and not any("row" in line for line in others)
+    assert len(others) == 13 and not any("row" in line for line in others)
 
 
 def test_what_an_object_of_one_rank_raises_is_no_internal_error_on_others(on_ranks):
