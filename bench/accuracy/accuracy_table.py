@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Test accuracy of methods at several epsilons. launch/accuracy starts this; its head says what may be set.
 
-    accuracy_table.py write [--grid]               docs/experiments/accuracy.md, from the sets in build/data
+    accuracy_table.py write                        docs/experiments/accuracy.md, from the sets in build/data
     accuracy_table.py print DATA CLASSES DELTA     one table of dpreduce's methods on any set
 """
 import os
@@ -20,18 +20,12 @@ DELTA = 1e-5
 SETS = {"fmnist768": "0.1 0.5 1 2 8", "debshort": "0.1 1 8", "glyphs62": "0.1 1 8", "teams45": "0.1 1 8",
         "libraries2": "0.1 1 8"}
 
-METHODS = ["--method auto", "--method adam --center dp", "--method gd --center dp",
+AUTO = "--method auto"
+METHODS = [AUTO, "--method adam --center dp", "--method gd --center dp",
            "--method newton --center dp", "--method ls --center dp", "--method ls --shared-gram --center dp",
            "--method fisher --center dp", "--method mean --center dp", "--method mean"]
 
-GRIDS = {  # options: values; None leaves the option out, so that the method chooses
-    "--method auto": {"--rounds": [10, 20, 40, 80], "--gram-share": [0.05, 0.1, 0.2, 0.4]},  # fc --center dp
-    "--method adam --center dp": {"--rounds": [40, 80, 150], "--learning-rate": [None, 0.03, 0.1, 0.3, 1]},
-    "--method gd --center dp": {"--rounds": [40, 100, 300], "--learning-rate": [None, 1e-4, 3e-4, 1e-3, 3e-3]},
-    "--method ls --center dp": {"--alpha": [0.1, 1, 10], "--lambda": [None, 30, 100, 300, 1000, 3000, 10000],
-                                "--gram-share": [0.3, 0.6]},
-    "--method ls --shared-gram --center dp": {"--gram-share": [0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8]},
-}
+GRID_OF_AUTO = {"--rounds": [10, 20, 40], "--gram-share": [0.05, 0.1, 0.2, 0.4]}  # options: values
 
 NOTES = list(dict.fromkeys(method.note for method in PUBLISHED))
 
@@ -79,7 +73,7 @@ def table(head, rows):
 
 
 def with_options(method, setting):
-    return " ".join([method, *(f"{option} {value}" for option, value in setting.items() if value is not None)])
+    return " ".join([method, *(f"{option} {value}" for option, value in setting.items())])
 
 
 class Figures:
@@ -98,12 +92,11 @@ class Figures:
         self.runner.make([task(e, s) for e in self.epsilons for s in self.seeds], f"{self.name}, {method}")
         return {e: Spread.of([self.runner.accuracies(task(e, s))[0][1] for s in self.seeds], {}) for e in self.epsilons}
 
-    def own_grid(self, method):
-        """{epsilon: Spread} of the best setting of GRIDS, by the test set."""
+    def tuned_auto(self):
+        """{epsilon: Spread} of the best setting of GRID_OF_AUTO, by the test set."""
         def best(epsilon):
-            run = lambda setting, seed: self.runner.own(self.data, with_options(method, setting), epsilon, self.delta,
-                                                        seed)
-            return best_of(self.runner, self.say(method, epsilon), settings_of(GRIDS[method]), self.seeds, run)
+            run = lambda setting, seed: self.runner.own(self.data, with_options(AUTO, setting), epsilon, self.delta, seed)
+            return best_of(self.runner, self.say(AUTO, epsilon), settings_of(GRID_OF_AUTO), self.seeds, run)
         return {epsilon: best(epsilon) for epsilon in self.epsilons}
 
     def published(self, method):
@@ -152,31 +145,25 @@ def grid_text(grid):
     return "; ".join(f"{name.lstrip('-')} {', '.join(map(value_text, values))}" for name, values in grid.items()) or "-"
 
 
-def grid_part(figures, own):
-    """Each method as it is, the best of its grid, and what that is."""
-    epsilons = figures.epsilons
-    tuned = {method: figures.own_grid(method) for method in GRIDS}
-    lines = []
-    for method, spreads in tuned.items():
-        untuned = own[f"`{method}`"]
-        lines += [[f"`{method}`", *(cell(untuned[e]) for e in epsilons)],
-                  ["best of its grid", *(cell(spreads[e]) for e in epsilons)],
-                  ["its setting", *(setting_text(spreads[e].setting) for e in epsilons)]]
-    distance = ahead(own["`--method auto`"], best_median(tuned, epsilons), epsilons)
-    return ["**Untuned, and the best of a grid.** The same methods with every setting of a grid tried and the best chosen "
-            "on\nthe test set: what it costs to choose without looking. Such a choice is not private.",
-            table(["epsilon", *map(str, epsilons)], lines),
-            f"`--method auto` against the best of all these grids, in points: {distance}."]
+def tuned_part(figures, untuned):
+    """`auto` as it is, the best of its grid, and what that is."""
+    epsilons, tuned = figures.epsilons, figures.tuned_auto()
+    lines = [[f"`{AUTO}`", *(cell(untuned[e]) for e in epsilons)],
+             ["best of its grid", *(cell(tuned[e]) for e in epsilons)],
+             ["its setting", *(setting_text(tuned[e].setting) for e in epsilons)]]
+    return ["**Untuned, and the best of a grid.** `auto` with every setting of a grid tried and the best chosen on the test\nset: "
+            "what it costs to choose without looking. Such a choice is not private.",
+            table(["epsilon", *map(str, epsilons)], lines)]
 
 
-def section(figures, grid):
+def section(figures):
     about, epsilons = figures.data.about, figures.epsilons
     head = ["epsilon", *map(str, epsilons)]
     own = {f"`{method}`": figures.own(method) for method in METHODS}
     published = {f"{method.name} [^{NOTES.index(method.note) + 1}]": figures.published(method) for method in PUBLISHED}
     rows = rows_of_spreads({**own, **published}, epsilons)
     rows[len(own):len(own)] = [["*as published, tuned on the test set:*", *[""] * len(epsilons)]]
-    distance = ahead(own["`--method auto`"], best_median(published, epsilons), epsilons)
+    distance = ahead(own[f"`{AUTO}`"], best_median(published, epsilons), epsilons)
     chosen = [[name.split(" [^")[0], *(setting_text(spreads[e].setting) for e in epsilons)]
               for name, spreads in published.items()]
     parts = [
@@ -189,25 +176,22 @@ def section(figures, grid):
         "What the test set chose for the published methods:",
         table(head, chosen),
     ]
-    return parts + (grid_part(figures, own) if grid else [])
+    return parts + tuned_part(figures, own[f"`{AUTO}`"])
 
 
-def write_document(grid):
+def write_document():
     seeds = numbers("SEEDS", "1 2 3 4 5")
     runner = Runner(ROOT, int(os.environ.get("JOBS", os.cpu_count())))
     sections = []
     for name in os.environ.get("SETS", " ".join(SETS)).split():
         data = Set.at(f"{ROOT}/build/data/{name}")
-        sections += section(Figures(runner, name, data, numbers("EPSILONS", SETS[name]), seeds, DELTA), grid)
+        sections += section(Figures(runner, name, data, numbers("EPSILONS", SETS[name]), seeds, DELTA))
     grids = [table(["published method", "grid"], [[method.name, grid_text(method.grid)] for method in PUBLISHED]),
              f"and for DP-LS and DP-Newton ridge {', '.join(map(str, RIDGES))}. lambda = ridge (1 + alpha) for DP-LS,\n"
              "ridge for DP-Newton and DP-FC; eta = speed * ridge for DP-FC, movement / T for DP-Adam, movement / (T n) for "
-             "NoisyGD.\nGradients are clipped to 1."]
-    if grid:
-        grids += ["**Our grids**, chosen from in the same way:",
-                  table(["options", "grid"], [[f"`{method}`", grid_text(values)] for method, values in GRIDS.items()])]
+             f"NoisyGD.\nGradients are clipped to 1. The grid of `{AUTO}`: {grid_text(GRID_OF_AUTO)}."]
     write_page("document", "accuracy", runner, seeds, sections="\n\n".join(sections), grids="\n\n".join(grids),
-               command=" ".join([*stated_variables(), "launch/accuracy", *(["--grid"] if grid else [])]))
+               command=" ".join([*stated_variables(), "launch/accuracy"]))
 
 
 if __name__ == "__main__":
@@ -215,6 +199,6 @@ if __name__ == "__main__":
         if sys.argv[1] == "print":
             print_table(sys.argv[2], int(sys.argv[3]), float(sys.argv[4]))
         else:
-            write_document(grid="--grid" in sys.argv[2:])
+            write_document()
     except RunFailed as failure:
         sys.exit(f"launch/accuracy: {failure}")
