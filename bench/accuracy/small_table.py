@@ -12,12 +12,12 @@ from glob import glob
 
 import numpy as np
 
-from accuracy_table import (DELTA, NOTES, ROOT, SETS, Figures, numbers, percent, rows_of_spreads, stated_variables, table,
+from accuracy_table import (AUTO, DELTA, NOTES, ROOT, SETS, Figures, numbers, percent, rows_of_spreads, stated_variables, table,
                             write_page)
 from published_methods import PUBLISHED
 from runs import RunFailed, Runner, Set
 
-AUTO = "--method auto"
+TOLD = f"{AUTO} --expected-rows"  # and n
 METHODS = [f"--method {method}" for method in (
     "auto", "fc", "mean", "mean --center dp", "coinpress", "fisher --center dp", "gd", "gd --center dp", "adam",
     "adam --center dp", "global-adapt", "newton --center dp", "ls", "ls --center dp", "ls --shared-gram --center dp", "fc-one-step", "fedavg")]
@@ -105,6 +105,7 @@ class Cell:
     rows: int
     epsilon: float
     regret: float
+    regret_told: float  # of `auto --expected-rows`
     best: str
     counts: bool
 
@@ -124,15 +125,17 @@ def measured(runner, data, rows, epsilons, seeds, methods, most_published):
     of_papers = [(method, figures.published(method)) for method in PUBLISHED if rows <= most_published]
     published = {f"{method.name} [^{NOTES.index(method.note) + 1}]": spreads for method, spreads in of_papers}
     guaranteed = {method.name: spreads for method, spreads in of_papers if not method.note.startswith("No valid")}
-    auto, cells, ahead = own["`auto`"], [], []
+    auto, told, cells, ahead = own["`auto`"], figures.own(f"{TOLD} {rows}"), [], []
     for e in epsilons:
         best = best_name(own, e)
         top = own[best][e].median
-        cells.append(Cell(data.name, rows, e, 100 * (top - auto[e].median), best, top > CHANCE * data.chance))
+        regret, regret_told = 100 * (top - auto[e].median), 100 * max(top - told[e].median, 0.0)
+        cells.append(Cell(data.name, rows, e, regret, regret_told, best, top > CHANCE * data.chance))
         if guaranteed:
             best = best_name(guaranteed, e)
             ahead.append(f"{100 * (auto[e].median - guaranteed[best][e].median):+.1f} ({best})")
-    return cells, ahead, table(["epsilon", *map(str, epsilons)], rows_of_spreads({**own, **published}, epsilons))
+    return cells, ahead, table(["epsilon", *map(str, epsilons)], rows_of_spreads(
+        {**own, "`auto --expected-rows`": told, **published}, epsilons))
 
 
 def summary(cells):
@@ -143,10 +146,12 @@ def summary(cells):
         if not counted:
             continue
         worst = max(counted, key=lambda cell: cell.regret)
+        told = [cell.regret_told for cell in counted]
         lines.append([kind, str(len(counted)), str(len(all_cells) - len(counted)),
                       f"{np.mean([cell.regret for cell in counted]):.2f}", f"{worst.regret:.1f}",
-                      f"{worst.name}, n = {worst.rows}, epsilon {worst.epsilon}: {worst.best}"])
-    return table(["", "cells", "left out", "mean", "worst", "where, and the best there"], lines)
+                      f"{worst.name}, n = {worst.rows}, epsilon {worst.epsilon}: {worst.best}", f"{np.mean(told):.2f}",
+                      f"{max(told):.1f}"])
+    return table(["", "cells", "left out", "mean", "worst", "where, and the best there", "mean, told n", "worst, told n"], lines)
 
 
 def write_document():
