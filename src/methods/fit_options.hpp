@@ -57,6 +57,7 @@ struct PreparationOptions {
   std::vector<double> feature_range{};       ///< lo, hi of all raw columns, or of each; public
   std::optional<FindRanges> finds_ranges{};  ///< nullopt: the method's choice, else never
   bool sets_length = false;                  ///< the user gave normalize or clip_norm, even if the value is the default
+  bool sets_clip = false;                    ///< the user gave clip_norm
   bool chooses_clip = false;                 ///< rows keep their lengths, up to a C that a noised histogram gives
   std::optional<Centering> center{};         ///< nullopt: the method's choice
   std::optional<double> center_share{};      ///< of mu^2, for the DP center; nullopt: the method's choice
@@ -72,12 +73,16 @@ struct PreparationOptions {
   bool leaves_lengths_open() const {
     return !sets_length && normalize == Normalize::kL2 && clip_norm == 1.0 && pool == 1;
   }
+  /// Returns whether the options leave C open, of rows that may keep their lengths.
+  bool leaves_clip_open() const {
+    return leaves_lengths_open() || (normalize == Normalize::kNone && sets_length && !sets_clip && pool == 1);
+  }
   /// Returns whether the options leave ranges of columns open as well.
   bool leaves_columns_open() const { return feature_range.empty() && !finds_ranges && leaves_lengths_open(); }
 };
 
-DPREDUCE_ARCHIVE(PreparationOptions, normalize, clip_norm, pool, feature_range, finds_ranges, sets_length, chooses_clip,
-                 center, center_share, pca, pca_share, select, select_by, select_share)
+DPREDUCE_ARCHIVE(PreparationOptions, normalize, clip_norm, pool, feature_range, finds_ranges, sets_length, sets_clip,
+                 chooses_clip, center, center_share, pca, pca_share, select, select_by, select_share)
 
 /// Files that a fit leaves behind.
 struct OutputOptions {

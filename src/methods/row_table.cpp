@@ -83,11 +83,11 @@ void declare_feature_range(OptionTable& table, PreparationOptions& rows) {
       .of_command_alone(SetBy::kAllOfFiles);
 }
 
-// Notes that a length was given, also where its value is the default.
-void note_length(Option& option, PreparationOptions& rows) {
-  option.read = [read = std::move(option.read), &rows](const std::vector<std::string>& words) {
+// Notes in `given` that the option was given, also where its value is the default.
+void note_given(Option& option, std::initializer_list<bool*> given) {
+  option.read = [read = std::move(option.read), given = std::vector(given)](const std::vector<std::string>& words) {
     read(words);
-    rows.sets_length = true;
+    for (bool* const one : given) *one = true;
   };
 }
 
@@ -194,8 +194,10 @@ std::size_t classes_of(std::size_t classes, const std::vector<std::string>& name
 void declare_rows(OptionTable& table, PreparationOptions& rows) {
   table.begin_group(kMethodGroup);
   declare_feature_range(table, rows);
-  note_length(table.choice("--normalize", rows.normalize, "scale every row to norm C, or only clip longer ones"), rows);
-  note_length(table.number("--clip", rows.clip_norm, "C: the clip norm").positive(), rows);
+  note_given(table.choice("--normalize", rows.normalize, "scale every row to norm C, or only clip longer ones"),
+             {&rows.sets_length});
+  note_given(table.number("--clip", rows.clip_norm, "C: the clip norm").positive(),
+             {&rows.sets_length, &rows.sets_clip});
   table.choice(
       "--center", rows.center,
       fmt::format(

@@ -34,7 +34,7 @@ FitOptions resolved(FitOptions options, std::size_t input_dim, std::uint64_t pub
   const bool descends = method.takes_option("--loss");
   if (descends && !options.method.loss && options.data.most_labels() > 1) options.method.loss = Loss::kSigmoid;
   // The length of a row, too, holds what a number depends on.
-  if (options.data.has_targets() && options.is_of_training_rows() && options.rows.leaves_lengths_open())
+  if (options.data.has_targets() && options.is_of_training_rows() && options.rows.leaves_clip_open())
     options.rows.chooses_clip = true;
   if (!options.rows.center) options.rows.center = Centering::kNone;
   if (!options.machine.memory_mib) {

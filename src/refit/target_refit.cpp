@@ -169,7 +169,10 @@ constexpr const char* kPreparedRows = "rows are pooled, centered or projected, a
 
 nlohmann::json intervals_of(const FittedRun& run, const StatisticsKeeper& keeper) {
   const ClassifierParts& parts = run.classifier.parts();
-  const bool has_gram = run.fit->plan().noise && !keeper.empty() && run.hidden_targets.empty();
+  if (!run.hidden_targets.empty()) {
+    return {{"kind", to_string(IntervalKind::kNone)}, {"why", "noise hides the range of a target"}};
+  }
+  const bool has_gram = run.fit->plan().noise && !keeper.empty();
   if (!has_gram || parts.weights.size() > kMostIntervals || parts.preprocessing.dim() > kLargestSpectrum) {
     return {{"kind", to_string(IntervalKind::kNone)}, {"why", kWithoutGram}};
   }

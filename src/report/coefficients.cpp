@@ -1,5 +1,6 @@
 // Coefficients of a regression on numbers, as terminals, cards and pages show them.
 
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,11 +12,15 @@
 namespace dpreduce {
 namespace {
 
-std::string shown_of_all(const JsonFields& told, std::uint64_t targets) {
-  const std::uint64_t all = targets * told.count("columns");
+std::string shown_of_all(const JsonFields& report, const JsonFields& told) {
+  const std::uint64_t all = report.count("targets") * told.count("columns");
   const std::size_t shown = told.objects("largest").size();
   if (shown == all) {
-    return "a prediction is the intercept plus each coefficient times its column, for rows that are not clipped";
+    return fmt::format(
+        "a prediction is the intercept plus each coefficient times its column, for rows whose length, as prepared, is "
+        "at "
+        "most {:.3g}; longer ones are clipped to it",
+        report.number_within("clip_norm", 0.0, std::numeric_limits<double>::max()));
   }
   return fmt::format(
       "{} of {} coefficients are listed, those with the largest effect on predictions; the model file has all", shown,
@@ -44,8 +49,7 @@ Section coefficients_section(const JsonFields& report) {
     section.blocks.emplace_back(Words{{}, {"no coefficients of columns: " + told.text("why")}});
     return section;
   }
-  const std::uint64_t targets = report.count("targets");
-  std::vector<std::string> sentences{shown_of_all(told, targets), about_intervals(told)};
+  std::vector<std::string> sentences{shown_of_all(report, told), about_intervals(told)};
   if (told.has("level")) {
     sentences.emplace_back(
         "least squares neither shrinks nor clips residuals, as the model does, so a coefficient may be outside of its "
@@ -59,7 +63,7 @@ Section coefficients_section(const JsonFields& report) {
                               {"over_range", "over the column's range"},
                               {"range_low", "range from"},
                               {"range_high", "range to"}};
-  if (targets > 1) columns.push_back({"target"});
+  if (report.count("targets") > 1) columns.push_back({"target"});
   Table table =
       table_of("Coefficients, in units of the target per unit of the column", told.objects("largest"), columns);
   if (told.has("level")) table.intervals = "of several kinds";

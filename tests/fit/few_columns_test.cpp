@@ -125,6 +125,11 @@ TEST(FewColumns, LengthsOfRowsThatHaveNumbersAreKept) {
   EXPECT_FALSE(said.fit->plan().has_request("row_sizes"));
   EXPECT_EQ(said.classifier.parts().preprocessing.clip_norm, 1.0);
   EXPECT_GT(left_over(said.classifier, table), 0.1) << "as it was";
+  // Rows that keep their lengths need a C all the same: at 1 each would be a direction alone.
+  options.rows.normalize = Normalize::kNone;
+  EXPECT_EQ(run_of(options, rows).classifier.parts().preprocessing.clip_norm, prepared.clip_norm);
+  options.rows.sets_clip = true;
+  EXPECT_EQ(run_of(options, rows).classifier.parts().preprocessing.clip_norm, 1.0);
 }
 
 // 500 rows at epsilon .3 of twenty columns, each like the one before: the noise of one count decided where residuals
