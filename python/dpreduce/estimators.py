@@ -369,6 +369,8 @@ class _PrivateClassifier(_OfClassifiers, _PrivateEstimator):
             place = np.flatnonzero(classes == label)
             if len(place) != 1:
                 raise UsageError(f"class_weight: {label!r} is none of the classes; give weights by the labels that are in classes=")
+            if isinstance(weight, bool) or not isinstance(weight, (int, float, np.integer, np.floating)):
+                raise UsageError(f"class_weight: {weight!r}, the weight of {label!r}, is no number")
             weights[place] = weight
         return weights.tolist()
 

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import typing
 
 import numpy as np
@@ -23,10 +24,11 @@ class RowFolds:
     classifiers) and GroupKFold one row moves others from split to split. The sum on the ledger is then too small.
 
     Row x is tested by split h(x) mod `n_splits`, and trained on by all others. h is SHA-256 of its features as float32, or, where `groups`
-    are given, of its group: give persons as groups, and all rows of a person are in one split. Equal rows are in one split. Splits have
+    are given, of its group, an integer or text: give persons as groups, and all rows of a person are in one split. Equal rows are in one split. Splits have
     about as many rows each, not exactly. It has no seed: all searches have the same splits.
 
-    Throws UsageError where n_splits is below 2; BadInput of rows that are no numbers, where `groups` are not given.
+    Throws UsageError where n_splits is below 2; BadInput of a row without a group, and of rows that are no numbers, where `groups` are
+    not given.
     """
 
     def __init__(self, n_splits: int = 5) -> None:
@@ -53,7 +55,7 @@ class RowFolds:
 def _bytes_of(X, groups):
     """What each row is told apart by."""
     if groups is not None:
-        return [str(group).encode(errors="surrogatepass") for group in groups]
+        return [_text_of(group, row).encode(errors="surrogatepass") for row, group in enumerate(groups)]
     rows = as_rows(X, "X")[0]
     if rows.dtype.kind not in "biuf" or rows.ndim != 2:
         raise BadInput("X: rows are no numbers, n x d; give groups=, by which rows are split")
@@ -61,3 +63,16 @@ def _bytes_of(X, groups):
         with np.errstate(over="ignore"):  # by double, as a column is where one number has a fraction
             rows = rows.astype(np.float64).astype(np.float32)
     return [row.tobytes() for row in rows]
+
+
+def _text_of(group, row):
+    """A group's text: the same also where one row more turns a column of integers into one of floats or of texts."""
+    if isinstance(group, bytes):
+        group = group.decode("latin-1")
+    if isinstance(group, (float, np.floating)) and float(group).is_integer() and abs(group) <= 2**53:
+        group = int(group)
+    if isinstance(group, (int, np.integer)) and not isinstance(group, bool):
+        return str(int(group))
+    if not isinstance(group, str):
+        raise BadInput(f"groups: row {row} has {group!r}; give each row a group, an integer or text")
+    return group[:-2] if re.fullmatch(r"-?\d+\.0", group) else group

@@ -367,7 +367,8 @@ def test_weights_that_are_none_are_refused_before_anything_is_charged(rows, tmp_
     x, y = rows
     terms = {**BUDGET, "ledger": tmp_path / "ledger.jsonl"}
     for make, weights, words in ((DPClassifier, {7: 2}, "7 is none of the classes"), (DPClassifier, {1: 0}, "must be above 0"),
-                                 (DPClassifier, {1: float("nan")}, "must be above 0"), (DPMeanClassifier, {1: 2}, "no log probabilities")):
+                                 (DPClassifier, {1: float("nan")}, "must be above 0"), (DPMeanClassifier, {1: 2}, "no log probabilities"),
+                                 (DPClassifier, {1: "30"}, "'30', the weight of 1, is no number"), (DPClassifier, {1: [1, 2]}, "is no number")):
         with pytest.raises(dpreduce.UsageError, match=words):
             make(**terms, class_weight=weights).fit(x, y)
     for options in ({"loss": "sigmoid"}, {"warm_start": True}, {"method": "ls"}):

@@ -208,6 +208,12 @@ def test_splits_hold_each_row_once_whatever_it_is_stored_as():
     persons = np.arange(300) // 10
     for train, test in folds.split(x, groups=persons):
         assert not set(persons[train]) & set(persons[test])
+    for same in (persons.astype(float), persons.astype(str), persons.astype(float).astype(str), [str(p).encode() for p in persons]):
+        assert all((a == b).all() for one, other in zip(folds.split(x, groups=persons), folds.split(x, groups=same))
+                   for a, b in zip(one, other))
+    for missing in (None, np.nan, 2.5, 2.0**60, True, np.datetime64("2020-01-01")):
+        with pytest.raises(dpreduce.BadInput, match="groups: row 1 has .*an integer or text"):
+            next(folds.split(x[:2], groups=[1, missing]))
     for wrong in (1, 2.5, True, "3"):
         with pytest.raises(dpreduce.UsageError, match="is not a number of splits"):
             dpreduce.RowFolds(wrong)
