@@ -127,15 +127,15 @@ void SiloWire::request_tunnel() {
   });
 }
 
-// A proxy that answers 2xx is a tunnel from then on. One that cannot reach the coordinator (5xx), or answers something
-// that is not HTTP, is asked again.
+// A proxy that answers 2xx is a tunnel from then on. One that refuses (3xx, 4xx), with or without a page that says why,
+// ends the silo. One that cannot reach the coordinator (5xx), or answers something else, is asked again.
 void SiloWire::take_tunnel(const std::string& answer, std::size_t length) {
-  const bool is_http = answer.starts_with("HTTP/1.") && answer.size() == length;
-  const char status = is_http ? answer[std::string_view("HTTP/1.1 ").size()] : '5';
-  if (status == '2') return begin_tls();
+  constexpr std::size_t kPlace = std::string_view("HTTP/1.1 ").size();
+  const char status = answer.starts_with("HTTP/1.") && length > kPlace ? answer[kPlace] : '5';
+  if (status == '2' && answer.size() == length) return begin_tls();  // what follows would be the coordinator's
   const std::string why = fmt::format("the proxy {} makes no tunnel to {}: {}", proxy_->text(), coordinator_.text(),
                                       shown_reason(std::as_bytes(std::span(answer).first(answer.find('\r')))));
-  if (status == '5') return dial_again(why);
+  if (status != '3' && status != '4') return dial_again(why);
   const std::lock_guard guard(lock_);
   patience_.cancel();
   fail(why);
