@@ -112,6 +112,7 @@ FitOptions evaluation_of(FitOptions options) {
   asked.input_dim = model.input_dim();
   asked.terms.classes = model.classes();
   asked.terms.has_probabilities = model.parts().link.has_value();
+  asked.terms.has_odds = model.parts().link == Link::kSoftmax && model.parts().cosine_head.empty();
   asked.terms.top_k = options.method.top_k.value_or(std::min(asked.terms.top_k, asked.terms.classes));
   asked.terms.most_labels = options.data.max_labels.value_or(0);
   if (asked.terms.metrics.empty() && model.predicts_numbers()) {

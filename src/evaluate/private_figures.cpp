@@ -190,8 +190,8 @@ nlohmann::json points_of_roc(const std::vector<double>& positives, const std::ve
 }
 
 // Adds the largest F1 of the class, 2 TP / (TP + FP + P), over thresholds that predict more rows than twice the noise
-// of their number, and where it is: from probability p on with p w >= 1 - p, w the weight of the class. The choice is
-// by counts as released, so it costs nothing.
+// of their number, and where it is: from probability p on, and, where classes can be weighed, with the weight w of the
+// class, p w = 1 - p. The choice is by counts as released, so it costs nothing.
 void report_best_f1(const std::vector<double>& positives, const std::vector<double>& negatives, double sigma,
                     const ReportedFrom& from, nlohmann::json& told) {
   const std::size_t bins = positives.size();
@@ -208,9 +208,11 @@ void report_best_f1(const std::vector<double>& positives, const std::vector<doub
     if (found + others < 2.0 * sigma * std::sqrt(2.0 * static_cast<double>(bins - bin)) || f1 <= best) continue;
     best = f1;
     const double threshold = lower_edge_of_bin(bin, bins);
-    told["best_f1"] = figure_json(
-        f1_of(estimate_share({right, wrong, sigma * std::sqrt(static_cast<double>(bins))}, from.level)), 1.0,
-        {{"class", from.terms.positive_class()}, {"threshold", threshold}, {"weight", (1.0 - threshold) / threshold}});
+    told["best_f1"] =
+        figure_json(f1_of(estimate_share({right, wrong, sigma * std::sqrt(static_cast<double>(bins))}, from.level)),
+                    1.0, {{"class", from.terms.positive_class()}, {"threshold", threshold}});
+    if (from.terms.has_odds && !told["best_f1"]["value"].is_null())
+      told["best_f1"]["weight"] = (1.0 - threshold) / threshold;
   }
 }
 

@@ -287,7 +287,7 @@ TEST(PrivateFigures, TheBestThresholdOfARareClassIsThatOfTheLargestF1) {
   put(20, 40, 60);
   put(30, 9, -12);
   put(31, -9, 12);
-  const EvaluationTerms terms{.metrics = {M::kRoc}, .classes = 2, .has_probabilities = true};
+  const EvaluationTerms terms{.metrics = {M::kRoc}, .classes = 2, .has_probabilities = true, .has_odds = true};
   const nlohmann::json best = private_figures({release_of({{"scores", scores}}, 4.0)}, terms, 0.95)["best_f1"];
   const double threshold = lower_edge_of_bin(20, 32);
   EXPECT_NEAR(best["value"].get<double>(), 0.4, 1e-9);
@@ -296,6 +296,11 @@ TEST(PrivateFigures, TheBestThresholdOfARareClassIsThatOfTheLargestF1) {
   EXPECT_EQ(best["class"], 1);
   EXPECT_NEAR(best["threshold"].get<double>(), threshold, 1e-12);
   EXPECT_NEAR(best["weight"].get<double>(), (1.0 - threshold) / threshold, 1e-12);
+  EvaluationTerms without_odds = terms;
+  without_odds.has_odds = false;
+  const nlohmann::json of_sigmoids = private_figures({release_of({{"scores", scores}}, 4.0)}, without_odds, 0.95);
+  EXPECT_EQ(of_sigmoids["best_f1"]["threshold"], best["threshold"]);
+  EXPECT_FALSE(of_sigmoids["best_f1"].contains("weight")) << "export would refuse it";
   EvaluationTerms of_three = terms;
   of_three.classes = 3;
   EXPECT_FALSE(private_figures({release_of({{"scores", scores}}, 4.0)}, of_three, 0.95).contains("best_f1"));

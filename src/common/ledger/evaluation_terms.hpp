@@ -55,8 +55,9 @@ struct EvaluationTerms {
   std::size_t classes = 0;                  ///< K
   std::size_t top_k = 5;                    ///< with kTopK; at most K
   bool has_probabilities = false;           ///< whether the model makes some of its scores
-  std::optional<std::size_t> positive{};    ///< the class against the rest, of kAuc and kRoc; of two classes 1
-  std::size_t score_bins = 16;              ///< B, of its scores
+  bool has_odds = false;                  ///< whether its scores are log probabilities, so that classes can be weighed
+  std::optional<std::size_t> positive{};  ///< the class against the rest, of kAuc and kRoc; of two classes 1
+  std::size_t score_bins = 16;            ///< B, of its scores
   std::vector<std::size_t> class_groups{};  ///< of each class, from 0, of confusion by groups; empty: by classes
   std::size_t most_labels = 0;              ///< k, of label sets; 0: a row has one class
   std::optional<double> threshold{};        ///< from which on scores of a set's classes count; there with k
@@ -84,8 +85,8 @@ struct EvaluationTerms {
   bool needs_scores() const { return needs_probabilities() || has(EvaluationMetric::kTopK) || most_labels > 0; }
 };
 
-DPREDUCE_ARCHIVE(EvaluationTerms, metrics, classes, top_k, has_probabilities, positive, score_bins, class_groups,
-                 most_labels, threshold, most_predicted, groups, has_pair, has_targets)
+DPREDUCE_ARCHIVE(EvaluationTerms, metrics, classes, top_k, has_probabilities, has_odds, positive, score_bins,
+                 class_groups, most_labels, threshold, most_predicted, groups, has_pair, has_targets)
 
 /// Metrics reported if none is named: accuracy, recall by class and its mean; for sets of at most k labels, F1.
 std::vector<EvaluationMetric> usual_metrics(std::size_t most_labels);
