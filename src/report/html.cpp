@@ -18,31 +18,22 @@ namespace dpreduce {
 namespace {
 
 constexpr const char* kNothing = "–";
-constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
 
-constexpr std::pair<char, const char*> kReferences[] = {
-    {'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}, {'\'', "&#39;"}};
-
-// The same text, bytes that are no UTF-8 replaced.
-std::string as_utf8(std::string_view text) {
-  const std::string quoted = readable_json_text(nlohmann::json(text));
-  return parse_json(quoted).get<std::string>();
-}
+constexpr std::pair<char32_t, const char*> kReferences[] = {
+    {U'&', "&amp;"}, {U'<', "&lt;"}, {U'>', "&gt;"}, {U'"', "&quot;"}, {U'\'', "&#39;"}};
 
 }  // namespace
 
 std::string escaped(std::string_view text) {
   std::string result;
-  for (const char c : as_utf8(text)) {
-    const auto byte = static_cast<unsigned char>(c);
-    const auto reference = std::ranges::find(kReferences, c, &std::pair<char, const char*>::first);
-    if (reference != std::end(kReferences)) {
+  while (!text.empty()) {
+    const char32_t character = take_code_point(text);
+    const auto reference = std::ranges::find(kReferences, character, &std::pair<char32_t, const char*>::first);
+    const bool is_shown = !is_control(character) || character == U'\t' || character == U'\n';
+    if (reference != std::end(kReferences))
       result += reference->second;
-    } else if ((byte < 0x20 && c != '\t' && c != '\n') || byte == 0x7F) {
-      result += kReplacement;
-    } else {
-      result += c;
-    }
+    else
+      append_code_point(is_shown ? character : kReplacementCharacter, result);
   }
   return result;
 }

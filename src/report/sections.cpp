@@ -15,13 +15,6 @@ constexpr std::size_t kUsualName = 10;  // letters of a fact's name
 constexpr std::size_t kUsualValue = 18;
 constexpr double kMib = 1 << 20;
 
-// A document's text may hold what a terminal obeys.
-std::string for_terminal(std::string text) {
-  std::ranges::replace_if(
-      text, [](unsigned char c) { return std::iscntrl(c) != 0; }, '?');
-  return text;
-}
-
 Cell cell_of(const JsonFields& fields, const Column& column) {
   if (column.written == Written::kText) return fields.text(column.member);
   return {fields.number(column.member), column.written};
@@ -57,7 +50,7 @@ Facts facts_of(const JsonFields& fields, const std::vector<Column>& columns) {
 
 std::string line_of(const Facts& facts, int digits) {
   std::vector<std::string> parts;
-  for (const Fact& fact : facts) parts.push_back(for_terminal(fact.name + " " + text_of(fact.value, digits)));
+  for (const Fact& fact : facts) parts.push_back(without_controls(fact.name + " " + text_of(fact.value, digits)));
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
@@ -113,7 +106,7 @@ std::string text_of(const Facts& facts, int digits, std::size_t columns) {
   for (const Fact& fact : facts) width = std::max(width, fact.name.size());
   std::string text;
   for (const Fact& fact : facts) {
-    const std::string value = for_terminal(text_of(fact.value, digits));
+    const std::string value = without_controls(text_of(fact.value, digits));
     const std::string line = fmt::format("{:<{}} {:<{}}{}{}", fact.name, width, value,
                                          fact.note.empty() ? 0 : kUsualValue, fact.note.empty() ? "" : " ", fact.note);
     text += broken_line(line, columns, width + 1 < columns ? width + 1 : 0) + "\n";
@@ -137,7 +130,7 @@ std::vector<PrintedColumn> printed_columns_of(const Table& table, int digits, st
   for (std::size_t column = 0; column < table.columns.size(); ++column) {
     PrintedColumn& one = printed[column];
     one.cells.push_back(table.columns[column]);
-    for (const auto& row : table.rows) one.cells.push_back(for_terminal(text_of(row[column], digits)));
+    for (const auto& row : table.rows) one.cells.push_back(without_controls(text_of(row[column], digits)));
     for (const std::string& cell : one.cells) {
       one.width = std::max(one.width, cell.size());
       std::istringstream words(cell);
@@ -184,7 +177,8 @@ std::string text_of(const Section& section) {
   for (const Block& block : section.blocks) {
     if (const auto* table = std::get_if<Table>(&block)) text += text_of(*table);
     if (const auto* words = std::get_if<Words>(&block)) {
-      for (const std::string& one : words->sentences) text += broken_lines(for_terminal(one), printed_columns()) + "\n";
+      for (const std::string& one : words->sentences)
+        text += broken_lines(without_controls(one), printed_columns()) + "\n";
     }
   }
   return text;
@@ -197,7 +191,7 @@ void print_result(OutputFormat format, const nlohmann::json& json, const std::fu
 std::string as_text(std::string_view text) {
   constexpr std::string_view kMarks = "\\`*_[]<>|~&$#";
   std::string plain;
-  for (const char c : text) {
+  for (const char c : without_controls(text)) {
     if (kMarks.find(c) != std::string_view::npos) plain += '\\';
     plain += c;
   }

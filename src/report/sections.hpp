@@ -145,7 +145,7 @@ void print_result(OutputFormat format, const nlohmann::json& json, const std::fu
 
 // Cards.
 
-/// Text with Markdown's special characters escaped.
+/// Text without_controls, Markdown's special characters escaped.
 std::string as_text(std::string_view text);
 /// Sentences as a bulleted list of escaped text.
 std::string bullets(const std::vector<std::string>& sentences);

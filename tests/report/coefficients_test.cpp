@@ -18,6 +18,7 @@ json report_of_numbers() {
   json report = small_report();
   for (const char* of_classes : {"classes", "test", "silos"}) report.erase(of_classes);
   report["targets"] = 1;
+  report["clip_norm"] = 2.5;
   report["coefficients"] = json::parse(R"({"columns": 3, "level": 0.95, "about": "population",
     "targets": [{"target": 0, "intercept": 17287.25, "range_low": -50000, "range_high": 250000}],
     "largest": [{"target": 0, "column": 0, "name": "size <m>", "coefficient": 903.5, "over_range": 162630.25, "low": 880.25, "high": 925.5,
@@ -57,6 +58,18 @@ TEST(Coefficients, AreTheSameInTextAndInMarkdown) {
   EXPECT_THAT(markdown_of(section), AllOf(HasSubstr("## The coefficients\n\n- a prediction is"),
                                           HasSubstr("| age | -1200.75 | -1300.5 | -1100.5 | -96060 | 0 | 80 |"),
                                           HasSubstr("Targets:\n\n| target | intercept | range from | range to |\n")));
+}
+
+TEST(Coefficients, NamesOfColumnsBreakNoLineAndTellATerminalNothing) {
+  json report = report_of_numbers();
+  for (json& one : report["coefficients"]["largest"])
+    one["name"] = "a|\n\nPrivacy\n=======\n\x1b[2J\xc2\x9b\xe2\x80\xae";
+  const Section section = coefficients_section(JsonFields(report, "r.json"));
+  for (const std::string& text : {markdown_of(section), text_of(section), page_with(report)}) {
+    EXPECT_THAT(text, AllOf(HasSubstr("Privacy"), Not(HasSubstr("\x1b")), Not(HasSubstr("\xc2\x9b")),
+                            Not(HasSubstr("\xe2\x80\xae"))));
+  }
+  EXPECT_THAT(markdown_of(section) + text_of(section), Not(HasSubstr("\nPrivacy")));
 }
 
 TEST(Coefficients, OfManyColumnsAndTargetsTheLargestAreNamedAndTheOthersCounted) {

@@ -79,17 +79,24 @@ void append_code_point(char32_t code_point, std::string& text) {
 }
 
 bool is_control(char32_t code_point) {
-  return code_point < 0x20 || (code_point >= 0x7f && code_point < 0xa0) || code_point == 0x2028 || code_point == 0x2029;
+  return code_point < 0x20 || (code_point >= 0x7f && code_point < 0xa0) ||
+         (code_point >= 0x2028 && code_point <= 0x202e) || (code_point >= 0x2066 && code_point <= 0x2069);
 }
 
-std::string in_quotes(std::string_view text) {
-  std::string shown = "\"";
-  for (std::size_t count = 0; !text.empty(); ++count) {
-    if (count == kMostShown) return shown + "...\"";
+std::string without_controls(std::string_view text) {
+  std::string shown;
+  while (!text.empty()) {
     const char32_t code_point = take_code_point(text);
     append_code_point(is_control(code_point) ? kReplacementCharacter : code_point, shown);
   }
-  return shown + '"';
+  return shown;
+}
+
+std::string in_quotes(std::string_view text) {
+  std::string_view rest = text;
+  for (std::size_t count = 0; count < kMostShown && !rest.empty(); ++count) take_code_point(rest);
+  const std::string_view first = text.substr(0, text.size() - rest.size());
+  return '"' + without_controls(first) + (rest.empty() ? "\"" : "...\"");
 }
 
 std::string shown_text(std::string_view text, std::size_t most) {

@@ -25,11 +25,13 @@ bool is_utf8(std::string_view text);
 /// Appends a code point; kReplacementCharacter where it is a surrogate or above U+10FFFF.
 void append_code_point(char32_t code_point, std::string& text);
 
-/// C0, DEL and C1, and the separators of lines and paragraphs.
+/// C0, DEL and C1, the separators of lines and paragraphs, and what turns the direction of text.
 bool is_control(char32_t code_point);
 
-/// `text` in quotes for a message on a terminal: control characters and what is no UTF-8 as U+FFFD, cut after 60 code
-/// points.
+/// `text` fit for a line of a terminal or a document: control characters and what is no UTF-8 as U+FFFD.
+std::string without_controls(std::string_view text);
+
+/// `text` in quotes for a message on a terminal, without_controls, cut after 60 code points.
 std::string in_quotes(std::string_view text);
 
 // Text of another party, fit to be shown on a terminal and in a line of a log.

@@ -19,6 +19,11 @@ TEST(Escaped, ReplacesControlCharactersAndBytesThatAreNoText) {
             "a\xEF\xBF\xBD"
             "b");
   EXPECT_EQ(escaped("\x1b[31m"), "\xEF\xBF\xBD[31m");
+  EXPECT_EQ(escaped("\xC2\x9B"
+                    "31m"),
+            "\xEF\xBF\xBD"
+            "31m")
+      << "C1";
   EXPECT_EQ(escaped("\xFF<"), "\xEF\xBF\xBD&lt;");
   EXPECT_EQ(escaped("\xC3<"), "\xEF\xBF\xBD&lt;") << "half a character takes the next one with it";
   EXPECT_EQ(escaped("line\nnext\ttab"), "line\nnext\ttab");
