@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <numeric>
 
 #include <fmt/format.h>
@@ -12,11 +11,6 @@
 
 namespace dpreduce {
 namespace {
-
-double finite(double value) {
-  if (!std::isfinite(value)) throw AggregationAborted("its number is not finite");
-  return value;
-}
 
 double seconds_of(WireClock::duration duration) {
   return std::chrono::duration<double>(duration).count();
@@ -365,9 +359,12 @@ void CoordinatorSession::agree_on_plan(const PublicKey& plan) {
 double CoordinatorSession::largest(double value) {
   lead([&] {
     ++round_;
-    gather(FrameKind::kNumber, left_, [&](std::uint32_t, PayloadReader& payload) {
-      value = std::max(value, finite(std::bit_cast<double>(payload.u64())));
+    numbers_.clear();
+    gather(FrameKind::kNumber, left_, [&](std::uint32_t silo, PayloadReader& payload) {
+      const double number = payload.whole_number("its");
       payload.end();
+      numbers_[silo] = static_cast<std::uint64_t>(number);
+      value = std::max(value, number);
       return true;
     });
     require_enough(left_.size());

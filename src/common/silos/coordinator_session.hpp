@@ -61,7 +61,10 @@ class CoordinatorSession {
   /// values += sum over the silos that stay, mod 2^64.
   void sum(std::span<std::uint64_t> values);
   void broadcast(std::span<const std::byte> bytes);
+  /// Largest of this value and those of all silos: whole numbers from 0 to 2^53.
   double largest(double value);
+  /// Each silo's number in the last `largest`.
+  const std::map<std::uint32_t, std::uint64_t>& numbers() const { return numbers_; }
 
   /// Run that the handshake was for.
   const RunId& run() const { return run_; }
@@ -123,6 +126,7 @@ class CoordinatorSession {
   std::vector<LostSilo> lost_;
   bool is_over_ = false;
   std::vector<std::uint32_t> last_summed_;
+  std::map<std::uint32_t, std::uint64_t> numbers_;
   std::map<std::string, PhaseCost> costs_;
   std::map<std::uint32_t, WireClock::duration> waited_for_;  // while t others had answered
   std::map<std::uint32_t, std::size_t> stale_pieces_;        // of attempts that were given up, which may still come

@@ -1,5 +1,8 @@
 #include "common/silos/payload.hpp"
 
+#include <bit>
+#include <cmath>
+
 #include "common/base/error.hpp"
 
 namespace dpreduce {
@@ -45,6 +48,13 @@ std::uint64_t PayloadReader::number(std::size_t width) {
   for (std::size_t place = 0; place < width; ++place)
     number |= std::to_integer<std::uint64_t>(read[place]) << (8 * place);
   return number;
+}
+
+double PayloadReader::whole_number(std::string_view whose) {
+  constexpr double kMost = 9007199254740992.0;  // 2^53
+  const auto number = std::bit_cast<double>(u64());
+  if (number >= 0.0 && number <= kMost && number == std::floor(number)) return number;  // no NaN is
+  throw AggregationAborted("{} number is not a whole one from 0 to 2^53", whose);
 }
 
 std::vector<std::uint32_t> PayloadReader::numbers() {

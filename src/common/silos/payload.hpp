@@ -49,6 +49,9 @@ class PayloadReader {
   std::uint64_t number(std::size_t width);
   std::uint32_t u32() { return static_cast<std::uint32_t>(number(4)); }
   std::uint64_t u64() { return number(8); }
+  /// Reads a double that is a whole number from 0 to 2^53, as messages of kind `number` hold one. Throws
+  /// AggregationAborted if it is another, with `whose` ("its") before the fault.
+  double whole_number(std::string_view whose);
   std::span<const std::byte> bytes(std::size_t length);
   template <typename T>
   T plain() {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <cstring>
 #include <iterator>
 
@@ -273,9 +272,8 @@ double SiloSession::largest(double value) {
     const OpenedMessage opened = wait();
     if (opened.kind != FrameKind::kNumber) throw AggregationAborted("the coordinator sends no number");
     PayloadReader reader(opened.payload);
-    value = std::bit_cast<double>(reader.u64());
+    value = reader.whole_number("the coordinator's");
     reader.end();
-    if (!std::isfinite(value)) throw AggregationAborted("the coordinator's number is not finite");
     transcript_.add(FrameKind::kNumber, round_, opened.payload);
   });
   return value;

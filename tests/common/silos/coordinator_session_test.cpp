@@ -148,7 +148,7 @@ class CoordinatorSessionTest : public testing::Test {
       session.connect();
       EXPECT_EQ(session.agree(kAllWell), kAllWell);
       session.sum(sum_);
-      largest_ = session.largest(2.5);
+      largest_ = session.largest(2.0);
     } catch (const AggregationAborted& refusal) {
       refusal_ = refusal.what();
     }
@@ -188,8 +188,26 @@ void under_another_name(FrameKind& kind, Payload&) {
   kind = kind == FrameKind::kNumber ? FrameKind::kStatus : FrameKind::kNumber;
 }
 
+template <int kHalves>
+void with_another_number(FrameKind&, Payload& payload) {
+  payload = PayloadWriter().u64(std::bit_cast<std::uint64_t>(0.5 * kHalves)).take();
+}
+
+void with_no_number(FrameKind&, Payload& payload) {
+  payload = PayloadWriter().u64(std::bit_cast<std::uint64_t>(std::numeric_limits<double>::quiet_NaN())).take();
+}
+
+void with_too_large_a_number(FrameKind&, Payload& payload) {
+  payload = PayloadWriter().u64(std::bit_cast<std::uint64_t>(0x1.0p54)).take();
+}
+
 std::vector<Oddity> oddities() {
   std::vector<Oddity> all;
+  for (const auto& change :
+       {with_another_number<-2>, with_another_number<5>, with_no_number, with_too_large_a_number}) {
+    all.push_back({"with a number that is no count", FrameKind::kNumber, 1, change,
+                   "its number is not a whole one from 0 to 2^53"});
+  }
   const std::pair<FrameKind, int> of_a_sum[] = {{FrameKind::kAdvertise, 1},
                                                 {FrameKind::kShares, 1},
                                                 {FrameKind::kConsent, 1},
