@@ -61,7 +61,7 @@ class Model(_Evaluated):
     n_features : int
         d_in.
     feature_names : list of str or None
-        Of the columns of the data frame that it was trained on. A data frame with others, or in another order, is refused.
+        Of the columns of the data frame or table that it was trained on. A data frame with others, or in another order, is refused.
     privacy : dict
         What the file says was promised: "private", and of private models "epsilon", "delta", "mu", "rho" (None where
         there is none), "adjacency" and "unit": "record", a row, or "person", with any number of rows. Then

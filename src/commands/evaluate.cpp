@@ -178,7 +178,7 @@ void run(const EvaluateOptions& options, Communicator& ranks) {
     RowFiles test = options.rows();
     require_kind_of_model(*classifier, test);
     test.class_names = classifier->parts().class_names;
-    rows.emplace(open_rows_for(classifier->input_dim(), test, ranks.rank(), ranks.size()));
+    rows.emplace(open_rows_for(*classifier, options.model(), test, ranks.rank(), ranks.size()));
     const std::array outputs{NamedPath{"--report", options.run.output.report}};
     require_not_read(outputs, *rows);
     if (ranks.is_coordinator() && !output.report.empty()) {

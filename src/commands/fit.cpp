@@ -221,7 +221,7 @@ class FitSteps {
   void open_test_rows() {
     ranks_.together([&] {
       if (!options().data.test.x.empty() && !open_.evaluated) {
-        test_rows_.emplace(open_rows_of_rank(options().data.test, open_.training.dim(), ranks_));
+        test_rows_.emplace(open_rows_of_rank(options().data.test, open_.training, ranks_));
         if (options().data.has_targets() && !test_rows_->is_none()) {
           require_targets_of_model(*test_rows_, options().data.classes);
         }

@@ -325,8 +325,7 @@ void add_figures_of_labels(nlohmann::json& json, const FirstPass& pass, const st
 // Collective.
 nlohmann::json figures_of_columns(const FirstPass& pass, const ShardedArray& features, Communicator& ranks) {
   nlohmann::json told;
-  const std::vector<std::string> names =
-      features.files() > 0 ? features.column_names_of(0) : std::vector<std::string>{};
+  const std::vector<std::string>& names = features.column_names();
   for (std::size_t a = 0; a < pass.columns.size(); ++a) {
     told.push_back(pass.columns[a].over(ranks));
     told.back()["name"] = names.empty() ? fmt::format("column {}", a) : names[a];

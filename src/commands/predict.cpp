@@ -93,7 +93,7 @@ bool goes_through_scores(const PredictOptions& options) {
 
 // The rows of this rank of so many, which are not what is written.
 WorkerRows open_features(const PredictOptions& options, const Classifier& classifier, int rank, int ranks) {
-  WorkerRows rows = open_rows_for(classifier.input_dim(), {options.x, {}, options.bad_rows}, rank, ranks);
+  WorkerRows rows = open_rows_for(classifier, options.model, {options.x, {}, options.bad_rows}, rank, ranks);
   require_not_read(prediction_files(options), rows);
   return rows;
 }

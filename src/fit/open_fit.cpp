@@ -40,10 +40,10 @@ void require_as_many_everywhere(const WorkerRows& rows, const std::string& name,
   });
 }
 
-void require_public_dim(const WorkerRows& rows, const std::string& files, std::size_t dim) {
-  if (rows.dim() == dim) return;
+void require_public_columns(const WorkerRows& rows, const std::string& files, const WorkerRows& training) {
+  if (rows.dim() == training.dim()) return require_columns_of(rows, training);
   throw BadInput("--public-x {}: rows have {} features, but training rows have {}; both need the same", files,
-                 rows.dim(), dim);
+                 rows.dim(), training.dim());
 }
 
 // Rows that every rank holds, of which it reads an even share.
@@ -145,19 +145,20 @@ void require_rows(const WorkerRows& rows, const std::string& name, Communicator&
 }
 
 // This rank's share of public rows, for sums of them. Collective.
-WorkerRows open_public_rows(const DataOptions& data, std::size_t dim, Communicator& ranks, const RowsInMemory* memory) {
+WorkerRows open_public_rows(const DataOptions& data, const WorkerRows& training, Communicator& ranks,
+                            const RowsInMemory* memory) {
   const std::string& name = data.public_x.front();
   WorkerRows rows = memory != nullptr
                         ? shared_rows(*memory->public_x, {}, name, {}, ranks)
                         : open_ranked_rows({data.public_x, {}, data.train.bad_rows}, ranks, RowsOfSilos::kCoordinator);
-  ranks.together([&] { require_public_dim(rows, name, dim); });
+  ranks.together([&] { require_public_columns(rows, name, training); });
   return rows;
 }
 
 // All public rows, at every rank, to choose a class's prototypes from. Collective. Throws UsageError where ranks name
 // files of their own; BadInput where rows are fewer than prototypes, or not the same on every rank.
-WorkerRows open_candidates(const std::vector<std::string>& files, const MethodOptions& method, std::size_t dim,
-                           Communicator& ranks, const RowsInMemory* memory) {
+WorkerRows open_candidates(const std::vector<std::string>& files, const MethodOptions& method,
+                           const WorkerRows& training, Communicator& ranks, const RowsInMemory* memory) {
   const std::string& name = files.front();
   std::optional<WorkerRows> rows;
   ranks.together([&] {
@@ -169,7 +170,7 @@ WorkerRows open_candidates(const std::vector<std::string>& files, const MethodOp
     }
     rows.emplace(memory != nullptr ? WorkerRows::in_memory(*memory->public_x, std::nullopt, name)
                                    : WorkerRows::open(files, {}, 0, 1));
-    require_public_dim(*rows, name, dim);
+    require_public_columns(*rows, name, training);
     const std::uint64_t count = rows->range().count;
     const std::size_t wanted = method.top_k.value_or(1);
     if (count >= wanted) return;
@@ -181,16 +182,16 @@ WorkerRows open_candidates(const std::vector<std::string>& files, const MethodOp
 }
 
 // This rank's share of validation rows, their labels checked. Collective.
-WorkerRows open_validation_rows(const RowFiles& validation, std::size_t classes, std::size_t dim, Communicator& ranks,
-                                const RowsInMemory* memory) {
+WorkerRows open_validation_rows(const RowFiles& validation, std::size_t classes, const WorkerRows& training,
+                                Communicator& ranks, const RowsInMemory* memory) {
   const std::string& name = validation.x.front();
   std::optional<WorkerRows> rows;
   if (memory != nullptr) {
     rows.emplace(shared_rows(*memory->validation_x, memory->validation_y, name, validation.y.front(), ranks));
   }
   ranks.together([&] {
-    if (memory == nullptr) rows.emplace(open_rows_of_rank(validation, dim, ranks));
-    require_features_of(*rows, dim, name);
+    if (memory == nullptr) rows.emplace(open_rows_of_rank(validation, training, ranks));
+    require_features_of(*rows, training.dim(), name);
     label_counts(rows->labels(), rows->range(), classes, ranks);  // before it costs
   });
   return std::move(*rows);
@@ -259,11 +260,14 @@ WorkerRows open_own_rows(const DataOptions& data, const MethodEntry& method, Com
 
 // Opens this rank's test rows, whose metrics share the budget: in place of training rows, with the same unit, and every
 // value and label looked at before anything is reserved. Collective.
-WorkerRows open_evaluated_rows(FitOptions options, std::size_t dim, Communicator& ranks) {
+WorkerRows open_evaluated_rows(FitOptions options, const WorkerRows& training, Communicator& ranks) {
   options.data.train = options.data.test;
   options.data.train.role = "test";
   WorkerRows rows = open_own_rows(options.data, method_entry(options.method), ranks, nullptr);
-  ranks.together([&] { require_features_of(rows, dim, options.data.train.x.front()); });
+  ranks.together([&] {
+    require_features_of(rows, training.dim(), options.data.train.x.front());
+    require_columns_of(rows, training);
+  });
   weigh_rows(options, false, rows, ranks, nullptr);  // evaluations weigh persons
   ranks.together([&] {
     for_each_feature_chunk(
@@ -271,6 +275,16 @@ WorkerRows open_evaluated_rows(FitOptions options, std::size_t dim, Communicator
         [&](double) { ranks.check_peers(); });
   });
   return rows;
+}
+
+// Throws BadInput where the columns of rows that models are evaluated on are named otherwise than those of a model.
+void require_columns_of_models(const WorkerRows& rows, const EvaluationOptions& evaluation) {
+  const std::vector<Classifier> models = evaluated_models(evaluation);
+  for (std::size_t place = 0; place < models.size(); ++place) {
+    const std::string name =
+        place < evaluation.files.size() ? "in the model " + evaluation.files[place] : "in the model";
+    rows.features().require_columns(models[place].parts().feature_names, name);
+  }
 }
 
 std::unique_ptr<FileClaims> claim_silo_files(const WorkerRows& training, Communicator& ranks) {
@@ -327,13 +341,16 @@ OpenFit open_fit(const FitOptions& asked, Communicator& ranks, const RowsInMemor
   OpenFit open{.training = open_own_rows(data, method_entry(asked.method), ranks, memory)};
   const std::size_t dim = open.training.dim();
   open.claims = claim_silo_files(open.training, ranks);
+  ranks.together([&] { require_columns_of_models(open.training, asked.evaluation); });
   if (may_choose_public_rows(asked)) {
-    open.candidates = open_candidates(data.public_x, asked.method, dim, ranks, memory);
+    open.candidates = open_candidates(data.public_x, asked.method, open.training, ranks, memory);
   }
 
   const MachineShare machine = machine_share(ranks);
   FitOptions options = asked;
   if (data.has_targets()) options.data.classes = open.training.targets();
+  std::vector<std::string>& names = options.data.train.feature_names;
+  if (names.empty() && ranks.silos() == nullptr) names = open.training.features().column_names();
   open.fit = resolved_for_job(options, dim, open.candidates ? open.candidates->range().count : 0,
                               machine.bytes_for_rank(), ranks);
   agree_on_noise(*open.fit, ranks);
@@ -349,14 +366,14 @@ OpenFit open_fit(const FitOptions& asked, Communicator& ranks, const RowsInMemor
   require_room(*open.fit, open.training, machine, ranks);
 
   if (sums_public_rows(open.fit->options())) {
-    open.public_sums = open_public_rows(data, dim, ranks, memory);
+    open.public_sums = open_public_rows(data, open.training, ranks, memory);
     require_apart("public", *open.public_sums);
   }
   if (!is_dry_run && !data.validation.x.empty()) {
-    open.validation = open_validation_rows(data.validation, options.data.classes, dim, ranks, memory);
+    open.validation = open_validation_rows(data.validation, options.data.classes, open.training, ranks, memory);
     require_apart("validation", *open.validation);
   }
-  if (!is_dry_run && asked.evaluation.share) open.evaluated = open_evaluated_rows(options, dim, ranks);
+  if (!is_dry_run && asked.evaluation.share) open.evaluated = open_evaluated_rows(options, open.training, ranks);
   open.threads = asked.machine.threads == 0 ? default_threads() : asked.machine.threads;
   return open;
 }

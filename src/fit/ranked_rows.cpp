@@ -1,6 +1,7 @@
 #include "fit/ranked_rows.hpp"
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <optional>
 
@@ -18,7 +19,19 @@
 #include "fit/files_once.hpp"
 
 namespace dpreduce {
+
+// The names that columns have on the first rank whose files have some.
+struct NamesOfRank {
+  std::size_t rank = 0;
+  std::vector<std::string> names{};
+};
+
+DPREDUCE_ARCHIVE(NamesOfRank, rank, names)
+
 namespace {
+
+constexpr std::size_t kBytesOfNames = 6;  // of a digest: a double holds them
+constexpr std::uint64_t kNumbersOfNames = std::uint64_t{1} << (8 * kBytesOfNames);
 
 // The group of each of the worker's rows, where there are groups.
 void read_groups(WorkerRows& rows, const RowFiles& options, std::size_t worker) {
@@ -70,36 +83,95 @@ std::size_t agreed_targets(std::size_t own, const RowFiles& options, Communicato
   return all.number;
 }
 
-// Throws BadInput where tables have other columns on this rank, or in another order; files whose columns have no names
-// are not compared. Ranks compare with rank 0. A silo does not show its names: the first six bytes of their digest go
-// to the coordinator, and all silos learn the largest of these numbers. Collective.
-void require_agreed_columns(WorkerRows* rows, Communicator& ranks) {
-  const bool has_names = rows != nullptr && rows->features().files() > 0;
-  const std::string name = has_names ? rows->features().path_of(0) : "";
-  const std::vector<std::string> names = has_names ? rows->features().column_names_of(0) : std::vector<std::string>{};
-  if (ranks.silos() == nullptr) {
-    const auto expected = unarchived<std::vector<std::string>>(ranks.trusted().broadcast(archived(names)));
-    ranks.together([&] {
-      if (!names.empty() && !expected.empty()) require_same_features(names, expected, name, "on rank 0");
-    });
-    return;
-  }
+// The first six bytes of a digest of names, as a number that a double holds; 0 where there are none.
+std::uint64_t digest_number(const std::vector<std::string>& names) {
+  if (names.empty()) return 0;
   std::uint64_t number = 0;
-  if (!names.empty()) {
-    constexpr std::size_t kBytes = 6;  // a double holds them
-    const auto digest = sha256(fmt::format("dpreduce columns v1\n{}", fmt::join(names, "\n")));
-    for (std::size_t byte = 0; byte < kBytes; ++byte)
-      number = 256 * number + std::to_integer<std::uint64_t>(digest[byte]);
+  const auto digest = sha256(fmt::format("dpreduce columns v1\n{}", fmt::join(names, "\n")));
+  for (std::size_t byte = 0; byte < kBytesOfNames; ++byte)
+    number = 256 * number + std::to_integer<std::uint64_t>(digest[byte]);
+  return number;
+}
+
+std::string listed(const std::vector<std::string>& names) {
+  return in_quotes(fmt::format("{}", fmt::join(names, ", ")));
+}
+
+// "silo 1 (north), silo 3 (west) against silo 2 (east)": silos whose numbers are the same stand together. Those without
+// names are left out.
+std::string groups_of(const CoordinatorSession& session) {
+  std::map<std::uint64_t, std::string> groups;
+  for (const auto& [silo, number] : session.numbers()) {
+    std::string& group = groups[number];
+    group += (group.empty() ? "" : ", ") + session.name_of(silo);
   }
-  const auto largest = static_cast<std::uint64_t>(ranks.max_everywhere(static_cast<double>(number)));
+  groups.erase(0);
+  std::vector<std::string> said;
+  for (const auto& [number, group] : groups) said.push_back(group);
+  return fmt::format("{}", fmt::join(said, " against "));
+}
+
+// Silos do not show each other their names: numbers of these go to the coordinator, and all learn the least and the
+// largest. No party knows which is wrong: all whose tables have names end where these differ.
+void compare_columns_of_silos(ShardedArray& columns, const char* what, Communicator& ranks) {
+  const std::uint64_t own = digest_number(columns.column_names());
+  const auto largest_of = [&](std::uint64_t number) {
+    return static_cast<std::uint64_t>(ranks.max_everywhere(static_cast<double>(number)));
+  };
+  const std::uint64_t largest = largest_of(own);
+  const CoordinatorSession* const coordinator = ranks.silos()->coordinator();
+  const std::string groups = coordinator != nullptr ? groups_of(*coordinator) : "";
+  const std::uint64_t least = kNumbersOfNames - largest_of(own == 0 ? 0 : kNumbersOfNames - own);
   ranks.together([&] {
-    if (number == 0 || number == largest) return;
-    throw BadInput(
-        fmt::format("{}: columns are {}, and another silo has other names or another order; choose the same ones in "
-                    "one order, as in "
-                    "t.csv:a,b{}",
-                    name, in_quotes(fmt::format("{}", fmt::join(names, ", "))), kForOwnerOnly));
+    if (largest == 0 || least == largest) return;
+    const std::string differ = fmt::format("silos differ in the names of {}, or in their order", what);
+    if (coordinator != nullptr) throw BadInput("{}: {}; each tells its owner its own names", differ, groups);
+    if (own == 0) return;
+    throw BadInput("{}: {}; here they are {}; agree on one list, as in t.csv:a,b{}", columns.named_path(), differ,
+                   listed(columns.column_names()), kForOwnerOnly);
   });
+  columns.set_number_of_names(largest);
+}
+
+// Throws BadInput where tables have other columns on this rank than on the first rank whose tables name theirs, or in
+// another order; these are then the names everywhere. Collective.
+void compare_columns_of_ranks(ShardedArray& columns, Communicator& ranks) {
+  const std::vector<std::string> of_ranks = ranks.trusted().gather(archived(columns.column_names()));
+  std::string first;
+  ranks.at_coordinator([&] {
+    NamesOfRank named;
+    for (std::size_t rank = 0; rank < of_ranks.size() && named.names.empty(); ++rank) {
+      named = {rank, unarchived<std::vector<std::string>>(of_ranks[rank])};
+    }
+    first = archived(named);
+  });
+  first = ranks.trusted().broadcast(std::move(first));
+  ranks.together([&] {
+    const auto named = unarchived<NamesOfRank>(first);
+    columns.require_columns(named.names, fmt::format("on rank {}", named.rank));
+    columns.set_column_names(named.names);
+  });
+}
+
+// Compares the names of features, and of targets or columns of labels. Files whose columns have no names are not
+// compared. Collective.
+void require_agreed_columns(WorkerRows& rows, Communicator& ranks) {
+  if (ranks.silos() != nullptr) {
+    compare_columns_of_silos(rows.features(), "features", ranks);
+    return compare_columns_of_silos(rows.labels(), "targets or of columns of labels", ranks);
+  }
+  compare_columns_of_ranks(rows.features(), ranks);
+  if (rows.has_labels()) compare_columns_of_ranks(rows.labels(), ranks);
+}
+
+// Throws BadInput where both name their columns, and not alike.
+void require_columns_like(const ShardedArray& rows, const ShardedArray& training) {
+  const std::string& path = training.named_path();
+  rows.require_columns(training.column_names(), path.empty() ? "in training rows" : "in " + path);
+  const std::uint64_t number = digest_number(rows.column_names());
+  if (number == 0 || training.number_of_names() == 0 || number == training.number_of_names()) return;
+  throw BadInput("{}: columns are {}, but those of silos have other names or another order; give the same ones",
+                 rows.named_path(), listed(rows.column_names()));
 }
 
 // Notes what labels that are none, and targets that are no numbers, are taken as.
@@ -126,14 +198,21 @@ WorkerRows open_own_share(const RowFiles& options, bool is_shared, RowsOfSilos w
                           is_of_silo);
 }
 
-}  // namespace
-
-WorkerRows open_rows_for(std::size_t input_dim, const RowFiles& options, int worker, int workers) {
+WorkerRows open_share(const RowFiles& options, int worker, int workers) {
   WorkerRows rows =
       WorkerRows::open(options.x, options.y, static_cast<std::size_t>(worker), static_cast<std::size_t>(workers),
                        named_classes(options.class_names), options.role_of_y());
   take_labels(rows, options.unlisted_labels, options.bad_rows);
-  require_features_of(rows, input_dim, options.x.front());
+  return rows;
+}
+
+}  // namespace
+
+WorkerRows open_rows_for(const Classifier& model, const std::string& name_of_model, const RowFiles& options, int worker,
+                         int workers) {
+  WorkerRows rows = open_share(options, worker, workers);
+  require_features_of(rows, model.input_dim(), options.x.front());
+  rows.features().require_columns(model.parts().feature_names, "in the model " + name_of_model);
   return rows;
 }
 
@@ -142,10 +221,18 @@ void require_features_of(const WorkerRows& rows, std::size_t input_dim, const st
   throw BadInput("{}: rows have {} features, but the model was trained on {}", name, rows.dim(), input_dim);
 }
 
-WorkerRows open_rows_of_rank(const RowFiles& options, std::size_t dim, const Communicator& ranks) {
-  if (!has_rows(ranks, RowsOfSilos::kCoordinator)) return WorkerRows::none(dim);
-  return ranks.silos() != nullptr ? open_rows_for(dim, options, 0, 1)
-                                  : open_rows_for(dim, options, ranks.rank(), ranks.size());
+void require_columns_of(const WorkerRows& rows, const WorkerRows& training) {
+  require_columns_like(rows.features(), training.features());
+  if (rows.has_labels() && training.has_labels()) require_columns_like(rows.labels(), training.labels());
+}
+
+WorkerRows open_rows_of_rank(const RowFiles& options, const WorkerRows& training, const Communicator& ranks) {
+  if (!has_rows(ranks, RowsOfSilos::kCoordinator)) return WorkerRows::none(training.dim());
+  WorkerRows rows =
+      ranks.silos() != nullptr ? open_share(options, 0, 1) : open_share(options, ranks.rank(), ranks.size());
+  require_features_of(rows, training.dim(), options.x.front());
+  require_columns_of(rows, training);
+  return rows;
 }
 
 WorkerRows ranked_rows_in_memory(const ArrayView& x, const ArrayView& y, const RowFiles& options, Communicator& ranks) {
@@ -181,11 +268,10 @@ WorkerRows open_ranked_rows(const RowFiles& options, Communicator& ranks, RowsOf
     if (claims) require_no_earlier_claim(*rows, *claims);
     if (has_some) require_agreed(rows->dim(), dim, "features", options.x.front());
   });
-  if (ranks.silos() == nullptr || whose == RowsOfSilos::kEachItsOwn) {
-    require_agreed_columns(rows ? &*rows : nullptr, ranks);
-  }
   const std::size_t targets = options.has_targets ? agreed_targets(rows ? rows->targets() : 0, options, ranks) : 0;
-  return rows ? std::move(*rows) : WorkerRows::none(dim.number, targets);
+  if (!rows) rows.emplace(WorkerRows::none(dim.number, targets));
+  if (ranks.silos() == nullptr || whose == RowsOfSilos::kEachItsOwn) require_agreed_columns(*rows, ranks);
+  return std::move(*rows);
 }
 
 std::vector<std::uint64_t> label_counts(ShardedArray& labels, const RowRange& range, std::size_t classes,

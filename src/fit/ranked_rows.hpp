@@ -8,6 +8,7 @@
 
 #include "common/data/row_files.hpp"
 #include "common/data/worker_rows.hpp"
+#include "common/model/classifier.hpp"
 #include "common/ranks/communicator.hpp"
 
 namespace dpreduce {
@@ -18,20 +19,27 @@ enum class RowsOfSilos {
   kCoordinator  ///< public, validation and test rows
 };
 
-/// Opens the rows of worker `worker` of `workers`, and checks that they have the model's `input_dim` features. Throws
-/// BadInput.
-WorkerRows open_rows_for(std::size_t input_dim, const RowFiles& options, int worker, int workers);
+/// Opens the rows of worker `worker` of `workers`, for a model. Throws BadInput as WorkerRows::open, and if they have
+/// another number of features than the model, or name them otherwise or in another order.
+WorkerRows open_rows_for(const Classifier& model, const std::string& name_of_model, const RowFiles& options, int worker,
+                         int workers);
 
 /// Throws BadInput naming the rows unless they have `input_dim` features.
 void require_features_of(const WorkerRows& rows, std::size_t input_dim, const std::string& name);
 
-/// Opens this rank's rows of `dim` features. Not collective. Throws as WorkerRows::open, and BadInput if the rows have
-/// another number of features.
-WorkerRows open_rows_of_rank(const RowFiles& options, std::size_t dim, const Communicator& ranks);
+/// Throws BadInput naming the file and the first column that differs if these rows name their features, targets or
+/// columns of labels, and training rows name theirs otherwise or in another order. Among silos the coordinator knows a
+/// digest of all names alone, and the message names no column.
+void require_columns_of(const WorkerRows& rows, const WorkerRows& training);
+
+/// Opens this rank's rows beside `training`. Not collective. Throws as WorkerRows::open and require_columns_of, and
+/// BadInput if the rows have another number of features.
+WorkerRows open_rows_of_rank(const RowFiles& options, const WorkerRows& training, const Communicator& ranks);
 
 /// Opens this rank's rows, with the same number of features on every rank. Collective. Throws BadInput and UsageError
 /// as WorkerRows::open does. Throws BadInput if files of ranks differ in their number of features, or in the names
-/// or the order of their columns, a file would count for two ranks, or a file that matches {rank} would count for none
+/// or the order of their columns (features and targets; the rows then have the names of the first rank that has some,
+/// but not among silos), a file would count for two ranks, or a file that matches {rank} would count for none
 /// (files_once.hpp).
 WorkerRows open_ranked_rows(const RowFiles& options, Communicator& ranks, RowsOfSilos whose = RowsOfSilos::kEachItsOwn);
 

@@ -206,7 +206,9 @@ KeptStatistics operator+(const KeptStatistics& one, const KeptStatistics& other)
   require_same(are_prepared_alike(one.of_rows.preprocessing, other.of_rows.preprocessing), "how rows were prepared");
   require_same(one.of_rows.classes == other.of_rows.classes && one.of_rows.class_names == other.of_rows.class_names,
                "their classes");
-  require_same(one.of_rows.feature_names == other.of_rows.feature_names, "names of features");
+  const std::vector<std::string>& names = one.of_rows.feature_names;
+  const std::vector<std::string>& others = other.of_rows.feature_names;
+  require_same(names.empty() || others.empty() || names == others, "names of features");
   require_same(one.most_labels == other.most_labels, "how many classes a row may have");
   require_same(one.blocks.size() == other.blocks.size() &&
                    std::ranges::all_of(one.blocks, [&](const auto& block) { return other.has(block.name()); }),
@@ -221,6 +223,7 @@ KeptStatistics operator+(const KeptStatistics& one, const KeptStatistics& other)
     }
   }
   KeptStatistics both = one;
+  if (names.empty()) both.of_rows.feature_names = others;
   both.settings = json::object();
   for (const auto& [name, value] : one.settings.items()) {
     if (other.settings.value(name, json()) == value) both.settings[name] = value;

@@ -131,6 +131,163 @@ TEST_F(FilesOnceTest, ColumnsInAnotherOrderAreRefusedByTheFirstThatDiffers) {
   EXPECT_EQ(fit("0.csv:-y 2.csv:-y", "0.csv:y 2.csv:y", 0, "--out two --ledger two.jsonl").exit_code, 0);
 }
 
+// Tables beside training rows, and those that a model is used on: the columns are the model's, or nothing is made of
+// them and nothing is charged.
+class ColumnsTest : public FilesOnceTest {
+ protected:
+  ColumnsTest() {
+    write_table("ab.csv", "a,b", 0);
+    write_table("more.csv", "a,b", 100);
+    write_table("ba.csv", "b,a", 200);
+    std::string labels = "y\n";
+    for (int row = 0; row < kRows; ++row) labels += fmt::format("{}\n", row % 3);
+    for (const std::string name : {"y.csv", "ty.csv", "y3.csv", "y4.csv"}) write_bytes(folder_ / name, labels);
+    write_table("t12.csv", "t1,t2", 0);
+    write_table("t21.csv", "t2,t1", 300);
+    write_table("cd.csv", "c,d", 400);
+    const TrainingRows rows = make_rows({kRows / 3, kRows / 3, kRows / 3}, 2);
+    write_rows(rows, "plain.npy", "plain_y.npy");
+  }
+
+  void write_table(const std::string& name, const std::string& names, int from) const {
+    std::string table = names + "\n";
+    for (int row = 0; row < kRows; ++row) table += fmt::format("{},{}\n", 0.25 * (from + row), row % 3);
+    write_bytes(folder_ / name, table);
+  }
+  ProgramRun run(const std::string& line, int ranks = 0) const {
+    return run_program(split_arguments(line),
+                       {.folder = folder_.path(), .ranks = ranks, .timeout_seconds = kSecondsToEnd});
+  }
+  void expect_other_columns(const std::string& line, const std::string& file, int ranks = 0,
+                            const std::string& where = "column 0 is \"b\", but in ") const {
+    SCOPED_TRACE(line);
+    expect_refusal(run(line, ranks), 3, {file + ": " + where});
+    EXPECT_FALSE(has("model") || has("ledger") || has("out.csv"));
+  }
+
+  static constexpr int kRows = 30;
+  static constexpr const char* kNamesOfBoth = "[\\\"a\\\",\\\"b\\\"]";  // in a model
+  const std::string fit_ = "fit --classes 3 --mu 1 --out model --ledger ledger --train-y y.csv --train-x ";
+  const std::string regress_ = "fit --mu 1 --target-range 0,200 --out model --ledger ledger --train-x ";
+};
+
+TEST_F(ColumnsTest, OfRowsBesideTrainingRowsAreTheirs) {
+  const std::string in_training = "column 0 is \"b\", but in ab.csv it is \"a\"";
+  const std::string test = " --test-y ty.csv --test-x ";
+  const std::string choose = " --method ls --choose --validation-y ty.csv --validation-x ";
+  const std::string center = " --center public --public-x ";
+  for (const int ranks : {0, 2}) {
+    expect_other_columns(fit_ + "ab.csv" + test + "ba.csv", "ba.csv", ranks, in_training);
+    expect_other_columns(fit_ + "ab.csv --evaluate-share 0.2" + test + "ba.csv", "ba.csv", ranks, in_training);
+    expect_other_columns(fit_ + "ab.csv" + center + "ba.csv", "ba.csv", ranks, in_training);
+    expect_other_columns(fit_ + "ab.csv --method public --public-x ba.csv", "ba.csv", ranks, in_training);
+    expect_other_columns(fit_ + "ab.csv" + choose + "ba.csv", "ba.csv", ranks, in_training);
+  }
+  EXPECT_EQ(run(fit_ + "ab.csv" + test + "more.csv").exit_code, 0);
+  EXPECT_EQ(run(fit_ + "plain.npy" + test + "ba.csv").exit_code, 0) << "one side has no names";
+}
+
+TEST_F(ColumnsTest, OfRowsThatAModelIsUsedOnAreTheModels) {
+  ASSERT_EQ(run("fit --classes 3 --mu 1 --out made --ledger first --train-y y.csv --train-x ab.csv").exit_code, 0);
+  EXPECT_THAT(bytes("made"), HasSubstr(kNamesOfBoth)) << "the line of names is in the model";
+  const std::string in_model = "column 0 is \"b\", but in the model made it is \"a\"";
+  const std::string of_two = " --model made --test-y ty.csv --test-x ";
+  for (const int ranks : {0, 2}) {
+    expect_other_columns("predict --model made --out out.csv --x ba.csv", "ba.csv", ranks, in_model);
+    expect_other_columns("predict --model made --scores --out out.csv --x ba.csv", "ba.csv", ranks, in_model);
+    expect_other_columns("evaluate" + of_two + "ba.csv", "ba.csv", ranks, in_model);
+    expect_other_columns("evaluate --private --mu 1 --ledger ledger" + of_two + "ba.csv", "ba.csv", ranks, in_model);
+  }
+  EXPECT_EQ(run("evaluate" + of_two + "more.csv").exit_code, 0);
+  EXPECT_EQ(run("evaluate" + of_two + "plain.npy").exit_code, 0);
+  EXPECT_EQ(run("evaluate --private --mu 1 --ledger ledger" + of_two + "more.csv").exit_code, 0);
+}
+
+TEST_F(ColumnsTest, AreComparedWithTheFirstFileOrRankThatNamesThem) {
+  expect_other_columns(
+      "fit --classes 3 --mu 1 --out model --ledger ledger --train-y plain_y.npy y3.csv y4.csv --train-x "
+      "plain.npy ab.csv ba.csv",
+      "ba.csv", 0, "column 0 is \"b\", but in ab.csv it is \"a\"");
+  // Rank 0 has an array, the others tables.
+  std::filesystem::copy_file(folder_ / "plain.npy", folder_ / "r0.npy");
+  for (const std::string rank : {"0", "1", "2"}) {
+    std::filesystem::copy_file(folder_ / "plain_y.npy", folder_ / ("l" + rank + ".npy"));
+  }
+  const std::string line = "fit --classes 3 --mu 1 --train-y l{rank}.npy --train-x r{rank}.* ";
+  write_table("r1.csv", "a,b", 1);
+  write_table("r2.csv", "b,a", 2);
+  expect_other_columns(line + "--out model --ledger ledger", "r2.csv", 3,
+                       "column 0 is \"b\", but on rank 1 it is \"a\"");
+  write_table("r2.csv", "a,b", 2);
+  const ProgramRun same = run(line + "--out first --ledger first.jsonl", 3);
+  EXPECT_EQ(same.exit_code, 0) << same.err;
+  EXPECT_THAT(bytes("first"), HasSubstr(kNamesOfBoth)) << "those of rank 1";
+}
+
+// No silo is said to be the wrong one.
+TEST_F(ColumnsTest, OfSilosAreComparedWithEachOtherAndWithWhatTheCoordinatorReads) {
+  for (const std::string silo : {"1", "2", "3"}) {
+    const int from = 10 * std::stoi(silo);
+    write_table("same" + silo + ".csv", "a,b", from);
+    write_table("one" + silo + ".csv", silo == "2" ? "b,a" : "a,b", 2 * from);
+    write_table("t" + silo + ".csv", silo == "1" ? "t2,t1" : "t1,t2", from);
+    write_bytes(folder_ / ("l" + silo + ".csv"), bytes("y.csv"));
+  }
+  const std::string silos = " --secure-aggregation --silo-timeout 20 --mu 1 --ledger ledger ";
+  const auto expect_refused = [&](const std::string& line, const std::vector<std::string>& said) {
+    SCOPED_TRACE(line);
+    const ProgramRun refused = run(line, 4);  // each party prints its own error
+    EXPECT_EQ(refused.exit_code, 3);
+    for (const std::string& part : said) EXPECT_THAT(refused.err, HasSubstr(part));
+    EXPECT_FALSE(has("model") || has("ledger") || has("ledger-silo1"));
+  };
+  const std::string differ = "silos differ in the names of features, or in their order";
+  expect_refused("fit --out model --classes 3 --train-y l{rank}.csv --train-x one{rank}.csv" + silos,
+                 {"silo 1, silo 3", " against ", "one1.csv: " + differ + "; here they are \"a, b\"",
+                  "one2.csv: " + differ + "; here they are \"b, a\"", "one3.csv: " + differ});
+  expect_refused("fit --out model --target-range 0,200 --train-x same{rank}.csv --targets t{rank}.csv" + silos,
+                 {"t1.csv: silos differ in the names of targets", "t2.csv: silos differ", "t3.csv: silos differ"});
+  const std::string beside =
+      "fit --out model --classes 3 --method mean --train-y l{rank}.csv --train-x same{rank}.csv" + silos +
+      "--test-y ty.csv --test-x ";
+  expect_refused(beside + "ba.csv", {"ba.csv: columns are \"b, a\", but those of silos have other names"});
+  ASSERT_EQ(run("fit --classes 3 --mu 1 --out made --ledger first --train-y y.csv --train-x ba.csv").exit_code, 0);
+  expect_refused("evaluate --private --model made --test-y l{rank}.csv --test-x same{rank}.csv" + silos,
+                 {"same2.csv: column 0 is \"a\", but in the model made it is \"b\""});
+  EXPECT_EQ(run(beside + "more.csv", 4).exit_code, 0);
+}
+
+TEST_F(ColumnsTest, OfOneFeatureAreComparedAsWell) {
+  for (const std::string name : {"a", "b"}) {
+    std::string table = name + "\n";
+    for (int row = 0; row < kRows; ++row) table += fmt::format("{}\n", row + (name == "a" ? 0 : 50));
+    write_bytes(folder_ / ("one_" + name + ".csv"), table);
+  }
+  write_bytes(folder_ / "one_0.csv", bytes("one_a.csv"));
+  write_bytes(folder_ / "one_1.csv", bytes("one_b.csv"));
+  for (const int rank : {0, 1}) write_bytes(folder_ / fmt::format("y_{}.csv", rank), bytes("y.csv"));
+  const std::string line = "fit --classes 3 --mu 1 --out model --ledger ledger ";
+  expect_other_columns(line + "--train-y y.csv ty.csv --train-x one_a.csv one_b.csv", "one_b.csv", 0,
+                       "column 0 is \"b\", but in one_a.csv it is \"a\"");
+  expect_other_columns(line + "--train-y y_{rank}.csv --train-x one_{rank}.csv", "one_1.csv", 2,
+                       "column 0 is \"b\", but on rank 0 it is \"a\"");
+}
+
+TEST_F(ColumnsTest, OfTargetsAreComparedAsThoseOfFeatures) {
+  expect_other_columns(regress_ + "ab.csv --targets t12.csv --test-x more.csv --test-targets t21.csv", "t21.csv", 0,
+                       "column 0 is \"t2\", but in t12.csv it is \"t1\"");
+  expect_other_columns(regress_ + "ab.csv more.csv --targets t12.csv t21.csv", "t21.csv", 0,
+                       "column 0 is \"t2\", but in t12.csv it is \"t1\"");
+  write_table("x_0.csv", "a,b", 0);
+  write_table("x_1.csv", "a,b", 7);
+  write_table("tt_0.csv", "t1,t2", 0);
+  write_table("tt_1.csv", "t2,t1", 7);
+  expect_other_columns(regress_ + "x_{rank}.csv --targets tt_{rank}.csv", "tt_1.csv", 2,
+                       "column 0 is \"t2\", but on rank 0 it is \"t1\"");
+  EXPECT_EQ(run(regress_ + "ab.csv --targets t12.csv --test-x more.csv --test-targets cd.csv").exit_code, 3);
+  EXPECT_EQ(run(regress_ + "ab.csv --targets t12.csv").exit_code, 0);
+}
+
 TEST_F(FilesOnceTest, SilosOfOneMachineAreRefusedByOneOfThem) {
   std::filesystem::remove(folder_ / "x0.npy");  // silos count from 1
   std::filesystem::remove(folder_ / "y0.npy");

@@ -251,6 +251,22 @@ def test_a_model_keeps_the_names_of_its_columns(rows, tmp_path):
         dpreduce.fit(frame, y, **TERMS, center="public", public_x=frame[NAMES[::-1]][:9] + 1)
 
 
+def test_a_table_and_a_frame_have_the_same_names(rows, program, tmp_path):
+    x, y = rows
+    frame = pd.DataFrame(x, columns=NAMES)
+    frame.to_csv(tmp_path / "x.csv", index=False)
+    frame[NAMES[::-1]].to_csv(tmp_path / "other.csv", index=False)
+    np.save(tmp_path / "y.npy", y)
+    program("fit", "--train-x", "x.csv", "--train-y", "y.npy", "--classes", CLASSES, "--mu", 1, "--out", "table.safetensors")
+    model = dpreduce.load(tmp_path / "table.safetensors")
+    assert model.feature_names == NAMES
+    with pytest.raises(dpreduce.BadInput, match="X: column 0 is \"f15\", but in the model it is \"f0\""):
+        model.predict(frame[NAMES[::-1]])
+    dpreduce.fit(frame, y, **TERMS).save(tmp_path / "frame.safetensors")
+    with pytest.raises(AssertionError, match="other.csv: column 0 is \"f15\", but in the model frame.safetensors it is \"f0\""):
+        program("predict", "--model", "frame.safetensors", "--x", "other.csv", "--out", "labels.csv")
+
+
 def test_estimators_compare_names_of_any_frame(rows):
     x, y = rows
     frame = pd.DataFrame(x, columns=NAMES)

@@ -139,6 +139,16 @@ TEST_F(KeptStatisticsTest, StatisticsOfRowsThatAreNotAlikeAreRefused) {
   EXPECT_THAT(refusal<UsageError>([&] { one + other; }), HasSubstr("how many classes a row may have"));
 }
 
+TEST_F(KeptStatisticsTest, NamesOfFeaturesAreComparedWhereBothHaveSome) {
+  const KeptStatistics one = released({kGram, kClassSums}, 1);
+  KeptStatistics other = released({kGram, kClassSums}, 2);
+  for (std::size_t a = 0; a < FittedRows::kDim; ++a) other.of_rows.feature_names.push_back(fmt::format("f{}", a));
+  EXPECT_EQ((one + other).of_rows.feature_names, other.of_rows.feature_names);
+  KeptStatistics third = other;
+  std::ranges::reverse(third.of_rows.feature_names);
+  EXPECT_THAT(refusal<UsageError>([&] { other + third; }), HasSubstr("names of features"));
+}
+
 TEST_F(KeptStatisticsTest, SettingsOfASumAreThoseOfBoth) {
   KeptStatistics one = released({kClassGrams}, 1);
   KeptStatistics other = released({kClassGrams}, 2);

@@ -110,7 +110,18 @@ class CsvReader {
 
   // Names of the columns that are read, where the first line was taken for one.
   const std::vector<std::string>& names() const { return names_; }
-  void take_names(const std::vector<std::string_view>& cells) { names_.assign(cells.begin(), cells.end()); }
+  // The first line of a table whose cells are no numbers.
+  void take_names(const std::vector<std::string_view>& cells) {
+    if (cells.size() > 1 && std::ranges::adjacent_find(cells, std::ranges::not_equal_to()) == cells.end()) {
+      refuse("has the same in every cell, as a row without values does; begin with a line of names, or leave it out");
+    }
+    names_.assign(cells.begin(), cells.end());
+  }
+  // Throws BadInput: names are in models and in messages.
+  void require_text_names() const {
+    if (std::ranges::all_of(names_, [](const std::string& name) { return is_utf8(name); })) return;
+    throw BadInput("{}: a name of a column is not UTF-8 text; write the table as UTF-8", path_);
+  }
 
   // The cells of the line that was read last may be one number.
   [[noreturn]] void refuse_comma(const std::vector<std::string_view>& cells) const {
@@ -300,11 +311,13 @@ std::unique_ptr<ArrayFile> open_csv(MappedFile file, const ArrayPath& path, Arra
     const bool is_of_others = bad_cell.find_first_of(";\t") != std::string::npos;
     refuse_cell(is_of_others ? "separate cells by commas"
                              : "write the column as numbers, or leave it out by its name, as in t.csv:-name");
+    reader.require_text_names();
     return held(features, reader, path);
   }
   if (role == ArrayRole::kTargets) {
     const std::vector<double> targets = numbers_of<double>(reader, read_target, bad_cell);
     refuse_cell("give numbers as targets");
+    reader.require_text_names();
     return held(targets, reader, path);
   }
   // Another way to write one, as 07, is a name, whatever the other cells are.

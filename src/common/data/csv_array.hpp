@@ -18,7 +18,8 @@
 namespace dpreduce {
 
 /// Throws BadInput with the line and the cell that is not as above, and where lines have different numbers of cells,
-/// there is no row, the first column has no name, as an index of pandas, or a number may have a decimal comma: 10,744
+/// there is no row, the first column has no name, as an index of pandas, all columns have one name, a name of a feature
+/// or target is not UTF-8, or a number may have a decimal comma: 10,744
 /// under one name, or as target or weight where all lines are two whole numbers without a line of names. Throws it too
 /// where a chosen column is not there, and where labels in several columns are other than 0 and 1.
 std::unique_ptr<ArrayFile> open_csv(MappedFile file, const ArrayPath& path, ArrayRole role);

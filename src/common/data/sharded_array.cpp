@@ -14,16 +14,6 @@
 #include "common/data/label_slots.hpp"
 
 namespace dpreduce {
-namespace {
-
-// Throws BadInput where two tables of one list name their columns, and not alike.
-void require_same_columns(const std::vector<std::string>& columns, const std::string& path,
-                          const std::vector<std::string>& first_columns, const std::string& first_path) {
-  if (columns.size() < 2 || first_columns.empty()) return;
-  require_same_features(columns, first_columns, path, "in " + first_path);
-}
-
-}  // namespace
 
 ShardedArray::ShardedArray(const std::vector<std::string>& paths, ArrayRole role,
                            std::shared_ptr<const NamedClasses> names)
@@ -44,7 +34,7 @@ ShardedArray::ShardedArray(const std::vector<std::string>& paths, ArrayRole role
                      path, file->columns(), is_features ? "encoder" : "form");
     }
     const std::vector<std::string> columns = file->column_names();
-    if (!shards_.empty()) require_same_columns(columns, path, shards_.front().column_names, shards_.front().path);
+    take_column_names(columns, path);
     DPREDUCE_ASSERT(file->rows() <= std::numeric_limits<std::uint64_t>::max() - rows);
     shards_.push_back({.path = path,
                        .first = rows,
@@ -57,6 +47,20 @@ ShardedArray::ShardedArray(const std::vector<std::string>& paths, ArrayRole role
     rows += file->rows();
   }
   refuse_doubles();
+}
+
+void ShardedArray::take_column_names(const std::vector<std::string>& names, const std::string& path) {
+  const bool is_compared =
+      role_ == ArrayRole::kFeatures || role_ == ArrayRole::kTargets || (role_ == ArrayRole::kLabels && columns_ > 1);
+  if (!is_compared || names.empty()) return;
+  if (!column_names_.empty()) return require_same_features(names, column_names_, path, "in " + named_path_);
+  column_names_ = names;
+  named_path_ = path;
+}
+
+void ShardedArray::require_columns(std::span<const std::string> expected, const std::string& where) const {
+  if (named_path_.empty() || expected.empty()) return;
+  require_same_features(column_names_, expected, named_path_, where);
 }
 
 ShardedArray::ShardedArray(std::unique_ptr<ArrayFile> array, ArrayRole role) : role_(role), columns_(array->columns()) {

@@ -25,8 +25,9 @@ struct RowLocation {
 class ShardedArray {
  public:
   /// Opens each file once to check it, in the order given. Throws BadInput if a file cannot be read, does not fit the
-  /// role (see ArrayFile), differs from the first in its number of columns (both are named), or is in the list twice
-  /// under two names. `paths` must not be empty (asserted). Labels may be among `names`, where there are some.
+  /// role (see ArrayFile), differs from the first in its number of columns, or from the first that names them in its
+  /// column_names (both are named), or is in the list twice under two names. `paths` must not be empty (asserted).
+  /// Labels may be among `names`, where there are some.
   ShardedArray(const std::vector<std::string>& paths, ArrayRole role, std::shared_ptr<const NamedClasses> names = {});
 
   /// One array that is already open, and stays open. Throws BadInput if it does not fit the role.
@@ -53,6 +54,19 @@ class ShardedArray {
   const FileIdentity& identity_of(std::size_t shard) const { return shards_[shard].identity; }
   /// ArrayFile::column_names of it.
   const std::vector<std::string>& column_names_of(std::size_t shard) const { return shards_[shard].column_names; }
+  /// Names of the columns: those of the first file that has some, else what was set. They are public. Labels of one
+  /// column, persons and weights have none: what such a column is called means nothing.
+  const std::vector<std::string>& column_names() const { return column_names_; }
+  /// Sets the names that files of other ranks have. Where files here have some, they are the same (require_columns).
+  void set_column_names(std::vector<std::string> names) { column_names_ = std::move(names); }
+  /// The first file that names its columns; empty: none does.
+  const std::string& named_path() const { return named_path_; }
+  /// Throws BadInput naming that file and the first column that differs from `expected`, `where` saying where these
+  /// are ("in the model"). Where one side has no names, nothing is compared.
+  void require_columns(std::span<const std::string> expected, const std::string& where) const;
+  /// Number that a digest makes of the names of all silos, which is all that they show; 0: none has names.
+  std::uint64_t number_of_names() const { return number_of_names_; }
+  void set_number_of_names(std::uint64_t number) { number_of_names_ = number; }
   /// ArrayFile::lies_in_other_files of it.
   bool lies_in_other_files(std::size_t shard) const { return shards_[shard].lies_in_other_files; }
 
@@ -148,6 +162,7 @@ class ShardedArray {
 
   void require_role(ArrayFile& file) const;
   void add_open(std::unique_ptr<ArrayFile> array);
+  void take_column_names(const std::vector<std::string>& names, const std::string& path);
 
   ArrayRole role_;
   std::shared_ptr<const NamedClasses> names_;  // of classes; null where labels are numbers
@@ -157,6 +172,9 @@ class ShardedArray {
   std::vector<Shard> shards_;
   std::optional<std::vector<std::uint64_t>> kept_;  // places in the files; all where empty
   std::size_t last_opened_ = 0;
+  std::vector<std::string> column_names_;
+  std::string named_path_;
+  std::uint64_t number_of_names_ = 0;
 };
 
 }  // namespace dpreduce

@@ -43,7 +43,7 @@ struct SiloTerms {
 
 /// Version of the messages between parties, and of what the parties agree on. An offer with another number cannot be
 /// read.
-inline constexpr std::uint32_t kSiloProtocol = 6;
+inline constexpr std::uint32_t kSiloProtocol = 7;
 
 /// Version of the program, filled up with zeros.
 using VersionField = std::array<std::byte, 32>;

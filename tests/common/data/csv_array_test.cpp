@@ -123,6 +123,8 @@ TEST_F(CsvArray, WhatIsNoTableIsRefusedWithItsLine) {
   refused("1,2\n\n3,4\n", kFeatures, "line 2 is empty; leave it out");
   refused(",f0\n0,1\n", kFeatures, "index=False");
   refused("a,b\n", kFeatures, "has no row");
+  refused("NA,NA\n1,2\n", kFeatures, "line 1 has the same in every cell, as a row without values does");
+  refused("b\xff,c\n1,2\n", kTargets, "a name of a column is not UTF-8 text");
   refused("1,2\n3,x\n", kFeatures, "leave it out by its name, as in t.csv:-name");
   refused(std::string(2000, 'a') + "\n", kLabels, "has a name of more than 1024 bytes");
 }
