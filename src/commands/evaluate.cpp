@@ -185,6 +185,7 @@ void run(const EvaluateOptions& options, Communicator& ranks) {
       AtomicFile check_writable(output.report, output.overwrite ? Existing::kReplace : Existing::kKeep);
     }
   });
+  agree_on_columns(*rows, ranks);
   require_room(*classifier, *rows, ranks);
   const std::vector<double> shares =
       options.train_y.empty() ? std::vector<double>{} : training_shares(options, ranks, *classifier);

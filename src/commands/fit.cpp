@@ -231,6 +231,7 @@ class FitSteps {
         outputs_.emplace(options(), plan(), existing_outputs());
       }
     });
+    if (test_rows_) agree_on_columns(*test_rows_, ranks_);
     require_room_to_test();
     if (WorkerRows* test = rows_to_test()) {
       trained_and_tested_ = training_rows_among({"test", test}, open_.training, {}, ranks_);

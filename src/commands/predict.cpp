@@ -336,16 +336,19 @@ void require_probabilities(const PredictOptions& options, const Classifier& clas
 void run(const PredictOptions& options, Communicator& ranks) {
   std::optional<Classifier> classifier;
   std::optional<double> threshold;
+  std::optional<WorkerRows> rows;
   ranks.together([&] {
     classifier.emplace(load_classifier(options.model));
     if (classifier->predicts_numbers()) require_options_of_numbers(options);
     require_top_k(options.top_k, classifier->classes());
     require_probabilities(options, *classifier);
     threshold = threshold_of(options, *classifier);
-    open_features(options, *classifier, ranks.rank(), ranks.size());  // to be refused before anything is written
+    rows.emplace(open_features(options, *classifier, ranks.rank(), ranks.size()));
     if (!ranks.is_coordinator()) return;
     for (const NamedPath& output : prediction_files(options)) AtomicFile check_writable(output.path, existing(options));
   });
+  agree_on_columns(*rows, ranks);  // refused before anything is written
+  rows.reset();
   if (classifier->predicts_numbers()) {
     predict_numbers(options, ranks, *classifier);
   } else if (goes_through_scores(options)) {

@@ -194,6 +194,7 @@ WorkerRows open_validation_rows(const RowFiles& validation, std::size_t classes,
     require_features_of(*rows, training.dim(), name);
     label_counts(rows->labels(), rows->range(), classes, ranks);  // before it costs
   });
+  agree_on_columns(*rows, ranks);
   return std::move(*rows);
 }
 

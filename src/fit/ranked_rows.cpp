@@ -156,12 +156,9 @@ void compare_columns_of_ranks(ShardedArray& columns, Communicator& ranks) {
 // Compares the names of features, and of targets or columns of labels. Files whose columns have no names are not
 // compared. Collective.
 void require_agreed_columns(WorkerRows& rows, Communicator& ranks) {
-  if (ranks.silos() != nullptr) {
-    compare_columns_of_silos(rows.features(), "features", ranks);
-    return compare_columns_of_silos(rows.labels(), "targets or of columns of labels", ranks);
-  }
-  compare_columns_of_ranks(rows.features(), ranks);
-  if (rows.has_labels()) compare_columns_of_ranks(rows.labels(), ranks);
+  if (ranks.silos() == nullptr) return agree_on_columns(rows, ranks);
+  compare_columns_of_silos(rows.features(), "features", ranks);
+  compare_columns_of_silos(rows.labels(), "targets or of columns of labels", ranks);
 }
 
 // Throws BadInput where both name their columns, and not alike.
@@ -224,6 +221,12 @@ void require_features_of(const WorkerRows& rows, std::size_t input_dim, const st
 void require_columns_of(const WorkerRows& rows, const WorkerRows& training) {
   require_columns_like(rows.features(), training.features());
   if (rows.has_labels() && training.has_labels()) require_columns_like(rows.labels(), training.labels());
+}
+
+void agree_on_columns(WorkerRows& rows, Communicator& ranks) {
+  if (ranks.silos() != nullptr) return;
+  compare_columns_of_ranks(rows.features(), ranks);
+  if (rows.has_labels()) compare_columns_of_ranks(rows.labels(), ranks);
 }
 
 WorkerRows open_rows_of_rank(const RowFiles& options, const WorkerRows& training, const Communicator& ranks) {

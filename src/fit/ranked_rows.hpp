@@ -32,6 +32,10 @@ void require_features_of(const WorkerRows& rows, std::size_t input_dim, const st
 /// digest of all names alone, and the message names no column.
 void require_columns_of(const WorkerRows& rows, const WorkerRows& training);
 
+/// Throws BadInput if tables of ranks have other columns than the first rank's that name theirs, or another order.
+/// Otherwise rows of all ranks get these names. Nothing is compared among silos. Collective.
+void agree_on_columns(WorkerRows& rows, Communicator& ranks);
+
 /// Opens this rank's rows beside `training`. Not collective. Throws as WorkerRows::open and require_columns_of, and
 /// BadInput if the rows have another number of features.
 WorkerRows open_rows_of_rank(const RowFiles& options, const WorkerRows& training, const Communicator& ranks);

@@ -222,6 +222,19 @@ TEST_F(ColumnsTest, AreComparedWithTheFirstFileOrRankThatNamesThem) {
   const ProgramRun same = run(line + "--out first --ledger first.jsonl", 3);
   EXPECT_EQ(same.exit_code, 0) << same.err;
   EXPECT_THAT(bytes("first"), HasSubstr(kNamesOfBoth)) << "those of rank 1";
+
+  // A model without names: ranks' own test tables are still compared with each other.
+  ASSERT_EQ(
+      run("fit --classes 3 --mu 1 --out plain --ledger second --train-y plain_y.npy --train-x plain.npy").exit_code, 0);
+  write_table("t_0.csv", "a,b", 3);
+  write_table("t_1.csv", "b,a", 4);
+  const std::string on_rank_0 = "column 0 is \"b\", but on rank 0 it is \"a\"";
+  const std::string test = " --test-y l{rank}.npy --test-x t_{rank}.csv";
+  expect_other_columns("evaluate --model plain" + test, "t_1.csv", 2, on_rank_0);
+  expect_other_columns("predict --model plain --out out.csv --x t_{rank}.csv", "t_1.csv", 2, on_rank_0);
+  expect_other_columns(
+      "fit --classes 3 --mu 1 --out model --ledger ledger --train-y plain_y.npy --train-x plain.npy" + test, "t_1.csv",
+      2, on_rank_0);
 }
 
 // No silo is said to be the wrong one.
