@@ -35,9 +35,9 @@ enum class Accounts {
 /// while accounts are kept elsewhere; for a dry run or silos; and as validated.
 FitOptions checked_call(FitOptions options, const Communicator& ranks, Accounts accounts);
 
-/// Checks that every rank has the same options, `accounts` and class weights. Machine options, test rows and the paths of
-/// ledger and outputs may differ: they serve at the coordinator. Noise is made for the options of rank 0: a rank that
-/// clipped its rows by another norm would not be covered by that noise. Collective; not among silos, which compare
+/// Checks that every rank has the same options, `accounts` and class weights. Machine options, test rows and the paths
+/// of ledger and outputs may differ: they serve at the coordinator. Noise is made for the options of rank 0: a rank
+/// that clipped its rows by another norm would not be covered by that noise. Collective; not among silos, which compare
 /// digests. Throws UsageError if this rank's options are not those of rank 0, BadInput if its features have other
 /// names, PeerFailed elsewhere.
 void require_one_call(const FitOptions& options, Accounts accounts, const std::vector<double>& class_weights,

@@ -16,9 +16,9 @@ inline constexpr std::array spellings<Loss>{std::pair{std::string_view{"softmax"
                                             std::pair{std::string_view{"sigmoid"}, Loss::kSigmoid},
                                             std::pair{std::string_view{"square"}, Loss::kSquare}};
 
-/// Z where a shorter one would cost: without noise, where a clip makes nothing smaller; with --objective balanced, whose
-/// rounds begin at the shares of classes, where residuals of small classes are the longest (at .7 they lost 1.3 points
-/// of balanced accuracy on a tail of 64 to 1); in Newton steps, whose Hessian no clip shortens.
+/// Z where a shorter one would cost: without noise, where a clip makes nothing smaller; with --objective balanced,
+/// whose rounds begin at the shares of classes, where residuals of small classes are the longest (at .7 they lost 1.3
+/// points of balanced accuracy on a tail of 64 to 1); in Newton steps, whose Hessian no clip shortens.
 inline constexpr double kWholeResidual = 1.0;
 
 /// Z, the norm to which residuals of training rounds are clipped, unless a method has its own bound. A softmax residual
