@@ -46,7 +46,7 @@ def sets(page):
         rows = [cells(line) for line in table[0].splitlines()]
         ours = next(row[1:] for row in rows if row[0] == AUTO)
         published = [[figures(cell)[0] for cell in row[1:]] for row in rows if row[0].startswith("[")]
-        title = re.sub(r"^\w+: |,[^,]* features$", "", section.splitlines()[0])
+        title = re.sub(r"^\w+: |,[^,]* features$", "", section.splitlines()[0]).replace("Debian package", "Package")
         rows_told, classes = re.search(r"^(\d+) training .*?(\d+) classes", section, re.MULTILINE).groups()
         found.append((title, f"% right of test rows; {classes} classes, {int(rows_told):,} rows", [float(word) for word in rows[0][1:]], [figures(cell) for cell in ours],
                       [max(column) for column in zip(*published)]))
@@ -86,7 +86,7 @@ def panel(place, title, told, epsilons, ours, theirs):
 
 
 def picture(page):
-    panels = sets(page)
+    panels, seeds = sets(page), re.search(r"median over (\d+) seeds", page)[1]
     width, below = WIDTH * COLUMNS, PANEL_HEIGHT * math.ceil(len(panels) / COLUMNS)
     told = "Test accuracy in per cent over epsilon: dpreduce untuned, and the best of the published methods tuned on the test set"
     parts = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{below + LEGEND}" viewBox="0 0 {width} {below + LEGEND}" role="img" aria-label="{told}">',
@@ -95,7 +95,7 @@ def picture(page):
     for place, content in enumerate(panels):
         parts += panel(place, *content)
     parts += [f'  <path class="ours" d="M{LEFT} {below + 11} h30"/>',
-              f'  <text x="{LEFT + 40}" y="{below + 15}">dpreduce, every option left at its default: median and range of 5 seeds</text>',
+              f'  <text x="{LEFT + 40}" y="{below + 15}">dpreduce, every option left at its default: median and range of {seeds} seeds</text>',
               f'  <path class="theirs" d="M{LEFT} {below + 34} h30"/>',
               f'  <text x="{LEFT + 40}" y="{below + 38}">the best of the published methods, each tuned on the test set</text>', "</svg>", ""]
     return "\n".join(parts)
