@@ -24,8 +24,8 @@ class RowFolds:
     classifiers) and GroupKFold one row moves others from split to split. The sum on the ledger is then too small.
 
     Row x is tested by split h(x) mod `n_splits`, and trained on by all others. h is SHA-256 of its features as float32, or, where `groups`
-    are given, of its group, an integer or text: give persons as groups, and all rows of a person are in one split. Equal rows are in one split. Splits have
-    about as many rows each, not exactly. It has no seed: all searches have the same splits.
+    are given, of its group, an integer or text. Give persons as groups, and all rows of a person are in one split. Equal rows are in
+    one split. Splits have about as many rows each, not exactly. It has no seed: all searches have the same splits.
 
     Throws UsageError where n_splits is below 2; BadInput of a row without a group, and of rows that are no numbers, where `groups` are
     not given.
