@@ -41,7 +41,6 @@ Machine: {machine}. CPU seconds of a whole fit, from start to model, on one thre
 {short_repeats} where every fit of a line takes less than {short:g} s. In brackets: times
 the fit without persons on the same files. Each fit is
 `{fit}`, with persons also `--rows-per-person {bound}`.
-[The person as the unit](../explanation/persons.md) explains the computation.
 
 Sizes of persons have a long tail (`synth --rows-per-person`). Rows are in random order, so that a person's rows are all over the file, or are
 sorted by person.

@@ -40,7 +40,7 @@ def stated_variables(*further):
 
 
 def write_page(template, page, runner, seeds, part=None, **values):
-    """docs/experiments/PAGE.md, or its part of that name, of bench/accuracy/TEMPLATE.md, and what all pages of runs state."""
+    """docs/PAGE.md, or its part of that name, of bench/accuracy/TEMPLATE.md, and what all pages of runs state."""
     with open(f"{ROOT}/bench/accuracy/{template}.md") as f:
         document = Template(f.read()).substitute(
             build=subprocess.run([f"{ROOT}/launch/build-id"], check=True, capture_output=True, text=True).stdout.strip(),
@@ -48,7 +48,7 @@ def write_page(template, page, runner, seeds, part=None, **values):
             minutes=f"{sum(entry['seconds'] for entry in runner.results.used()) / 60:.0f}",
             notes="\n".join(f"[^{i}]: {note}" for i, note in enumerate(NOTES, 1)
                             if any(f"[^{i}]" in str(value) for value in values.values())), **values)
-    path = f"{ROOT}/docs/experiments/{page}.md"
+    path = f"{ROOT}/docs/{page}.md"
     if part:
         write_part(path, part, document)
     else:
@@ -190,7 +190,7 @@ def write_document():
              f"and for DP-LS and DP-Newton ridge {', '.join(map(str, RIDGES))}. lambda = ridge (1 + alpha) for DP-LS,\n"
              "ridge for DP-Newton and DP-FC; eta = speed * ridge for DP-FC, movement / T for DP-Adam, movement / (T n) for "
              f"NoisyGD.\nGradients are clipped to 1. The grid of `{AUTO}`: {grid_text(GRID_OF_AUTO)}."]
-    write_page("document", "accuracy", runner, seeds, sections="\n\n".join(sections), grids="\n\n".join(grids),
+    write_page("document", "experiments/accuracy", runner, seeds, sections="\n\n".join(sections), grids="\n\n".join(grids),
                command=" ".join([*stated_variables(), "launch/accuracy"]))
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Test accuracy with persons as the unit. launch/persons starts this; its head says what may be set.
 
-    persons_table.py write     the part of docs/experiments/persons.md, from the sets in build/data and one that dpreduce draws
+    persons_table.py write     its part of docs/explanation/persons.md, from the sets in build/data and one that dpreduce draws
 """
 import hashlib
 import json
@@ -164,7 +164,7 @@ def section(figures):
     one_row = lambda e: 100 * named["one row a person"][e].median
     sizes = data.rows_of
     text = [
-        f"## {data.name}",
+        f"### {data.name}",
         f"{data.title}. {len(data.persons)} training rows of {len(sizes)} persons, who have {int(np.median(sizes))} rows in the "
         f"median, {sizes.min()} to {sizes.max()}; {data.classes} classes.",
         table(["trained on", *(f"epsilon {e}" for e in epsilons)], rows),
@@ -180,7 +180,7 @@ def write_document():
     epsilons, seeds = numbers("EPSILONS", "0.5 1 8"), numbers("SEEDS", "1 2 3 4 5")
     runner = Runner(ROOT, int(os.environ.get("JOBS", os.cpu_count())))
     sections = [section(Figures(runner, data, epsilons, seeds)) for data in sets()]
-    write_page("persons", "persons", runner, seeds, part="launch/persons", method=METHOD, sections="\n\n".join(sections),
+    write_page("persons", "explanation/persons", runner, seeds, part="launch/persons", method=METHOD, sections="\n\n".join(sections),
                command=" ".join([*stated_variables(), "launch/persons"]))
 
 

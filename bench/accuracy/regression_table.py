@@ -138,7 +138,7 @@ def write_document():
     wanted = os.environ.get("SETS", " ".join(TUNED_ON + HELD_BACK + DRAWN)).split()
     sections = {name: Section(Figures(runner, name, epsilons, seeds)) for name in wanted}
     part = lambda names: "\n\n".join(sections[name].text() for name in names if name in sections)
-    write_page("regression", "regression", runner, seeds, summary=summary(list(sections.values()), epsilons),
+    write_page("regression", "experiments/regression", runner, seeds, summary=summary(list(sections.values()), epsilons),
                tuned=part(TUNED_ON), held_back=part(HELD_BACK), drawn=part(DRAWN),
                command=" ".join([*stated_variables(), "launch/regression"]))
 

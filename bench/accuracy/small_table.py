@@ -176,7 +176,7 @@ def write_document():
         regrets += [f"### {name}", data.title(), table(head, regret_lines)]
         if ahead_lines:
             regrets += ["`auto` ahead of the best of the papers' methods that have a guarantee:", table(head, ahead_lines)]
-    write_page("small", "small", runner, seeds, command="\n".join(f"    {line}" for line in " ".join(
+    write_page("small", "experiments/small", runner, seeds, command="\n".join(f"    {line}" for line in " ".join(
         [*stated_variables("SIZES", "PUBLISHED", "METHODS"), "launch/accuracy --small"]).splitlines()),
         test_rows=TEST_ROWS, most_published=most_published, chance=CHANCE, summary=summary(cells), regrets="\n\n".join(regrets),
         everything="\n\n".join(everything))
