@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Measures the parts of dpreduce on this machine and writes docs/experiments/performance.md. launch/performance starts this.
+"""Measures the parts of dpreduce on this machine and writes its part of docs/explanation/cost.md. launch/performance starts this.
 
     performance_page.py PAGE BUILD     writes its part of PAGE
 
@@ -24,16 +24,13 @@ REPEATS, ROWS, DIM, CLASSES, COUNT = (int(os.environ.get(name, usual)) for name,
 BEFORE = os.path.abspath(os.environ["BEFORE"]) if "BEFORE" in os.environ else None
 FEATURES, FITS = os.path.abspath(os.environ.get("FEATURES", os.path.join(ROOT, "data/fashion_mnist"))), int(os.environ.get("FITS", 15))
 KEPT_ROWS, KEPT_DIM = (60_000, 1296) if DIM == 1664 else (ROWS, DIM)
-PAGE = """# Speed: what the parts of a run take
-
-This page shows the speed of each part of a run on one machine: products, rounds, noise, sums, a whole fit, a silo's start.
+PAGE = """## Measured: the parts of a run
 
 Written by `launch/performance`. Built from {build}. Every figure comes from that command.
 
-Machine: {machine}. Each figure is the fastest of {repeats} calls, since other work on the machine makes a call slower, never faster. If the load is above 1, the machine can do better. [What a run costs](../explanation/cost.md) has the model behind
-the figures.
+Machine: {machine}. Each figure is the fastest of {repeats} calls, since other work on the machine makes a call slower, never faster. If the load is above 1, the machine can do better.
 
-## Exact integer products
+### Exact integer products
 
 Gram matrices of {rows} rows on one core, in multiply-adds a second (`dpreduce_bench gram`). Each counts `n d (d + 1) / 2`.
 
@@ -48,7 +45,7 @@ both measured in the same run; then the parts, in milliseconds. With few classes
 
 {rounds_by_classes}
 
-## Noise and sums
+### Noise and sums
 
 Exactly rounded Gaussian samples, on one core (`dpreduce_bench noise`):
 
@@ -56,24 +53,24 @@ Exactly rounded Gaussian samples, on one core (`dpreduce_bench noise`):
 
 A sum of 64-bit words over two ranks of this machine (`dpreduce_bench reduce`): {reduce} GB/s.
 
-## A whole fit
+### A whole fit
 
 The quickstart's fit with `--epsilon 1`, from the call of `launch/local` to its end, with one thread a rank: seconds, the median of {fits} runs, and the least in parentheses. All kinds of runs take turns.
 `ratio` is that of the medians.
 
 {fit}
 
-## A silo's start
+### A silo's start
 
 A silo that waits for its coordinator, before it has read a row, has used {start:.0f} ms of CPU time since its start. It is started without a launcher, as by its owner.
 
-## More measurements
+### More measurements
 
     launch/scaling OUT 1 2 4                       # strong and weak scaling; OUT/scaling.csv, OUT/scaling.svg
     launch/scaling OUT --simulate 16,64,256        # whole fits on simulated ranks; OUT/fits.csv, OUT/fits.svg
     launch/scale-imagenet DIR                      # the whole shape of ImageNet, from .npy to model; phases, memory of each rank
     bench/compare --rows 8192 --dim 1664           # beside NumPy, scikit-learn and daal4py
-    build/release/bench/dpreduce_bench gram --help # each figure of this page by itself: gram, round, noise, reduce
+    build/release/bench/dpreduce_bench gram --help # each figure of this part by itself: gram, round, noise, reduce
     build/release/bench/kernels_benchmark          # each kernel on each shape
     build/release/bench/silos_benchmark            # masks and frames of silos
 """

@@ -3,7 +3,7 @@
 
     scaling_page.py OUT rates RANKS                                                OUT/scaling.csv, OUT/scaling.svg
     scaling_page.py OUT simulate|silos|measure RANKS NETWORKS SCALINGS METHODS     adds to OUT/fits.csv
-    scaling_page.py OUT draw [PAGE BUILD]                                          OUT/fits.svg; PAGE: of the documentation
+    scaling_page.py OUT draw [PAGE BUILD]                                          OUT/fits.svg; PAGE: its part of it
 
 rates: of Gram matrices and training rounds alone; simulate: whole fits by build/release/bench/simulated_ranks; silos:
 whole runs among so many silos; measure: the fits on real ranks. LAUNCHER (launch/local) starts the ranks of rates and
@@ -22,6 +22,7 @@ import tempfile
 import time
 
 from measured_machine import bench_beside, machine
+from page_part import write_part
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILD = os.path.join(ROOT, "build/release")
@@ -361,9 +362,8 @@ def draw(out, page=None, build=None):
             text = file.read()
         tables = {scaling: table([line for line in lines if line["scaling"] == scaling], lines) for scaling in ("strong", "weak", "silos")}
         checks = "; ".join(f"{line['method']} {float(line['whole']):.2f}, {float(line['even']):.2f} and {float(line['seconds']):.2f}" for line in lines if line["scaling"] == "check")
-        with open(page, "w", encoding="utf-8") as file:
-            file.write(text.format(build=build, rows=ROWS, dim=DIM, classes=CLASSES, rows_a_rank=ROWS_A_RANK, rounds=ROUNDS, few=FEW, narrow=NARROW,
-                                   one=RECORDED[0], two=RECORDED[1], silo_rows=SILO_ROWS, silo_dim=SILO_DIM, silo_classes=SILO_CLASSES, bound=bound(lines), off=off_formula(lines), checked=CHECKED, few_rounds=FEW_ROUNDS, checks=checks, machines=" and of ".join(sorted({line["machine"] for line in lines})), **tables))
+        write_part(page, "launch/scaling", text.format(build=build, rows=ROWS, dim=DIM, classes=CLASSES, rows_a_rank=ROWS_A_RANK, rounds=ROUNDS, few=FEW, narrow=NARROW,
+                                                       one=RECORDED[0], two=RECORDED[1], silo_rows=SILO_ROWS, silo_dim=SILO_DIM, silo_classes=SILO_CLASSES, bound=bound(lines), off=off_formula(lines), checked=CHECKED, few_rounds=FEW_ROUNDS, checks=checks, machines=" and of ".join(sorted({line["machine"] for line in lines})), **tables))
         print(page)
 
 

@@ -113,9 +113,9 @@ class Lines(unittest.TestCase):
             scaling_page.add(folder, [line(4, 9.0), line(8, 5.0), line(4, 8.0)])
             scaling_page.add(folder, [{**line(4, 8.5, source="measured"), "network": ""}])
             self.assertEqual([each["seconds"] for each in scaling_page.known(folder)], ["5.0", "8.0", "8.5"])
-            for name in ("assets", "experiments"):
+            for name in ("assets", "explanation"):
                 os.mkdir(os.path.join(folder, name))
-            page = os.path.join(folder, "experiments/scaling.md")
+            page = os.path.join(folder, "explanation/cost.md")
             scaling_page.draw(folder, page, "a build")
             with open(page, encoding="utf-8") as file:
                 self.assertIn("| fc | 100g | 8 | 5.00 | 0.80 |", file.read())
