@@ -130,7 +130,7 @@ TEST_F(SilosTest, NoiseOfALongBlockIsThatOfThePlainRun) {
   }
 }
 
-// Without noise a model shows whose rows are in it. Every fault at every message: silos_faults_test.
+// Without noise a model shows whose rows are in it. Every fault at every message: faults_test.
 TEST_F(SilosTest, TheRunGoesOnWithoutALostSilo) {
   for (const std::string fault : {"2:kill@hello", "2:kill@masked", "2:corrupt@shares", "2:wrong-key@masked"}) {
     SCOPED_TRACE(fault);
@@ -212,7 +212,7 @@ TEST_F(SilosTest, ASiloThatHangsEndsTheRunForAllAndDoesNotOutliveIt) {
   expect_gone(program);
 }
 
-// At every message: silos_faults_test.
+// At every message: faults_test.
 TEST_F(SilosTest, ASiloMayBeKilledAtAnyMoment) {
   RunningProgram program = started(4, among_silos("--mu 1 --method gd --rounds 20 --threshold 3"));
   const pid_t silo = worker_of_silo(program, 2);

@@ -124,8 +124,8 @@ class Releaser {
   /// never depends on that. Collective. Precondition, errors: as release.
   void charge_unmade(std::string_view name);
 
-  /// 32 bytes that decide which rows the next round of that release takes (row_coins.hpp), the same on every rank: new
-  /// for each round, and never saved. Without noise they are zeros. Collective.
+  /// 32 bytes that decide which rows the next round of that release takes (RowCoins), the same on every rank: new for
+  /// each round, and never saved. Without noise they are zeros. Collective.
   SecretVector<std::byte> sample_secret(std::string_view name);
 
   /// Makes a release whose parts never exist at once (part_release.hpp). `make` makes all of them, and returns at the

@@ -1,5 +1,6 @@
-// A number that distinguishes exact statistics without revealing anything about them. Partial sums carry it sealed, so
-// that words changed in transit are detected (fit/partial_sum.hpp).
+// A number that distinguishes exact statistics without revealing anything about them. Partial sums carry it sealed, and
+// silos under an engine carry it masked, so that words changed in transit are detected (fit/partial_sum.hpp,
+// fit/masked_silo.cpp).
 //
 // Legend: S the statistic over all ranks (N integers of 64 bits), p = 2^127 - 1 (prime), r secret and uniform in F_p^N.
 //
@@ -8,8 +9,9 @@
 // The fingerprint is linear, so that ranks add up their parts' fingerprints, and the sum does not depend on how rows
 // are spread. Different integers of 64 bits differ mod p, so for S != T fixed before r is drawn, P[equal] = 1 / p
 // [carter1979]. Elements in units of 2^-b count as S_e / 2^b mod p, which distinguishes them as well; whole numbers in
-// such units have the fingerprint that they have in units of 1. The coefficients come from the session's secret: a
-// party without it learns nothing.
+// such units have the fingerprint that they have in units of 1. The coefficients of partial sums come from the session's
+// secret: a party without it learns nothing. Those of silos are no secret: they detect mistakes, and silos mask the
+// fingerprint.
 #pragma once
 
 #include <array>

@@ -1,4 +1,7 @@
 // The one tree of errors, the exit code that each ends with, and how ranks and parties agree on one.
+//
+// A caller's mistake and the world's fault both throw from here; main catches once, agrees over all ranks, prints one
+// message and exits. A message says what is wrong, where (file, row, option), with which value, and what to do.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +13,6 @@
 #include <fmt/core.h>
 
 namespace dpreduce {
-
-// The one tree of errors, and the exit code that each ends with.
-//
-// A caller's mistake and the world's fault both throw from here; main catches once, agrees over all ranks, prints one
-// message and exits. A message says what is wrong, where (file, row, option), with which value, and what to do.
 
 /// Documented process exit codes; part of the command-line contract.
 enum class ExitCode : int {

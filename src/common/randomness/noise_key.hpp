@@ -2,7 +2,8 @@
 //
 //     stream = PRF(secret key, purpose || context)
 //
-// Privacy is thereby as good as a computation can make it (AES-256, HMAC-SHA256).
+// Noise is such a stream, under a key that each release draws anew and that ends with it (ReleaseKey); under a seed keys
+// follow from the seed. Privacy is thereby as good as a computation can make it (AES-256, HMAC-SHA256).
 #pragma once
 
 #include <cstddef>
@@ -17,13 +18,6 @@
 #include "common/randomness/secure_bytes.hpp"
 
 namespace dpreduce {
-
-// Secret from which all noise of a run follows.
-//
-//     noise = PRF(secret key, purpose || context),   context = release id || fingerprint || block name || block index
-//
-// A restart with the same key, id and fingerprint replays the same noise; different data has a different fingerprint,
-// and so unrelated noise. Privacy is thereby as good as a computation can make it (AES-256, HMAC-SHA256).
 
 /// 32 secret bytes. Movable, not copyable, not printable; overwritten when it goes.
 class NoiseKey {
