@@ -2,9 +2,9 @@
 //
 //     W_c <- W_c - eta min(1, 20 / (C |d_c|)) d_c,  d_c = g_c (H_c + (0.7 w + C^2) I)^-1
 //
-// H_c is cleaned of its known noise (gram_spectrum.hpp); g_c and H_c are sums over rows at W (newton_release); w is the
-// radius of the noise in H_c. At 0.5 w rounds were unstable, at w up to 3.7 points behind (measured). For sigmoid loss
-// the Hessian consists of these blocks, and eta = 1. Softmax couples the classes: at equal probabilities the whole
+// H_c is cleaned of its known noise (gram_spectrum.hpp); g_c and H_c are sums over rows at W (release "newton"); w is
+// the radius of the noise in H_c. At 0.5 w rounds were unstable, at w up to 3.7 points behind (measured). For sigmoid
+// loss the Hessian consists of these blocks, and eta = 1. Softmax couples the classes: at equal probabilities the whole
 // Hessian is K / (K - 1) times its blocks on the space where class weights add up to 0, so that eta = 1 - 1 / K makes
 // the step that of the whole. Far from there curvature can vanish where the loss does not, and a class of few rows
 // would be thrown to where no later round brings it back from: a step moves a score by at most 20.

@@ -60,7 +60,7 @@ MicroKernel avx2_micro_kernel();
 MicroKernel avx512_vnni_micro_kernel();
 #endif
 
-// Products of rows as they lie in memory: what an instruction set gives to RowProducts.
+// Products of rows as they lie in memory: what an instruction set gives to row_products.hpp.
 //
 // Legend: a vector has `lanes` int32 sums and takes 2 lanes int16 values, of one row (dots) or of a pair of rows
 // (outer). Nothing is packed but a small side, so that a row is read once for all sums it is in:
