@@ -9,9 +9,9 @@
 // The fingerprint is linear, so that ranks add up their parts' fingerprints, and the sum does not depend on how rows
 // are spread. Different integers of 64 bits differ mod p, so for S != T fixed before r is drawn, P[equal] = 1 / p
 // [carter1979]. Elements in units of 2^-b count as S_e / 2^b mod p, which distinguishes them as well; whole numbers in
-// such units have the fingerprint that they have in units of 1. The coefficients of partial sums come from the session's
-// secret: a party without it learns nothing. Those of silos are no secret: they detect mistakes, and silos mask the
-// fingerprint.
+// such units have the fingerprint that they have in units of 1. The coefficients of partial sums come from the
+// session's secret: a party without it learns nothing. Those of silos are no secret: they detect mistakes, and silos
+// mask the fingerprint.
 #pragma once
 
 #include <array>

@@ -2,8 +2,8 @@
 //
 //     stream = PRF(secret key, purpose || context)
 //
-// Noise is such a stream, under a key that each release draws anew and that ends with it (ReleaseKey); under a seed keys
-// follow from the seed. Privacy is thereby as good as a computation can make it (AES-256, HMAC-SHA256).
+// Noise is such a stream, under a key that each release draws anew and that ends with it (ReleaseKey); under a seed
+// keys follow from the seed. Privacy is thereby as good as a computation can make it (AES-256, HMAC-SHA256).
 #pragma once
 
 #include <cstddef>
