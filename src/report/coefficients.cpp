@@ -18,8 +18,7 @@ std::string shown_of_all(const JsonFields& report, const JsonFields& told) {
   if (shown == all) {
     return fmt::format(
         "a prediction is the intercept plus each coefficient times its column, for rows whose length, as prepared, is "
-        "at "
-        "most {:.3g}; longer ones are clipped to it",
+        "at most {:.3g}; longer ones are clipped to it",
         report.number_within("clip_norm", 0.0, std::numeric_limits<double>::max()));
   }
   return fmt::format(
@@ -29,7 +28,7 @@ std::string shown_of_all(const JsonFields& report, const JsonFields& told) {
 
 std::string about_intervals(const JsonFields& told) {
   if (!told.has("level")) {
-    return fmt::format("no intervals: {} (options are those of dpreduce refit)", told.text("why"));
+    return "no intervals: " + told.text("why");
   }
   const double percent = 100.0 * told.number_within("level", 0.0, 1.0);
   return fmt::format("each interval holds with probability {:g} % for {}", percent,
