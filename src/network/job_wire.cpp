@@ -1,11 +1,16 @@
 #include "network/job_wire.hpp"
 
+#include <algorithm>
 #include <array>
+#include <charconv>
 #include <chrono>
+#include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <ifaddrs.h>
@@ -27,6 +32,7 @@ constexpr std::chrono::milliseconds kReached = std::chrono::seconds(20);
 constexpr std::chrono::milliseconds kReachedPerParty(200);
 constexpr auto kWithoutEnd = std::chrono::hours(1'000'000);
 const std::string kLocalHost = "127.0.0.1";
+constexpr const char* kPorts = "DPREDUCE_PORTS";  // variable of the environment
 
 // The addresses of this machine for others, then for itself, as far as they go into a text.
 std::string hosts_of_machine() {
@@ -49,16 +55,45 @@ std::string hosts_of_machine() {
   return hosts + kLocalHost;
 }
 
-std::unique_ptr<CoordinatorWire> listening(const Identity& own, const NetworkTerms& terms, bool is_on_one_machine) {
-  const auto at = [&](const std::string& host) {
-    return std::make_unique<CoordinatorWire>(own, terms, NetworkAddress{host, "0"});
+// Ports that may be listened at.
+struct Ports {
+  std::uint16_t first = 0;
+  std::uint16_t last = 0;  // 0 to 0: any that is free
+};
+
+// The ports that the environment names; any where it names none. Throws UsageError where it does not name a range.
+Ports ports_of_job() {
+  const char* const given = std::getenv(kPorts);
+  const std::string_view text(given == nullptr ? "" : given);
+  if (text.empty()) return {};
+  const std::size_t dash = std::min(text.find('-'), text.size());
+  Ports ports;
+  const auto is_read = [&](std::string_view part, std::uint16_t& port) {
+    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), port);
+    return error == std::errc() && end == part.data() + part.size();
   };
-  if (is_on_one_machine) return at(kLocalHost);
-  try {
-    return at("::");
-  } catch (const BadInput&) {  // a machine without IPv6
-    return at("0.0.0.0");
+  if (is_read(text.substr(0, dash), ports.first) && is_read(text.substr(std::min(dash + 1, text.size())), ports.last) &&
+      ports.first >= 1 && ports.first <= ports.last) {
+    return ports;
   }
+  throw UsageError("{}={}: must be a range of ports, e.g. 40000-40100", kPorts, text);
+}
+
+// Throws BadInput if no port is free.
+std::unique_ptr<CoordinatorWire> listening(const Identity& own, const NetworkTerms& terms, bool is_on_one_machine) {
+  const Ports ports = ports_of_job();
+  std::string fault;
+  for (const char* const host : {"::", "0.0.0.0"}) {  // the second on a machine without IPv6
+    for (std::uint32_t port = ports.first; port <= ports.last; ++port) {
+      try {
+        const NetworkAddress address{is_on_one_machine ? kLocalHost : host, std::to_string(port)};
+        return std::make_unique<CoordinatorWire>(own, terms, address);
+      } catch (const BadInput& error) {
+        fault = error.what();
+      }
+    }
+  }
+  throw BadInput("no port is free for the silos of this job ({}); give others in {}, e.g. 40000-40100", fault, kPorts);
 }
 
 int run_on(NetworkWire& wire, const std::function<int(Wire& wire)>& party) {

@@ -173,7 +173,7 @@ LineTimes LineTimes::of(std::chrono::milliseconds silo_timeout) {
   constexpr std::chrono::milliseconds kLongestSilence = std::chrono::seconds(20);
   constexpr std::chrono::milliseconds kLongestBeat = std::chrono::seconds(2);
   constexpr int kReconnectsInTimeout = 4;
-  constexpr int kBeatsInSilence = 5;
+  constexpr int kBeatsInSilence = 10;
   constexpr std::chrono::milliseconds kLongestVisit = std::chrono::seconds(10);
   constexpr std::chrono::milliseconds kLongestAttempt = std::chrono::seconds(10);
   constexpr int kLeastAttempts = 4;  // before a line that is broken is given up

@@ -64,6 +64,9 @@ std::vector<std::string> run_all(const std::vector<Party>& parties, bool is_on_o
         ends[rank] = fmt::format("code {}", run_on_job_wire(parents.place_of(rank), parties[rank]));
       } catch (const PeerFailed& failure) {
         ends[rank] = fmt::format("party {} is gone", failure.rank);
+      } catch (const std::exception& failure) {
+        ends[rank] = failure.what();
+        parents.end(rank, rank == 0 ? 1 : 0);  // after the exchange of keys
       }
     });
   }
@@ -112,6 +115,25 @@ TEST(JobWire, PartiesFindAndUnderstandEachOther) {
 
 TEST(JobWire, SoDoPartiesThatAreNotToldToBeOnOneMachine) {
   EXPECT_THAT(run_all({answering(1), asking(1)}, false), ElementsAre("code 0", "code 0"));
+}
+
+// Where a firewall lets some ports through.
+TEST(JobWire, TheCoordinatorListensAtAPortOfTheRangeThatIsGiven) {
+  NetworkParties others(1);  // they have a port of the system's choice, which is taken
+  const auto range_from = [&](int first, int last) {
+    return fmt::format("{}-{}", others.port() + first, others.port() + last);
+  };
+  const auto run_with = [](const std::string& ports) {
+    ::setenv("DPREDUCE_PORTS", ports.c_str(), 1);
+    return run_all({answering(1), asking(1)});
+  };
+  EXPECT_THAT(run_with(range_from(0, 9)), ElementsAre("code 0", "code 0")) << "the first is taken, another is not";
+  const std::string of_one = range_from(0, 0);
+  EXPECT_THAT(run_with(of_one).front(), AllOf(HasSubstr("no port is free"), HasSubstr("DPREDUCE_PORTS")));
+  for (const char* const wrong : {"40000", "40100-40000", "0-7", "40000-70000", "a-b", "40000-40100 "}) {
+    EXPECT_THAT(run_with(wrong).front(), HasSubstr("must be a range of ports, e.g. 40000-40100")) << wrong;
+  }
+  ::unsetenv("DPREDUCE_PORTS");
 }
 
 TEST(JobWire, ASiloTriesAddressesInTurnAndNamesThemWhereNoneAnswers) {
