@@ -171,9 +171,7 @@ Value value_of(const py::bytes& bytes) {
   return Value::from_bytes(std::string(bytes));
 }
 
-}  // namespace
-
-void declare_travel(py::module_& module) {
+void declare_plans(py::module_& module) {
   py::class_<TravelingTask>(module, "Task")
       .def_readonly("step", &TravelingTask::step)
       .def_property_readonly("release", [](const TravelingTask& own) { return own.task.release; })
@@ -215,6 +213,9 @@ void declare_travel(py::module_& module) {
            })
       .def("__reduce_ex__", &reduce_for_any_protocol, py::arg("protocol"))
       .def(py::pickle(&bytes_of<PartialSum>, &value_of<PartialSum>));
+}
+
+void declare_masked_sums(py::module_& module) {
   py::class_<MaskedCoordinator>(module, "MaskedCoordinator")
       .def(py::init(&masked_coordinator), py::arg("plan"), py::arg("stated"), py::arg("roster"), py::arg("identity"))
       .def_property_readonly("silos", &MaskedCoordinator::silos)
@@ -255,6 +256,9 @@ void declare_travel(py::module_& module) {
             own.end(message);
           },
           py::arg("message"));
+}
+
+void declare_sessions(py::module_& module) {
   py::class_<PersonCounts>(module, "PersonCounts")
       .def_property_readonly("partitions", &PersonCounts::partitions)
       .def("plus",
@@ -276,6 +280,14 @@ void declare_travel(py::module_& module) {
         const Fitted& fitted = own.fitted();
         return std::pair(std::const_pointer_cast<Classifier>(fitted.classifier), fitted.told);
       });
+}
+
+}  // namespace
+
+void declare_travel(py::module_& module) {
+  declare_plans(module);
+  declare_masked_sums(module);
+  declare_sessions(module);
 }
 
 }  // namespace dpreduce::python

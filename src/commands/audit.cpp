@@ -347,52 +347,7 @@ void add_audit_rules(OptionTable& table, FitOptions& fit) {
   }
 }
 
-}  // namespace
-
-CommandEntry audit_command() {
-  const auto options = std::make_shared<AuditOptions>();
-  CommandEntry command{.name = "audit", .help = "try to refute a privacy claim on adjacent data sets (exit 8)"};
-  OptionTable& table = command.options;
-  declare_method(table, options->fit.method);
-  table.flag("--targets", options->fit.data.train.has_targets,
-             "audit the releases for numeric targets, instead of classes");
-  declare_rows(table, options->fit.rows);
-  declare_budget(table, options->fit.privacy.budget);
-  table.choice("--adjacency", options->fit.privacy.adjacency, "relation of neighboring data sets").in_group("Privacy");
-  table
-      .count("--rows-per-person", options->fit.data.rows_per_person,
-             "audits a claim about persons, whose rows are clipped to B rows together: each canary is a person with "
-             "more rows, on several ranks")
-      .from(1, kMostRowsOfCanary)
-      .typed("B");
-  table
-      .count(
-          "--silos-per-person", options->fit.silos.silos_per_person,
-          "audits a claim about silos, each of which clips a person to B / S rows: each canary has rows in three silos")
-      .from(kSilosOfCanary, kMostSilosOfPerson)
-      .typed("S");
-  table.number("--confidence", options->confidence, "a true claim is refuted with probability at most 1 minus this")
-      .from(0.5, kLargestConfidence);
-  table
-      .count("--trials", options->trials,
-             "complete runs of the method, on small data sets; default: enough to prove most of mu 1 (some minutes if "
-             "rows are whitened)")
-      .from(kFewestTrials, kMostTrials);
-  table.count("--threads", options->fit.machine.threads, "default: all cores").defaults_to("");
-  constexpr const char* kOneRun = "One run";
-  table.flag("--one-run", options->one_run, "one run, with many canaries in one training set").in_group(kOneRun);
-  table
-      .count("--canaries", options->canaries,
-             "canaries, each in or out by a fair coin; more than K times d of them hide each other")
-      .from(kFewestCanaries, kMostCanaries)
-      .in_group(kOneRun);
-  table.files("--train-x", options->fit.data.train.x, "rows to which the canaries are added; default: synthetic rows")
-      .in_group(kOneRun);
-  table.files("--train-y", options->fit.data.train.y, "their labels").in_group(kOneRun);
-  table.count("--classes", options->fit.data.classes, "K").in_group(kOneRun);
-  declare_format(table, options->fit.output.format);
-  declare_config(table);
-  add_audit_rules(table, options->fit);
+void put_first_of_audit(OptionTable& table) {
   table.put_first("--method", "method to audit: mean, ls, fc, gd, ...; or evaluate");
   table.put_first("--epsilon", "claimed epsilon, with --delta");
   table.put_first("--delta", "claimed delta, with --epsilon");
@@ -405,6 +360,58 @@ CommandEntry audit_command() {
   table.put_first("--train-y", "their labels");
   table.put_first("--classes", "their number of classes");
   table.put_first("--format", "text, or json");
+}
+
+void declare_audit(OptionTable& table, AuditOptions& options) {
+  declare_method(table, options.fit.method);
+  table.flag("--targets", options.fit.data.train.has_targets,
+             "audit the releases for numeric targets, instead of classes");
+  declare_rows(table, options.fit.rows);
+  declare_budget(table, options.fit.privacy.budget);
+  table.choice("--adjacency", options.fit.privacy.adjacency, "relation of neighboring data sets").in_group("Privacy");
+  table
+      .count("--rows-per-person", options.fit.data.rows_per_person,
+             "audits a claim about persons, whose rows are clipped to B rows together: each canary is a person with "
+             "more rows, on several ranks")
+      .from(1, kMostRowsOfCanary)
+      .typed("B");
+  table
+      .count(
+          "--silos-per-person", options.fit.silos.silos_per_person,
+          "audits a claim about silos, each of which clips a person to B / S rows: each canary has rows in three silos")
+      .from(kSilosOfCanary, kMostSilosOfPerson)
+      .typed("S");
+  table.number("--confidence", options.confidence, "a true claim is refuted with probability at most 1 minus this")
+      .from(0.5, kLargestConfidence);
+  table
+      .count("--trials", options.trials,
+             "complete runs of the method, on small data sets; default: enough to prove most of mu 1 (some minutes if "
+             "rows are whitened)")
+      .from(kFewestTrials, kMostTrials);
+  table.count("--threads", options.fit.machine.threads, "default: all cores").defaults_to("");
+  constexpr const char* kOneRun = "One run";
+  table.flag("--one-run", options.one_run, "one run, with many canaries in one training set").in_group(kOneRun);
+  table
+      .count("--canaries", options.canaries,
+             "canaries, each in or out by a fair coin; more than K times d of them hide each other")
+      .from(kFewestCanaries, kMostCanaries)
+      .in_group(kOneRun);
+  table.files("--train-x", options.fit.data.train.x, "rows to which the canaries are added; default: synthetic rows")
+      .in_group(kOneRun);
+  table.files("--train-y", options.fit.data.train.y, "their labels").in_group(kOneRun);
+  table.count("--classes", options.fit.data.classes, "K").in_group(kOneRun);
+  declare_format(table, options.fit.output.format);
+  declare_config(table);
+  add_audit_rules(table, options.fit);
+  put_first_of_audit(table);
+}
+
+}  // namespace
+
+CommandEntry audit_command() {
+  const auto options = std::make_shared<AuditOptions>();
+  CommandEntry command{.name = "audit", .help = "try to refute a privacy claim on adjacent data sets (exit 8)"};
+  declare_audit(command.options, *options);
   command.first_footer =
       "Examples:\n"
       "  dpreduce audit --epsilon 1 --delta 1e-5\n"

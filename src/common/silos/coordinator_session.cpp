@@ -236,6 +236,24 @@ std::unique_ptr<MaskingCoordinator> CoordinatorSession::masking_of(const SumAtte
   return std::make_unique<MaskingCoordinator>(roster_, attempt);
 }
 
+// Returns false if a silo has sent only a part of its masked vector: then the sum is tried again without it.
+bool CoordinatorSession::gather_masked(MaskingCoordinator& masking, const SumAttempt& attempt,
+                                       const std::vector<std::uint32_t>& sharing,
+                                       const std::vector<std::uint32_t>& masking_silos) {
+  gather(FrameKind::kMasked, masking_silos, [&](std::uint32_t silo, PayloadReader& payload) {
+    if (payload.u32() != attempt.attempt) {
+      take_stale(silo);
+      return false;
+    }
+    masking.add_piece(silo, payload);
+    return masking.has_masked_all(silo);
+  });
+  require_enough(left_.size());
+  if (std::ranges::none_of(sharing, [&](std::uint32_t silo) { return masking.is_partial(silo); })) return true;
+  for (const std::uint32_t silo : left_) stale_pieces_[silo] += (attempt.words + kWordsPerPiece - 1) / kWordsPerPiece;
+  return false;
+}
+
 bool CoordinatorSession::try_sum(const SumAttempt& attempt, std::span<std::uint64_t> values) {
   const std::unique_ptr<MaskingCoordinator> made = masking_of(attempt);
   MaskingCoordinator& masking = *made;
@@ -283,19 +301,7 @@ bool CoordinatorSession::try_sum(const SumAttempt& attempt, std::span<std::uint6
 
   send_each(sharing, FrameKind::kDelivery, [&](std::uint32_t silo) { return masking.delivery_for(silo); });
   const std::vector<std::uint32_t> masking_silos = agree_on_list(ListStage::kSharing, sharing);
-  gather(FrameKind::kMasked, masking_silos, [&](std::uint32_t silo, PayloadReader& payload) {
-    if (!is_of_attempt(payload)) {
-      take_stale(silo);
-      return false;
-    }
-    masking.add_piece(silo, payload);
-    return masking.has_masked_all(silo);
-  });
-  require_enough(left_.size());
-  if (std::any_of(sharing.begin(), sharing.end(), [&](std::uint32_t silo) { return masking.is_partial(silo); })) {
-    for (const std::uint32_t silo : left_) stale_pieces_[silo] += (attempt.words + kWordsPerPiece - 1) / kWordsPerPiece;
-    return false;
-  }
+  if (!gather_masked(masking, attempt, sharing, masking_silos)) return false;
   const std::vector<std::uint32_t> summed = masking.close_masking();
   require_enough(summed.size());
 

@@ -112,6 +112,8 @@ class CoordinatorSession {
   void take_message(FrameKind kind, const Message& message, std::vector<std::uint32_t>& awaited, const Take& take);
   void require_enough(std::size_t silos) const;
   bool try_sum(const SumAttempt& attempt, std::span<std::uint64_t> values);
+  bool gather_masked(MaskingCoordinator& masking, const SumAttempt& attempt, const std::vector<std::uint32_t>& sharing,
+                     const std::vector<std::uint32_t>& masking_silos);
   std::vector<std::uint32_t> left_of(const std::vector<std::uint32_t>& silos) const;
 
   Wire& wire_;
