@@ -133,17 +133,6 @@ void require_public_features_in_memory(const RowsInMemory& memory, const DataOpt
 
 namespace {
 
-// Throws BadInput, naming what rows were looked for in, where no rank has a row: a fit without any would charge for
-// noise alone. Silos do not reveal to each other whether they have rows, and are not asked. Collective.
-void require_rows(const WorkerRows& rows, const std::string& name, Communicator& ranks) {
-  if (ranks.silos() != nullptr) return;
-  std::array<std::uint64_t, 1> count{rows.range().count};
-  ranks.sum_everywhere(count);
-  ranks.together([&] {
-    if (count[0] == 0) throw BadInput("{}: no rows; give some", name);
-  });
-}
-
 // This rank's share of public rows, for sums of them. Collective.
 WorkerRows open_public_rows(const DataOptions& data, const WorkerRows& training, Communicator& ranks,
                             const RowsInMemory* memory) {
@@ -254,8 +243,13 @@ WorkerRows open_own_rows(const DataOptions& data, const MethodEntry& method, Com
     if (memory == nullptr) require_own_rows(method, data.train, ranks);
   });
   WorkerRows training = open_training_rows(data.train, ranks, memory);
-  ranks.together([&] { require_fitting_labels(training, data); });
-  require_rows(training, data.train.x.front(), ranks);
+  std::array<std::uint64_t, 1> count{training.range().count};
+  if (ranks.silos() == nullptr) ranks.sum_everywhere(count);
+  ranks.together([&] {
+    require_fitting_labels(training, data);
+    // A fit without rows would charge for noise alone. Silos do not reveal to each other whether they have some.
+    if (count[0] == 0 && ranks.silos() == nullptr) throw BadInput("{}: no rows; give some", data.train.x.front());
+  });
   return training;
 }
 
@@ -286,14 +280,6 @@ void require_columns_of_models(const WorkerRows& rows, const EvaluationOptions& 
         place < evaluation.files.size() ? "in the model " + evaluation.files[place] : "in the model";
     rows.features().require_columns(models[place].parts().feature_names, name);
   }
-}
-
-std::unique_ptr<FileClaims> claim_silo_files(const WorkerRows& training, Communicator& ranks) {
-  std::unique_ptr<FileClaims> claims;
-  ranks.together([&] {
-    if (ranks.silos() != nullptr && !ranks.is_coordinator()) claims = claim_files(training, ranks);
-  });
-  return claims;
 }
 
 void keep_tail(const DataOptions& data, WorkerRows& training, Communicator& ranks) {
@@ -341,8 +327,10 @@ OpenFit open_fit(const FitOptions& asked, Communicator& ranks, const RowsInMemor
   const DataOptions& data = asked.data;
   OpenFit open{.training = open_own_rows(data, method_entry(asked.method), ranks, memory)};
   const std::size_t dim = open.training.dim();
-  open.claims = claim_silo_files(open.training, ranks);
-  ranks.together([&] { require_columns_of_models(open.training, asked.evaluation); });
+  ranks.together([&] {
+    if (ranks.silos() != nullptr && !ranks.is_coordinator()) open.claims = claim_files(open.training, ranks);
+    require_columns_of_models(open.training, asked.evaluation);
+  });
   if (may_choose_public_rows(asked)) {
     open.candidates = open_candidates(data.public_x, asked.method, open.training, ranks, memory);
   }

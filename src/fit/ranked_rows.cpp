@@ -74,13 +74,23 @@ void require_agreed(std::size_t own, const AgreedNumber& all, const char* what, 
                                   : fmt::format("those of another rank have {}", all.number));
 }
 
-// Targets of a row, the same for all ranks that have rows. Collective.
-std::size_t agreed_targets(std::size_t own, const RowFiles& options, Communicator& ranks) {
-  const AgreedNumber all = agreed_number(own, &Roster::classes, ranks);
-  ranks.together([&] {
-    if (own != 0) require_agreed(own, all, "targets", options.y.front());
-  });
-  return all.number;
+// Numbers of features and targets, the same for all ranks that have rows; `rows` is null where this one has none.
+struct AgreedShape {
+  AgreedNumber features;
+  AgreedNumber targets;
+};
+
+// Collective.
+AgreedShape agreed_shape(const WorkerRows* rows, const RowFiles& options, Communicator& ranks) {
+  AgreedShape shape{.features = agreed_number(rows ? rows->dim() : 0, &Roster::dim, ranks), .targets = {}};
+  if (options.has_targets) shape.targets = agreed_number(rows ? rows->targets() : 0, &Roster::classes, ranks);
+  return shape;
+}
+
+// Throws BadInput where rows have another shape than those of the other ranks.
+void require_agreed_shape(const WorkerRows& rows, const AgreedShape& shape, const RowFiles& options) {
+  require_agreed(rows.dim(), shape.features, "features", options.x.front());
+  if (rows.targets() != 0) require_agreed(rows.targets(), shape.targets, "targets", options.y.front());
 }
 
 // The first six bytes of a digest of names, as a number that a double holds; 0 where there are none.
@@ -239,15 +249,13 @@ WorkerRows open_rows_of_rank(const RowFiles& options, const WorkerRows& training
 }
 
 WorkerRows ranked_rows_in_memory(const ArrayView& x, const ArrayView& y, const RowFiles& options, Communicator& ranks) {
-  const std::string& x_name = options.x.front();
   std::optional<WorkerRows> rows;
   ranks.together([&] {
-    rows.emplace(WorkerRows::in_memory(x, y, x_name, options.y.front(), options.role_of_y()));
+    rows.emplace(WorkerRows::in_memory(x, y, options.x.front(), options.y.front(), options.role_of_y()));
     take_labels(*rows, options.unlisted_labels, options.bad_rows);
   });
-  const AgreedNumber dim = agreed_number(rows->dim(), &Roster::dim, ranks);
-  ranks.together([&] { require_agreed(rows->dim(), dim, "features", x_name); });
-  if (options.has_targets) agreed_targets(rows->targets(), options, ranks);
+  const AgreedShape shape = agreed_shape(&*rows, options, ranks);
+  ranks.together([&] { require_agreed_shape(*rows, shape, options); });
   return std::move(*rows);
 }
 
@@ -256,23 +264,21 @@ WorkerRows open_ranked_rows(const RowFiles& options, Communicator& ranks, RowsOf
   // that it has named.
   const bool is_shared =
       ranks.silos() == nullptr || (whose == RowsOfSilos::kEachItsOwn && paths_are_per_worker(options.x));
-  const bool has_some = has_rows(ranks, whose);
   std::optional<WorkerRows> rows;
   std::unique_ptr<FileClaims> claims;
   ranks.together([&] {
     if (is_shared) require_no_file_left_out(options, ranks);
-    if (!has_some) return;
+    if (!has_rows(ranks, whose)) return;
     rows.emplace(open_own_share(options, is_shared, whose, ranks));
     if (ranks.silos() != nullptr && !ranks.is_coordinator()) claims = claim_files(*rows, ranks);
   });
   if (ranks.silos() == nullptr) require_files_once(*rows, !paths_are_per_worker(options.x), ranks);
-  const AgreedNumber dim = agreed_number(rows ? rows->dim() : 0, &Roster::dim, ranks);
+  const AgreedShape shape = agreed_shape(rows ? &*rows : nullptr, options, ranks);
   ranks.together([&] {
     if (claims) require_no_earlier_claim(*rows, *claims);
-    if (has_some) require_agreed(rows->dim(), dim, "features", options.x.front());
+    if (rows) require_agreed_shape(*rows, shape, options);
   });
-  const std::size_t targets = options.has_targets ? agreed_targets(rows ? rows->targets() : 0, options, ranks) : 0;
-  if (!rows) rows.emplace(WorkerRows::none(dim.number, targets));
+  if (!rows) rows.emplace(WorkerRows::none(shape.features.number, shape.targets.number));
   if (ranks.silos() == nullptr || whose == RowsOfSilos::kEachItsOwn) require_agreed_columns(*rows, ranks);
   return std::move(*rows);
 }
