@@ -2,8 +2,12 @@
 import functools
 import json
 import operator
+import os
 import pickle
 import random
+import signal
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -317,3 +321,43 @@ def test_labels_that_are_bytes_beyond_ascii_are_refused(rows):
     labels = np.array([b"ant", b"bee", b"cat", b"d\xff"])[y]
     with pytest.raises(dpreduce.BadInput, match="decode them to strings"):
         dpreduce.fit(x, labels, method="mean", class_names=["ant", "bee", "cat", "dog"], epsilon=1, delta=1e-6)
+
+
+# Trains on the driver, and says in the folder `seen` what it was shown: a task has the weights of the releases before it.
+SESSION = """
+import dpreduce, numpy, os, sys
+x = numpy.load("x.npy"); y = numpy.load("y.npy")
+plan = dpreduce.Plan(x.shape[1], classes=4, epsilon=1, delta=1e-6, method="gd", rounds=3, center="dp")
+session = plan.start("ledger.jsonl")
+while session.task is not None:
+    os.write(1, f"{session.task.step}\\n".encode())
+    session.step(plan.partial(x, y, "all", session.task))
+session.result()
+os.write(1, b"end\\n")
+"""
+
+
+@pytest.mark.parametrize("how", ["before", "torn"])
+def test_a_driver_that_is_killed_at_any_write_has_charged_what_it_was_shown(how, rows, tmp_path):
+    x, y = rows
+    charges_of_a_whole_run = 4
+    killed_at = 0
+    while True:
+        killed_at += 1
+        folder = tmp_path / str(killed_at)
+        folder.mkdir()
+        np.save(folder / "x.npy", x[:60])
+        np.save(folder / "y.npy", y[:60])
+        killer = {"LD_PRELOAD": os.environ["DPREDUCE_WRITE_KILLER"], "DPREDUCE_KILLER_FOLDER": str(folder),
+                  "DPREDUCE_KILLER_AT": str(killed_at), "DPREDUCE_KILLER_HOW": how}
+        run = subprocess.run([sys.executable, "-c", SESSION], cwd=folder, env=os.environ | killer, capture_output=True, text=True, check=False)
+        ledger = folder / "ledger.jsonl"
+        lines = ledger.read_text().splitlines(keepends=True) if ledger.exists() else []
+        charges = sum('"kind":"charge"' in line and line.endswith("\n") for line in lines)
+        shown = run.stdout.split()
+        if run.returncode == 0:
+            break
+        assert run.returncode == -signal.SIGKILL, run.stderr
+        assert charges >= int(shown[-1] if shown else 0), f"killed at call {killed_at}"
+    assert charges == charges_of_a_whole_run and shown == ["0", "1", "2", "3", "end"]
+    assert killed_at > 10, "calls that change a file"
