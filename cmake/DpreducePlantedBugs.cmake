@@ -1,6 +1,6 @@
-# Programs with a bug planted in them, which a test must find. Some are built with the tests, at least one each for noise,
-# clips, bounds of persons, accounts, what readers see, silos, replace-one and choices. The others are SLOW: their patches
-# are applied by every build, so that none rots, and the label slow builds and runs them.
+# Programs with a bug planted in them, which a test must find. Eight are built with the tests: one each for noise, clips,
+# bounds of persons, accounts, what readers see, silos, replace-one and choices. The others are SLOW: their patches are
+# applied by every build, so that none rots, and the label slow builds and runs them.
 
 find_program(PATCH_PROGRAM patch REQUIRED)
 
