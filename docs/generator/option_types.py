@@ -5,7 +5,7 @@ import pathlib
 import re
 
 from dpreduce import _core
-from dpreduce.estimators import OF_CLASSES
+from dpreduce.estimators import OF_CLASSES, OTHERWISE, DPClassifier
 from dpreduce.keywords import parameter_of
 
 STUB = pathlib.Path(__file__).resolve().parents[2] / "python/dpreduce/_options.pyi"
@@ -15,8 +15,8 @@ import typing
 
 '''
 _OWN = {"FILE": "str | os.PathLike[str]", "DIR": "str | os.PathLike[str]", "COUNT": "int", "B": "int", "MIB": "int", "LO,HI": "typing.Sequence[float]"}
-# What estimators and fit() name by themselves.
-OF_FIT = ("epsilon", "delta", "method", "classes", "seed", "max_labels", "target_range")
+# Keywords that estimators have a parameter of their own for.
+OF_FIT = OTHERWISE | DPClassifier.__init__.__kwdefaults__.keys()
 _LEDGER = "ledger"
 
 

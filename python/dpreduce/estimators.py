@@ -34,9 +34,9 @@ if typing.TYPE_CHECKING:
     from ._options import EstimatorOptions, RegressorOptions
 
 # Options of a fit that estimators have a parameter of their own for, or whose labels are no classes.
-_OTHERWISE = {"classes", "ledger", "seed", "max_labels", "target_range"}
+OTHERWISE = {"classes", "ledger", "seed", "max_labels", "target_range"}
 # Options that are about classes.
-OF_CLASSES = {parameter_of(name) for name in _library.core().keywords_of_classes()} - _OTHERWISE
+OF_CLASSES = {parameter_of(name) for name in _library.core().keywords_of_classes()} - OTHERWISE
 
 # ledger, or None -> [mu] of the private fits that this process has made, None where one has no mu
 _fits: dict[str | None, list[float | None]] = {}
@@ -226,7 +226,7 @@ class _PrivateEstimator(_Evaluated, _Base, metaclass=_Joining):
             setattr(self, name, value)
         known = inspect.signature(type(self).__init__).parameters
         for name in options.keys() - known.keys():
-            if name not in _OTHERWISE | OF_CLASSES:
+            if name not in OTHERWISE | OF_CLASSES:
                 _library.core().check_fit_keywords([(name, [""])])  # says what it is like
             raise UsageError(f"{type(self).__name__}: '{name}' is not a parameter of it; see {type(self).__name__}.get_params")
         for name, parameter in known.items():
@@ -654,7 +654,7 @@ class _WeightsWhereBounded:
 
 
 _ESTIMATORS = (DPClassifier, DPMeanClassifier, DPRegressor)
-_HELP = {parameter_of(name): in_keywords(words) for name, words, _ in _library.core().fit_keywords() if name not in _OTHERWISE}
+_HELP = {parameter_of(name): in_keywords(words) for name, words, _ in _library.core().fit_keywords() if name not in OTHERWISE}
 _OPTIONS = [name for name in _HELP if name != "method"]
 _DESCENDING = set(_library.core().methods_that_descend())  # on a loss: their scores have probabilities, but of squares
 

@@ -1,10 +1,8 @@
 #include "commands/command_line.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <cstdio>
-#include <initializer_list>
 #include <iterator>
 #include <string_view>
 #include <utility>
@@ -33,40 +31,27 @@ void let_rows_be_own(CommandEntry& root) {
   }
 }
 
-bool has_option(const std::vector<std::string>& arguments, std::initializer_list<std::string_view> options) {
-  return std::ranges::any_of(arguments, [&](const std::string& argument) {
-    return std::ranges::find(options, argument.substr(0, argument.find('='))) != options.end();
-  });
+bool has_option(const std::vector<std::string>& arguments, std::string_view name) {
+  return std::ranges::any_of(
+      arguments, [&](const std::string& argument) { return argument.substr(0, argument.find('=')) == name; });
 }
 
 // Returns whether an option is given that only a party among silos has, which does not take its options from rank 0.
-bool has_party_option(const std::vector<std::string>& arguments) {
-  return has_option(arguments, {"--secure-aggregation", "--silo-config", "--roster", "--identity"});
+bool has_party_option(const CommandEntry& root, const std::vector<std::string>& arguments) {
+  return std::ranges::any_of(root.commands, [&](const CommandEntry& command) {
+    return std::ranges::any_of(command.options.options(),
+                               [&](const Option& option) { return option.marks_party && is_given(arguments, option); });
+  });
 }
 
-// Lets --classes be left out where the arguments name classes, targets, or a model to evaluate in place of a fit; with
-// targets the labels, too. Throws UsageError where both are given.
+// Lets options be left out that given ones replace.
 void let_options_replace_others(CommandEntry& root, const std::vector<std::string>& arguments) {
-  const auto is_given = [&](const Option& option) {
-    return std::ranges::any_of(arguments, [&](const std::string& argument) {
-      return argument.starts_with("--") && option.is_named(std::string_view(argument).substr(0, argument.find('=')));
-    });
-  };
-  constexpr const char* kClasses = "--classes";
-  constexpr std::array<std::pair<const char*, const char*>, 6> kReplaced{{{"--class-names", kClasses},
-                                                                          {"--evaluate", kClasses},
-                                                                          {"--targets", kClasses},
-                                                                          {"--target-range", kClasses},
-                                                                          {"--targets", "--train-y"},
-                                                                          {kTestTargets, "--test-y"}}};
-  for (const auto& [option, replaced] : kReplaced) {
-    for (CommandEntry& command : root.commands) {
-      const Option* const other = command.options.find(option);
-      Option* const required = command.options.find(replaced);
-      if (other == nullptr || required == nullptr || !is_given(*other)) continue;
-      required->is_required = false;
-      if (replaced == std::string_view(kClasses) || !is_given(*required)) continue;
-      throw UsageError("{} with {}: rows have numbers or classes; give one", option, replaced);
+  for (CommandEntry& command : root.commands) {
+    for (const Option& option : command.options.options()) {
+      if (option.replaces.empty() || !is_given(arguments, option)) continue;
+      for (const std::string& other : option.replaces) {
+        if (Option* const required = command.options.find(other)) required->is_required = false;
+      }
     }
   }
 }
@@ -230,16 +215,16 @@ RequestedJob requested_job(const CommandEntry& root, const std::vector<std::stri
     reason = " (every rank reads the --config with which it was started: it may set --secure-aggregation)";
     const std::vector<std::string> all = given_words(root, arguments);
     reason.clear();
-    if (!all.empty() && is_for_parties(all.front()) && has_party_option(all)) {
-      return {.is_of_silos = true, .is_preview = has_option(all, {"--dry-run"})};
+    if (!all.empty() && is_for_parties(all.front()) && has_party_option(root, all)) {
+      return {.is_of_silos = true, .is_preview = has_option(all, "--dry-run")};
     }
     parse_command_line(root, arguments);
   } catch (const UsageError& error) {
     // The command line says that it is a party, however wrong the rest is.
-    if (may_have_parties && has_party_option(arguments)) {
-      return {.is_of_silos = true, .is_preview = has_option(arguments, {"--dry-run"})};
+    if (may_have_parties && has_party_option(root, arguments)) {
+      return {.is_of_silos = true, .is_preview = has_option(arguments, "--dry-run")};
     }
-    return {.doubt = error.what() + (has_option(arguments, {"--config"}) ? reason : "")};
+    return {.doubt = error.what() + (has_option(arguments, "--config") ? reason : "")};
   } catch (const Error&) {
     // The error is of a file that the words name: what they ask for is not in doubt.
   }
@@ -272,7 +257,7 @@ RunnableCommand parse_command_line(CommandEntry root, std::vector<std::string> a
   check_names(root, arguments);
   const ConfiguredArguments configured = with_config_files(root, std::move(arguments), party);
   const bool is_party = party || named_command(root, configured.arguments).command->role != PartyRole::kNone;
-  if (!is_party && has_option(configured.arguments, {"--silo-config"})) {
+  if (!is_party && has_option(configured.arguments, "--silo-config")) {
     throw UsageError(
         "--silo-config: is for runs among silos; start the parties with mpirun -n, and give --secure-aggregation");
   }

@@ -142,13 +142,6 @@ std::vector<TomlItem> read_items(const std::string& path, const char* flag) {
   return parse_config(text, path, flag);
 }
 
-bool is_given(const std::vector<std::string>& arguments, const Option& option) {
-  return std::any_of(arguments.begin(), arguments.end(), [&](const std::string& argument) {
-    const std::string name = argument.substr(0, argument.find('='));
-    return name.starts_with("--") && option.is_named(name);
-  });
-}
-
 // "FILE, line 3".
 std::string place_of(const TomlItem& item, const std::string& file) {
   return fmt::format("{}, line {}", file, item.line);
@@ -325,6 +318,13 @@ void add_own_file(const CommandEntry& root, ConfiguredArguments& configured, con
 }
 
 }  // namespace
+
+bool is_given(const std::vector<std::string>& arguments, const Option& option) {
+  return std::any_of(arguments.begin(), arguments.end(), [&](const std::string& argument) {
+    const std::string name = argument.substr(0, argument.find('='));
+    return name.starts_with("--") && option.is_named(name);
+  });
+}
 
 std::size_t party_of_own_file(const CommandEntry& root, std::vector<std::string> arguments) {
   arguments = with_config_files(root, std::move(arguments)).arguments;

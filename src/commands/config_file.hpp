@@ -33,6 +33,9 @@ void declare_consent(OptionTable& table, SiloConsent& consent);
 /// there twice, or a value is of another type or out of range.
 SiloConsent consent_of(std::span<const TomlItem> items, const std::string& file);
 
+/// Returns whether the arguments give this option.
+bool is_given(const std::vector<std::string>& arguments, const Option& option);
+
 struct ConfiguredArguments {
   std::vector<std::string> arguments;
   bool rows_are_own = false;   ///< training rows are those that the party's own file names, or none at the coordinator

@@ -47,34 +47,19 @@ struct EvaluateOptions {
   const std::string& model() const { return run.evaluation.files.front(); }
 };
 
-// Options of exact figures as well. Whoever gives another one wants noise.
-constexpr std::array kOfExactFigures{"model", "test-x",    "test-y", "test-targets", "train-y",   "bad-rows",
-                                     "top-k", "threshold", "report", "format",       "overwrite", "config"};
-
-// Options that are about noise go with --private; those that are exact figures' alone do not.
-void require_private_or_not(const EvaluateOptions& options, const OptionTable& table) {
-  for (const Option& option : table.options()) {
-    const auto is_it = [&](const char* name) { return option.is_named(name); };
-    if (options.is_private || !option.is_given() || std::ranges::any_of(kOfExactFigures, is_it)) continue;
-    throw UsageError("--{}: only with --private", option.long_name());
+// Run of a private evaluation. --threshold is of the score, or of silos.
+FitOptions private_run(const EvaluateOptions& options) {
+  FitOptions run = options.run;
+  run.method.top_k = options.top_k;
+  if (options.threshold && run.silos.secure_aggregation) {
+    run.silos.threshold = read_count("--threshold", fmt::format("{}", *options.threshold), kMostSilos);
+  } else if (options.threshold) {
+    run.evaluation.terms.threshold = options.threshold;
   }
-  if (!options.is_private && options.run.evaluation.files.size() > 1) {
-    throw UsageError("--model twice: only with --private");
-  }
+  return run;
 }
 
-EvaluateOptions validated(EvaluateOptions options, const OptionTable& table) {
-  require_private_or_not(options, table);
-  require_valid_label_set_terms(options.top_k, options.threshold);
-  if (options.is_private) options.run.method.top_k = options.top_k;
-  if (options.threshold && options.is_private && !options.run.silos.secure_aggregation) {
-    options.run.evaluation.terms.threshold = options.threshold;
-  } else if (options.threshold && options.is_private) {
-    options.run.silos.threshold = read_count("--threshold", fmt::format("{}", *options.threshold), kMostSilos);
-  }
-  return options;
-}
-
+constexpr const char* kExact = "without it metrics are exact, for the owner of the rows";
 constexpr const char* kOneClassARow =
     "--train-y: minority accuracy is about rows of one class; leave it out for n x K labels";
 
@@ -224,7 +209,7 @@ CommandEntry evaluate_command() {
       .required()
       .of_own_rows()
       .of_command_alone(SetBy::kParty);
-  declare_targets(table, rows, "--test-targets", "numbers, where the model predicts these")
+  declare_targets(table, rows, "--test-targets", "--test-y", "numbers, where the model predicts these")
       .of_own_rows()
       .of_command_alone(SetBy::kParty);
   table
@@ -232,14 +217,21 @@ CommandEntry evaluate_command() {
              "training labels, for the accuracy on the smallest 25 % of classes (private: for the owner)")
       .of_command_alone();
   table.choice("--bad-rows", rows.bad_rows, "rows with NaN or infinity: stop, or score them as zero rows");
-  table.count("--top-k", options->top_k, "n x K labels: precision and recall of the k largest scores of a row");
-  table.number("--threshold", options->threshold,
-               "n x K labels: threshold of the score for F1; default: the model's. With --secure-aggregation: silos "
-               "that must stay to the end; default: more than two thirds");
+  table.count("--top-k", options->top_k, "n x K labels: precision and recall of the k largest scores of a row")
+      .at_least(1);
+  table
+      .number("--threshold", options->threshold,
+              "n x K labels: threshold of the score for F1; default: the model's. With --secure-aggregation: silos "
+              "that must stay to the end; default: more than two thirds")
+      .finite();
   table.flag("--private", options->is_private,
              "metrics with noise and intervals, charged on --ledger; default: exact metrics, for the owner");
+  const std::size_t first_of_noise = table.options().size();
   declare_evaluation(table, run_options, "--metrics");
   declare_private_evaluation(table, run_options);
+  for (std::size_t own = first_of_noise; own < table.options().size(); ++own) {
+    table.needs(table.options()[own].names, "--private", kExact);
+  }
   table.file("--report", output.report, "JSON report, with the confusion matrix for up to 1024 classes")
       .written()
       .of_command_alone(SetBy::kCoordinator);
@@ -252,12 +244,14 @@ CommandEntry evaluate_command() {
       .of_command_alone(SetBy::kCoordinator);
   declare_format(table, output.format);
   declare_config(table);
+  for (const char* own : {"--html", "--model twice"}) table.needs(own, "--private", kExact);
   table.excludes("--train-y", "--private", "sizes of training classes are exact; leave it out");
   table.needs("--threshold", "--max-labels", "it is about rows of several classes")
       .only_where("--private")
       .but_not_where("--secure-aggregation");
   table.excludes("--threshold", "--score-threshold", "both set the threshold of the score; keep one")
       .but_not_where("--secure-aggregation");
+  add_evaluation_rules(table, rows, "--metrics", "--model", "--private");
   command.footer =
       "Examples:\n"
       "  dpreduce evaluate --model model.safetensors --test-x tx.npy --test-y ty.npy\n"
@@ -266,10 +260,10 @@ CommandEntry evaluate_command() {
       "ty.npy\n"
       "  mpirun -n 4 dpreduce evaluate --model model.safetensors --test-x 'tx_*.npy' --test-y 'ty_*.npy' --format json";
   command.chosen = [options](const ParsedCommand& parsed) -> RunnableCommand {
-    EvaluateOptions asked = validated(*options, parsed.options);
-    if (!asked.is_private) return by_all_ranks(run, std::move(asked));
-    take_party(asked.run.silos, parsed, {});
-    return FitCommand{std::move(asked.run), evaluate_and_write};
+    if (!options->is_private) return by_all_ranks(run, *options);
+    FitOptions asked = private_run(*options);
+    take_party(asked.silos, parsed, {});
+    return FitCommand{std::move(asked), evaluate_and_write};
   };
   return command;
 }

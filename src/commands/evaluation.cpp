@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <utility>
 
 #include <fmt/format.h>
@@ -126,13 +125,6 @@ class LabelSetEvaluation {
 void for_each_chunk(Communicator& ranks, const Classifier& classifier, WorkerRows& rows, BadRows bad_rows,
                     const OnFeatureChunk& visit) {
   for_each_feature_chunk(rows, classifier.classes(), bad_rows, visit, [&](double) { ranks.check_peers(); });
-}
-
-void require_valid_label_set_terms(const std::optional<std::size_t>& top_k, const std::optional<double>& threshold) {
-  if (top_k == 0) throw UsageError("--top-k 0: must be at least 1");
-  if (threshold && !std::isfinite(*threshold)) {
-    throw UsageError("--threshold {}: must be a finite number", *threshold);
-  }
 }
 
 void require_kind_of_model(const Classifier& classifier, const RowFiles& test) {

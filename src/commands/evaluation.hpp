@@ -20,9 +20,6 @@ namespace dpreduce {
 void for_each_chunk(Communicator& ranks, const Classifier& classifier, WorkerRows& rows, BadRows bad_rows,
                     const OnFeatureChunk& visit);
 
-/// Throws UsageError where --top-k is 0, or --threshold no finite number.
-void require_valid_label_set_terms(const std::optional<std::size_t>& top_k, const std::optional<double>& threshold);
-
 /// Throws UsageError where `test` names classes and the model predicts numbers, or the other way round.
 void require_kind_of_model(const Classifier& classifier, const RowFiles& test);
 

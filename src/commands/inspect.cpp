@@ -42,10 +42,6 @@ struct InspectOptions {
 InspectOptions validated(InspectOptions options) {
   options.classes = classes_of(options.classes, options.rows.class_names);
   if (options.rows.has_targets) return options;
-  if (!options.rows.y.empty() && options.classes == 0) {
-    throw UsageError(
-        "--train-y needs --classes or --class-names: the number of classes is public, and never taken from the data");
-  }
   if (!options.rows.y.empty()) require_classes(options.classes);
   require_class_names(options.rows.class_names, options.classes);
   return options;
@@ -403,9 +399,11 @@ CommandEntry inspect_command() {
   OptionTable& table = command.options;
   table.files("--train-x,--x", options->rows.x, "features").required();
   table.files("--train-y,--y", options->rows.y, "labels");
-  declare_targets(table, options->rows, "--targets",
+  declare_targets(table, options->rows, "--targets", "--train-y",
                   "or numbers: their range, mean and standard deviation are printed");
   declare_classes(table, options->classes, options->rows.class_names, "K; required with labels");
+  table.needs("--train-y", "--classes or --class-names",
+              "the number of classes is public, and never taken from the data");
   table.choice("--normalize", options->normalize, "as in fit, before the diagnostics");
   table.number("--clip", options->clip_norm, "C: the share of longer rows is printed").positive();
   declare_format(table, options->format);

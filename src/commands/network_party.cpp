@@ -1,7 +1,6 @@
 #include "commands/network_party.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstdio>
 #include <memory>
 
@@ -29,26 +28,12 @@ namespace {
 constexpr double kLongestWait = 1e8;  // seconds
 constexpr double kTimeoutsOfPatience = 20;
 
-struct Refused {
-  const char* option;
-  const char* why;
-};
-
-// Options of a fit that a party over a network must not have.
-constexpr std::array kRefusedOverNetwork{
-    Refused{"--seed", "anyone who knows the seed can remove the noise"},
-    Refused{"--non-private", "silos would send exact sums"},
-    Refused{"--round-trip", "the network is real, not simulated"},
-    Refused{"--bandwidth", "the network is real, not simulated"},
-    Refused{"--packet-loss", "the network is real, not simulated"},
-};
-
 void require_fit_for_network(const OptionTable& options, const std::string& command) {
-  for (const Refused& refused : kRefusedOverNetwork) {
-    if (!options.find(refused.option)->is_given()) continue;
-    throw UsageError("{}: is refused by dpreduce {}: {}; remove it", refused.option, command, refused.why);
-  }
   for (const Option& option : options.options()) {
+    if (option.is_given() && !option.refused_over_network.empty()) {
+      throw UsageError("--{}: is refused by dpreduce {}: {}; remove it", option.long_name(), command,
+                       option.refused_over_network);
+    }
     const auto word = std::ranges::find_if(option.given, [](const std::string& given) { return has_rank(given); });
     if (word == option.given.end()) continue;
     throw UsageError(
@@ -222,9 +207,6 @@ void declare_network(OptionTable& table, PartyRole role, NetworkOptions& network
 
 // Prints what a silo would send and promise; nobody is called.
 void preview(const NetworkParty& party) {
-  if (party.role == PartyRole::kCoordinator) {
-    throw UsageError("--dry-run: is for a silo, and shows what it would send; a coordinator sends no rows");
-  }
   const Identity identity = Identity::load(party.fit.silos.identity, "--identity");
   const bool trains = party.fit.evaluation.files.empty();
   preview_silo(trains ? party.fit : validated(evaluation_of(party.fit)),
@@ -233,7 +215,7 @@ void preview(const NetworkParty& party) {
 
 // Returns the party's options, validated: of a fit; or of an evaluation, whose models are read now.
 FitOptions before_anybody_is_called(FitOptions asked) {
-  PrivacyBudget::from_options(asked.privacy.budget);
+  budget_from(asked.privacy.budget);
   if (asked.evaluation.files.empty()) return validated(std::move(asked));
   FitOptions evaluation = validated(evaluation_of(asked));
   if (const Forfeits forfeits = forfeits_of_models(evaluation); !forfeits.empty()) {
@@ -278,14 +260,19 @@ CommandEntry network_command(PartyRole role) {
   table
       .files("--evaluate", read->fit.evaluation.files,
              "evaluate this model with noise on the silos' rows, instead of a fit")
-      .said(SetBy::kAllOfFiles);
+      .said(SetBy::kAllOfFiles)
+      .replacing({"--classes"});
   declare_evaluation(table, read->fit, "--evaluate-metrics");
+  add_evaluation_rules(table, read->fit.data.train, "--evaluate-metrics", "--evaluate", "--evaluate");
   table.begin_group("");
   declare_config(table);
   for (const char* mandatory : {"--roster", "--identity"}) table.find(mandatory)->required();
   for (const char* rows : {"--train-x", "--train-y"}) table.find(rows)->is_required = !is_coordinator;
-  for (const Refused& refused : kRefusedOverNetwork) {
-    table.find(refused.option)->help = fmt::format("refused here: {}", refused.why);
+  if (is_coordinator)
+    table.find("--dry-run")->not_over_network("it shows what a silo sends, and a coordinator has no rows");
+  for (Option& option : table.options()) {
+    if (!option.refused_over_network.empty())
+      option.help = fmt::format("refused here: {}", option.refused_over_network);
   }
   command.chosen = [read, role, name = command.name](const ParsedCommand& parsed) {
     require_fit_for_network(parsed.options, name);

@@ -69,7 +69,6 @@ PredictOptions validated(PredictOptions options) {
         "--probabilities FILE");
   }
   for (const auto& [option, path] : prediction_files(options)) require_table_path(option, path);
-  require_valid_label_set_terms(options.top_k, options.threshold);
   return options;
 }
 
@@ -382,11 +381,11 @@ CommandEntry predict_command() {
                      "write the n x K probabilities likewise; the model's loss must be softmax or sigmoid")
       .typed("FILE")
       .written();
-  table.count("--top-k", options->top_k, "the k classes of the largest scores, best first, instead of one");
+  table.count("--top-k", options->top_k, "the k classes of the largest scores, best first, instead of one").at_least(1);
   table.flag(
       "--sets", options->sets,
       "write n x K zeros and ones to --out instead of labels: ones for scores at or above the model's threshold");
-  table.number("--threshold", options->threshold, "with --sets: this threshold instead of the model's");
+  table.number("--threshold", options->threshold, "with --sets: this threshold instead of the model's").finite();
   table.needs("--threshold", "--sets");
   table.choice("--bad-rows", options->bad_rows, "rows with NaN or infinity: stop, or score them as zero rows");
   declare_config(table);

@@ -30,12 +30,8 @@
 namespace dpreduce {
 namespace {
 
-// Options that a sweep takes from fit as they are.
-constexpr std::array kOfFit{"--train-x", "--train-y",     "--test-x",   "--test-y",    "--public-x",
-                            "--classes", "--class-names", "--bad-rows", "--adjacency", "--threads"};
-
 struct SweepOptions {
-  std::map<std::string, std::vector<std::string>> of_fit;  // what was given of kOfFit
+  std::map<std::string, std::vector<std::string>> of_fit;  // what was given of options of fit
   std::vector<std::string> methods;  // each as it follows --method of fit, with options of its own
   std::vector<double> epsilons;
   bool non_private = false;  // and every method without noise, to compare with
@@ -190,8 +186,9 @@ CommandEntry sweep_command() {
                        .help = "compare many fits on the same rows in one table: an experiment, not private"};
   OptionTable& table = command.options;
   const auto fit = std::make_shared<CommandEntry>(fit_command());  // what its options are read into
-  for (const char* name : kOfFit) {
-    Option& option = table.add(*fit->options.find(name)).in_group("");
+  for (const Option& of_fit : fit->options.options()) {
+    if (!of_fit.is_of_sweeps) continue;
+    Option& option = table.add(of_fit).in_group("");
     option.first_help.clear();
     option.is_of_command_alone = false;  // Python gives files, of memory
   }
@@ -216,9 +213,9 @@ CommandEntry sweep_command() {
       "\\\n    --methods 'mean --center public,public,auto' --epsilons 0.1,1,8 --imbalance 1,10,100 --seeds 3\n"
       "  mpirun -n 4 dpreduce sweep ... --methods 'ls --shared-gram --center dp,fc --center dp' --epsilons 1 --out two";
   const auto asked = [options, fit](const ParsedCommand& parsed) {
-    for (const char* name : kOfFit) {
-      const std::vector<std::string>& given = parsed.options.find(name)->given;
-      if (!given.empty()) options->of_fit[name] = given;
+    for (const Option& option : parsed.options.options()) {
+      if (option.is_of_sweeps && option.is_given())
+        options->of_fit[fmt::format("--{}", option.long_name())] = option.given;
     }
     return *options;
   };

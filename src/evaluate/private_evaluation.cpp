@@ -1,7 +1,6 @@
 #include "evaluate/private_evaluation.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <utility>
 
@@ -41,14 +40,10 @@ std::vector<Classifier> models_of(const EvaluationOptions& asked) {
   return models;
 }
 
-// Checks and sets the number of groups. Groups are a public list: nothing is reported of the column alone, which is
-// private. Whoever has no rows has no column.
+// Sets and checks the number of groups. Groups are a public list: nothing is reported of the column alone, which is
+// private.
 void take_groups(RowFiles& rows) {
   if (rows.groups == 0) rows.groups = rows.group_names.size();
-  const bool lacks_column = rows.group.empty() && !rows.x.empty() && rows.groups > 0;
-  if (lacks_column || (!rows.group.empty() && rows.groups == 0)) {
-    throw UsageError("--group goes with --groups G or --group-names FILE, which list the groups");
-  }
   if (!rows.group_names.empty() && rows.group_names.size() != rows.groups) {
     throw UsageError("--group-names: {} for {} groups", rows.group_names.size(), rows.groups);
   }
@@ -59,13 +54,7 @@ void take_groups(RowFiles& rows) {
 
 // Sets the score from which on classes of a set count: the requested one, else the model's.
 void take_threshold(EvaluationTerms& terms, const Classifier& model, std::string_view metrics) {
-  if (terms.threshold && !std::isfinite(*terms.threshold)) {
-    throw UsageError("--score-threshold {}: must be a finite number", *terms.threshold);
-  }
-  if (terms.most_labels == 0) {
-    if (terms.threshold) throw UsageError("--score-threshold goes with --max-labels");
-    return;
-  }
+  if (terms.most_labels == 0) return;
   if (!terms.threshold) terms.threshold = model.parts().threshold;
   if (!terms.threshold) {
     throw UsageError("{} f1: the model has no threshold for its scores; give one with --score-threshold", metrics);
@@ -119,14 +108,8 @@ FitOptions evaluation_of(FitOptions options) {
     asked.terms.metrics = {EvaluationMetric::kR2, EvaluationMetric::kRmse};
   }
   if (asked.terms.metrics.empty()) asked.terms.metrics = usual_metrics(asked.terms.most_labels);
-  if (options.method.top_k && !asked.terms.has(EvaluationMetric::kTopK)) {
-    throw UsageError("--top-k of a private evaluation goes with {} topk", metrics);
-  }
   if (asked.terms.most_predicted == 0) asked.terms.most_predicted = asked.terms.most_labels;
   take_threshold(asked.terms, model, metrics);
-  if (options.method.expected_rows && !asked.terms.is_about_one_class()) {
-    throw UsageError("--expected-rows goes with {} auc and roc", metrics);
-  }
   asked.terms.score_bins = score_bins_for(options.method.expected_rows.value_or(0.0));
   require_valid(asked.terms, metrics);
   options.method = MethodOptions{.name = std::string(evaluate_method().name)};

@@ -256,8 +256,6 @@ std::vector<ReleaseRequest> preparation_requests(const FitOptions& options, Rele
     const double share = center_share(options);
     requests.push_back(registered_statistic("center").request(terms, (1.0 - kShareOfRest) * share));
     requests.push_back(registered_statistic(kCenterRest).request(terms, kShareOfRest * share));
-  } else if (options.rows.center_share) {
-    throw UsageError("--center-share goes with --center dp: no other center takes a share of the budget");
   }
   if (options.rows.pca > 0) {
     require_kept("--pca", options.rows.pca, terms.dim);

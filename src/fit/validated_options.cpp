@@ -45,15 +45,6 @@ void require_fit_for_silos(const FitOptions& options) {
         "'silo{{rank}}/x.npy', or name them in --silo-config",
         options.data.train.option("x"), options.data.train.option("y"));
   }
-  if (has_rank(options.data.test.x) || has_rank(options.data.validation.x) || has_rank(options.data.public_x)) {
-    throw UsageError(
-        "--secure-aggregation: the coordinator alone reads test, validation and public rows; name them without {rank}");
-  }
-  if (silos.is_distributed() && may_choose_public_rows(options)) {
-    throw UsageError(
-        "choosing public rows with --noise distributed and --secure-aggregation: the coordinator would see the "
-        "utilities of all rows; use central noise, or a method that sums rows");
-  }
   if (silos.consent && silos.roster.empty()) {
     throw UsageError(
         "[consent] in --silo-config: goes with --roster and --identity; without them the other parties are unknown, "
@@ -61,58 +52,13 @@ void require_fit_for_silos(const FitOptions& options) {
   }
 }
 
-// s silos share a person's bound.
-void require_silos_of_persons(const FitOptions& options) {
-  if (!options.silos.silos_per_person) return;
-  const bool has_silos = options.silos.secure_aggregation || options.silos.under_engine ||
-                         method_entry(options.method).each_rank_is_a_silo;
-  if (!has_silos) {
-    throw UsageError(
-        "--silos-per-person {}: applies to silos: those of --secure-aggregation, of --method fedavg, or of "
-        "a plan for another engine; ranks that trust each other count a person's rows over all ranks",
-        *options.silos.silos_per_person);
-  }
-}
-
-// Sets the unit at a coordinator of silos. It has no rows, and so no identifiers; that the unit is a person is declared
-// by all parties.
-void take_unit_of_silos(FitOptions& options) {
-  const bool is_coordinator =
-      options.silos.secure_aggregation && options.silos.rows_are_own && options.data.train.x.empty();
-  if (is_coordinator && options.data.rows_per_person) options.data.train.person = {"identifiers at the silos"};
-}
-
-void require_used_public_rows(const FitOptions& options) {
-  const bool uses_public_rows = options.rows.center == Centering::kPublic || options.rows.pca > 0 ||
-                                method_entry(options.method).chooses_public_rows || whitens_by_public_rows(options) ||
-                                options.method.objective == Objective::kBalanced;
-  if (!options.data.public_x.empty() && !uses_public_rows) {
-    if (options.data.has_targets()) {
-      throw UsageError(
-          "--public-x: with --targets only --center public and --pca use public rows: rows whitened by them did not "
-          "predict numbers better; add one of the two, or leave them out");
-    }
-    throw UsageError(
-        "--public-x: this fit does not use public rows; add --center public, --pca or --method {}, or leave "
-        "them out",
-        methods_where(
-            [](const MethodEntry& method) { return method.chooses_public_rows || method.whitens_by_public_rows; }));
-  }
-}
-
-// Sets whether rows have targets. The coordinator of silos has no rows; all parties declare targets by naming no
-// classes.
-void take_targets(FitOptions& options) {
+// Sets what the coordinator of silos lacks, which has no rows: that there are targets, as all parties declare by naming
+// no classes; and persons, as they declare by a bound on a person's rows.
+void take_rows_of_silos(FitOptions& options) {
   DataOptions& data = options.data;
-  const bool is_coordinator =
-      options.silos.secure_aggregation && options.silos.rows_are_own && options.data.train.x.empty();
-  if (is_coordinator && data.classes == 0) data.train.has_targets = true;
-  if (!data.test.y.empty() && data.test.has_targets != data.train.has_targets) {
-    throw UsageError("{} with {}: test rows have classes or numbers, as training rows have; give {}",
-                     data.train.has_targets ? "--test-y" : "--test-targets", data.train.option("y"),
-                     data.train.has_targets ? "--test-targets" : "--test-y");
-  }
-  data.test.has_targets = data.train.has_targets;
+  if (!options.silos.secure_aggregation || !options.silos.rows_are_own || !data.train.x.empty()) return;
+  if (data.classes == 0) data.train.has_targets = true;
+  if (data.rows_per_person) data.train.person = {"identifiers at the silos"};
 }
 
 void require_valid_data(const DataOptions& data) {
@@ -152,18 +98,16 @@ FitOptions validated(FitOptions options) {
   DataOptions& data = options.data;
   if (data.classes == 0) data.classes = data.train.class_names.size();
   if (options.method.batch == 1.0) options.method.batch.reset();  // all rows are in each round, as without it
-  take_targets(options);
-  take_unit_of_silos(options);
+  take_rows_of_silos(options);
   check_options(options);
+  data.test.has_targets = data.train.has_targets;
   require_valid_data(data);
   require_pairs("--feature-range", options.rows.feature_range, "columns", options.rows.feature_range.size());
   require_valid_smallest_share(options);
   require_ranges(options.privacy.budget);
   if (options.privacy.ledger.empty()) throw UsageError("--ledger: a file name is needed");
   require_name_of_model(options.output.out);
-  require_used_public_rows(options);
   require_fit_for_silos(options);
-  require_silos_of_persons(options);
   if (options.evaluation.share) {
     options.evaluation.terms.metrics = usual_metrics(0);
     options.evaluation.terms.classes = data.classes;

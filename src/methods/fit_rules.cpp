@@ -9,7 +9,14 @@
 namespace dpreduce {
 namespace {
 
+using std::string_literals::operator""s;
+
+constexpr const char* kMaskedSums = "--secure-aggregation";
+
 void add_rules_of_rows(OptionTable& table, const std::string& persons) {
+  constexpr const char* kAsTraining = "test rows have classes or numbers, as training rows have";
+  table.excludes("--targets", "--test-y", fmt::format("{}; give {}", kAsTraining, kTestTargets));
+  table.needs(kTestTargets, "--targets", kAsTraining);
   table.together("--test-x", "--test-y").but_not_where("--targets");
   table.together("--test-x", kTestTargets).only_where("--targets");
   table.together("--validation-x", "--validation-y");
@@ -28,6 +35,12 @@ void add_rules_of_rows(OptionTable& table, const std::string& persons) {
   table.needs("--select-share", "--select");
   table.needs("--select-by", "--select");
   table.needs("--center public", "--public-x", "the center is the mean of these rows");
+  constexpr const char* kShareOfDp = "only the mean of --center dp takes a share of the budget";
+  table.excludes("--center-share", "--center none|public|moments", kShareOfDp);
+  const auto needs_dp = [&]() -> OptionRule& { return table.needs("--center-share", "--center dp", kShareOfDp); };
+  needs_dp().but_not_where("--method auto");
+  needs_dp().only_where("--targets");
+  needs_dp().only_where("--public-x").but_not_where("--objective accuracy");
 }
 
 // Options about classes do not apply to numbers.
@@ -55,6 +68,23 @@ void add_rules_of_methods(OptionTable& table) {
   const auto choosing = names_where([](const MethodEntry& method) { return method.chooses_public_rows; });
   table.needs(fmt::format("--method {}", fmt::join(choosing, "|")), "--public-x",
               "prototypes are chosen among public rows");
+  const auto using_public_rows = names_where(
+      [](const MethodEntry& method) { return method.chooses_public_rows || method.whitens_by_public_rows; });
+  table
+      .needs("--public-x", "--center public or --pca",
+             "otherwise a fit to numbers does not use public rows; add one of these, or leave the rows out")
+      .only_where("--targets");
+  table.needs(
+      "--public-x",
+      fmt::format("--center public or --pca or --objective balanced or --method {}", fmt::join(using_public_rows, "|")),
+      "otherwise a fit does not use public rows; add one of these, or leave the rows out");
+  for (const std::string& chooses : {fmt::format("--method {}", fmt::join(choosing, "|")), "--objective balanced"s}) {
+    table
+        .excludes("--noise distributed", chooses,
+                  "the coordinator would see the utilities of all public rows; use central noise, or a method that "
+                  "sums rows")
+        .only_where("--public-x");
+  }
   table.excludes("--warm-start", "--loss sigmoid|square", "the rounds fit residuals of probabilities; use softmax");
   table.excludes("--warm-start", "--max-labels above 1", "its loss needs exactly one class per row; leave it out");
   table.needs("--warm-start-share", "--warm-start");
@@ -72,6 +102,9 @@ void add_rules_of_methods(OptionTable& table) {
        {"--max-labels above 1", "--loss sigmoid|square", "--choose", "--warm-start", "--iterate average"}) {
     table.excludes("--isotropy-share", own, "class means could not replace such rounds; leave one out");
   }
+  constexpr const char* kAboutMean = "class means are compared about the mean of all rows";
+  table.needs("--isotropy-share", "--center dp|public or --method auto", kAboutMean);
+  table.excludes("--isotropy-share", "--center none", kAboutMean);
   table.excludes("--alpha", "--shared-gram",
                  "alpha weights the Gram matrix of all rows against those of classes, and a shared one is the limit of "
                  "large alpha; leave it out");
@@ -110,10 +143,13 @@ void add_rules_of_budgets(OptionTable& table) {
   add_rules_of_samples(table, "--batch", "--non-private");
 }
 
-void add_rules_of_silos(OptionTable& table, const std::string& persons) {
-  for (const char* own : {"--threshold", "--roster", "--identity", "--silo-config", "--log", "--round-trip",
-                          "--bandwidth", "--packet-loss", "--noise distributed", "--colluding", "--silo-timeout"}) {
-    table.needs(own, "--secure-aggregation");
+void add_rules_of_silos(OptionTable& table, const std::string& persons, bool under_engine) {
+  for (const Option& own : table.options()) {
+    const bool is_of_masked_sums = own.group == kSilosGroup && own.is_of_command_alone;
+    if (is_of_masked_sums && own.names != kMaskedSums) table.needs(own.names, kMaskedSums);
+  }
+  for (const char* own : {"--test-x {rank}", "--validation-x {rank}", "--public-x {rank}"}) {
+    table.excludes(own, kMaskedSums, "the coordinator alone reads these rows; name them without {rank}");
   }
   table.together("--roster", "--identity");
   table.needs("--packet-loss above 0", "--round-trip above 0", "a lost packet costs a round trip");
@@ -125,6 +161,10 @@ void add_rules_of_silos(OptionTable& table, const std::string& persons) {
   table.needs(persons, "--rows-per-person", "all parties must set it, e.g. to 1, to agree that the unit is a person")
       .only_where("--secure-aggregation");
   table.needs("--silos-per-person", persons, "it identifies the person of each row");
+  if (under_engine) return;  // whose parties are silos, too
+  const auto of_silos = names_where([](const MethodEntry& method) { return method.each_rank_is_a_silo; });
+  table.needs("--silos-per-person", fmt::format("{} or --method {}", kMaskedSums, fmt::join(of_silos, "|")),
+              "other ranks trust each other, and count a person's rows over all ranks");
 }
 
 // Adds rules of metrics of test rows that share the budget: they need one release more, which is not made for every
@@ -157,6 +197,25 @@ void add_rules_of_samples(OptionTable& table, const std::string& rate, const std
   table.excludes(rate, "--accountant gdp|zcdp", kNoGain).but_not_where(unless);
 }
 
+void add_evaluation_rules(OptionTable& table, const RowFiles& rows, const std::string& metrics,
+                          const std::string& models, const std::string& when) {
+  const auto metric = [&](const char* names) { return fmt::format("{} {}", metrics, names); };
+  for (const char* own : {"--positive", "--expected-rows"}) table.needs(own, metric("auc|roc")).only_where(when);
+  table.needs("--top-k", metric("topk")).only_where(when);
+  table.needs("--class-groups", metric("confusion"));
+  table.needs(metric("f1"), "--max-labels", "labels are n x K zeros and ones");
+  for (const char* own : {"--max-predicted", "--score-threshold"}) table.needs(own, "--max-labels");
+  std::string others = all_spellings<EvaluationMetric>();
+  others.erase(others.find("f1|"), 3);
+  for (const std::string& own : {metric(others.c_str()), "--groups"s, "--group-names"s, models + " twice"}) {
+    table.excludes("--max-labels", own, "f1 of one model is the only metric of label sets").only_where(when);
+  }
+  table.needs("--group", "--groups or --group-names", "they list the groups");
+  for (const char* own : {"--groups", "--group-names"}) {
+    table.needs(own, "--group", "it has the group of each row").only_where(rows.option("x"));
+  }
+}
+
 void add_fit_rules(OptionTable& table, const FitOptions& options) {
   const RowFiles& train = options.data.train;
   const std::string persons = train.option("person");
@@ -165,7 +224,7 @@ void add_fit_rules(OptionTable& table, const FitOptions& options) {
   add_rules_of_methods(table);
   add_rules_of_choices(table);
   add_rules_of_budgets(table);
-  add_rules_of_silos(table, persons);
+  add_rules_of_silos(table, persons, options.silos.under_engine);
   if (train.role == RowFiles().role) add_rules_of_shared_evaluations(table);
 }
 
@@ -192,7 +251,7 @@ void check_options(const FitOptions& options) {
   checked.data.train.role = options.data.train.role;
   OptionTable table;
   declare_fit(table, checked);
-  add_fit_rules(table, checked);
+  add_fit_rules(table, options);
   checked = options;
   table.check_ranges();
   check_method(checked, table);

@@ -57,9 +57,10 @@ void declare_data(OptionTable& table, FitOptions& options) {
   table
       .files("--test-x", data.test.x,
              "features to report the accuracy on (outside the guarantee, but for --evaluate-share)")
-      .of_command_alone(SetBy::kCoordinator);
-  table.files("--test-y", data.test.y, "their labels").of_command_alone(SetBy::kCoordinator);
-  declare_targets(table, data.test, kTestTargets, "or their numbers")
+      .of_command_alone(SetBy::kCoordinator)
+      .of_sweeps();
+  table.files("--test-y", data.test.y, "their labels").of_command_alone(SetBy::kCoordinator).of_sweeps();
+  declare_targets(table, data.test, kTestTargets, "--test-y", "or their numbers")
       .shown_as([&test = data.test] { return test.has_targets ? option_word(test.y) : std::string(); })
       .of_command_alone(SetBy::kCoordinator);
   declare_target_range(table, data);
@@ -90,8 +91,9 @@ void declare_data(OptionTable& table, FitOptions& options) {
 
 // Declares what may be spent, and where that is recorded.
 void declare_account(OptionTable& table, PrivacyOptions& privacy) {
-  table.choice("--adjacency", privacy.adjacency, "relation of neighboring data sets");
-  table.count("--seed", privacy.seed, "repeatable noise; the run is then NOT private");
+  table.choice("--adjacency", privacy.adjacency, "relation of neighboring data sets").of_sweeps();
+  table.count("--seed", privacy.seed, "repeatable noise; the run is then NOT private")
+      .not_over_network("anyone who knows the seed can remove the noise");
   table
       .file("--ledger", privacy.ledger,
             "file that records each release before it is made; each silo has its own: {rank} is replaced, or silo 3 "
@@ -112,7 +114,8 @@ void declare_account(OptionTable& table, PrivacyOptions& privacy) {
 void declare_privacy(OptionTable& table, PrivacyOptions& privacy) {
   table.begin_group("Privacy");
   declare_budget(table, privacy.budget);
-  table.flag("--non-private", privacy.budget.non_private, "no noise and no guarantee: for comparison only");
+  table.flag("--non-private", privacy.budget.non_private, "no noise and no guarantee: for comparison only")
+      .not_over_network("silos would send exact sums");
   declare_account(table, privacy);
   table.begin_group("");
 }
@@ -143,7 +146,8 @@ void declare_machine(OptionTable& table, MachineOptions& machine) {
   table.count("--threads", machine.threads, "threads per rank; default: all cores, or 1 under mpirun")
       .from(0, kMostThreads)
       .defaults_to("")
-      .said(SetBy::kParty);
+      .said(SetBy::kParty)
+      .of_sweeps();
   table
       .count("--memory", machine.memory_mib,
              "memory for the rows of a rank; default: 64; with rounds or class Gram matrices half of the free memory, "
@@ -154,11 +158,13 @@ void declare_machine(OptionTable& table, MachineOptions& machine) {
 }
 
 void declare_silos(OptionTable& table, SiloOptions& silos) {
-  table.begin_group("Silos");
+  constexpr const char* kReal = "the network is real, not simulated";
+  table.begin_group(kSilosGroup);
   table
       .flag("--secure-aggregation", silos.secure_aggregation,
             "masked sums: rank 0 is a coordinator without rows, every other rank a silo with files of its own")
-      .of_command_alone();
+      .of_command_alone()
+      .of_parties();
   if (table.find("--threshold") == nullptr) {
     table.count("--threshold", silos.threshold, "silos that must stay to the end; default: more than two thirds")
         .of_command_alone();
@@ -184,13 +190,16 @@ void declare_silos(OptionTable& table, SiloOptions& silos) {
       .typed("SECONDS")
       .of_command_alone();
   table.file("--roster", silos.roster, "TOML file: names and public keys of all parties; default: a simulation")
-      .of_command_alone(SetBy::kParty);
+      .of_command_alone(SetBy::kParty)
+      .of_parties();
   table.file("--identity", silos.identity, "identity of this party, from dpreduce keygen; {rank} is replaced")
-      .of_command_alone(SetBy::kParty);
+      .of_command_alone(SetBy::kParty)
+      .of_parties();
   table
       .file("--silo-config", silos.own_options,
             "TOML file of this party alone: paths of its rows, identity, log, ledger and budget; {rank} is replaced")
-      .of_command_alone(SetBy::kCommandLine);
+      .of_command_alone(SetBy::kCommandLine)
+      .of_parties();
   table.file("--log", silos.log, "log of this party, for its owner; {rank} is replaced")
       .written()
       .of_command_alone(SetBy::kParty);
@@ -199,19 +208,22 @@ void declare_silos(OptionTable& table, SiloOptions& silos) {
               "for simulations: round trip time of each silo's connection; default: none")
       .from(0, 1e3 * kLongestTimeout)
       .typed("MS")
-      .of_command_alone(SetBy::kParty);
+      .of_command_alone(SetBy::kParty)
+      .not_over_network(kReal);
   table
       .number("--bandwidth", silos.bandwidth_mbit,
               "for simulations: bandwidth of each silo's connection; default: unlimited")
       .from(kLeastMegabits, kMostMegabits)
       .typed("MBIT")
-      .of_command_alone(SetBy::kParty);
+      .of_command_alone(SetBy::kParty)
+      .not_over_network(kReal);
   table
       .number("--packet-loss", silos.packet_loss_percent,
               "for simulations: share of packets lost, which lowers the throughput of TCP; default: none")
       .from(0, kMostPercentLost)
       .typed("PERCENT")
-      .of_command_alone(SetBy::kParty);
+      .of_command_alone(SetBy::kParty)
+      .not_over_network(kReal);
   table.begin_group("");
 }
 
@@ -223,6 +235,9 @@ void declare_given_budget(OptionTable& table, GivenBudget& budget) {
   table.number("--delta", budget.delta, "at most 1 / (10 n) for a public n of your data's size").in_group(kGroup);
   table.number("--rho", budget.rho, "privacy budget in zCDP").in_group(kGroup);
   table.number("--mu", budget.mu, "privacy budget in Gaussian DP").in_group(kGroup);
+  for (const auto& [own, other] : {std::pair{"--epsilon", "--rho"}, {"--epsilon", "--mu"}, {"--rho", "--mu"}}) {
+    table.excludes(own, other, "both are privacy budgets; give exactly one");
+  }
 }
 
 void declare_budget(OptionTable& table, BudgetOptions& budget) {
@@ -287,6 +302,7 @@ void declare_evaluation(OptionTable& table, FitOptions& options, const char* met
   table
       .number("--score-threshold", terms.threshold,
               "for f1: threshold of the score from which a class is predicted; default: the model's")
+      .finite()
       .of_command_alone();
   table
       .count("--positive", terms.positive,

@@ -52,6 +52,11 @@ void choose_accountant(OptionTable& table, BudgetOptions& budget, const Rate& ra
   });
 }
 
+/// Adds the rules of a private evaluation, whose options are declared: the lists of metrics, the option that names
+/// models, and the option with which there is an evaluation.
+void add_evaluation_rules(OptionTable& table, const RowFiles& rows, const std::string& metrics,
+                          const std::string& models, const std::string& when);
+
 /// Declares the private evaluation of a model on the rows of options.data.train. The list of metrics is the option
 /// `metrics`. Options that are already declared stay as they are.
 void declare_evaluation(OptionTable& table, FitOptions& options, const char* metrics);
@@ -66,6 +71,8 @@ std::string agreed_options(const OptionTable& fit, const std::vector<std::string
 // Rows: their persons, files, classes and targets, and their preparation before a method sees them.
 
 inline constexpr const char* kTestTargets = "--test-targets";
+/// Heading in help of the options of runs among silos.
+inline constexpr const char* kSilosGroup = "Silos";
 
 /// Declares persons: the person of each row, under the option `name`, and the bound on a person's contribution.
 void declare_persons(OptionTable& table, DataOptions& data, const std::string& name);
@@ -88,8 +95,8 @@ Option& declare_classes(OptionTable& table, std::size_t& classes, std::vector<st
 /// Returns K if it is given, else the number of names.
 std::size_t classes_of(std::size_t classes, const std::vector<std::string>& names);
 
-/// Declares the option that names a row's numbers to predict, instead of its labels.
-Option& declare_targets(OptionTable& table, RowFiles& rows, const char* name, const char* help);
+/// Declares the option that names a row's numbers to predict, instead of its `labels`, which are declared.
+Option& declare_targets(OptionTable& table, RowFiles& rows, const char* name, const char* labels, const char* help);
 
 /// Declares the range of numbers to predict.
 void declare_target_range(OptionTable& table, DataOptions& data);

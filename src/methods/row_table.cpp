@@ -113,17 +113,21 @@ void declare_training_rows(OptionTable& table, DataOptions& data) {
              "features, .npy, .npz, .csv or file.h5:/dataset; globs; {rank} for a worker's own files")
       .required()
       .of_own_rows()
-      .of_command_alone(SetBy::kParty);
+      .of_command_alone(SetBy::kParty)
+      .of_sweeps();
   table
       .files("--train-y", data.train.y,
              "labels, one per row of the features: integers from 0 to K-1, or names with --class-names, or n x K zeros "
              "and ones with --max-labels")
       .required()
       .of_own_rows()
-      .of_command_alone(SetBy::kParty);
-  declare_targets(table, data.train, kTargets, "numbers to predict, instead of labels: n or n x m floats or integers")
+      .of_command_alone(SetBy::kParty)
+      .of_sweeps();
+  declare_targets(table, data.train, kTargets, "--train-y",
+                  "numbers to predict, instead of labels: n or n x m floats or integers")
       .of_own_rows()
-      .of_command_alone(SetBy::kParty);
+      .of_command_alone(SetBy::kParty)
+      .replacing({"--train-y", kClasses});
   declare_persons(table, data, data.train.option("person"));
 }
 
@@ -131,7 +135,8 @@ void declare_public_rows(OptionTable& table, DataOptions& data, const std::strin
   table
       .files("--public-x", data.public_x,
              "public features, in the format of --train-x; used without noise, at no charge" + also)
-      .of_command_alone(SetBy::kAllOfFiles);
+      .of_command_alone(SetBy::kAllOfFiles)
+      .of_sweeps();
 }
 
 void declare_labels(OptionTable& table, DataOptions& data) {
@@ -140,11 +145,15 @@ void declare_labels(OptionTable& table, DataOptions& data) {
   table.count("--max-labels", data.max_labels,
               "k: largest number of classes of a row, for labels of n x K zeros and ones; public, since the noise is "
               "sized for it");
-  table.choice("--bad-rows", data.train.bad_rows,
-               "rows with NaN, infinity or more than --max-labels labels: stop, or leave them out of all sums");
+  table
+      .choice("--bad-rows", data.train.bad_rows,
+              "rows with NaN, infinity or more than --max-labels labels: stop, or leave them out of all sums")
+      .of_sweeps();
 }
 
-Option& declare_targets(OptionTable& table, RowFiles& rows, const char* name, const char* help) {
+Option& declare_targets(OptionTable& table, RowFiles& rows, const char* name, const char* labels, const char* help) {
+  table.find(labels)->shown_as([&rows] { return rows.has_targets ? std::string() : option_word(rows.y); });
+  table.excludes(name, labels, "rows have numbers or classes; give one");
   return table
       .add({.names = name,
             .help = help,
@@ -155,7 +164,8 @@ Option& declare_targets(OptionTable& table, RowFiles& rows, const char* name, co
                   rows.y = arguments;
                   rows.has_targets = true;
                 }})
-      .shown_as([&rows] { return rows.has_targets ? "given" : ""; });
+      .shown_as([&rows] { return rows.has_targets ? "given" : ""; })
+      .replacing({labels});
 }
 
 void declare_target_range(OptionTable& table, DataOptions& data) {
@@ -170,12 +180,13 @@ void declare_target_range(OptionTable& table, DataOptions& data) {
                 [&data](const std::vector<std::string>& words) {
                   data.target_range = ends_of_ranges(kTargetRange, words);
                 }})
-      .shown_as([&data] { return option_word(data.target_range); });
+      .shown_as([&data] { return option_word(data.target_range); })
+      .replacing({kClasses});
 }
 
 Option& declare_classes(OptionTable& table, std::size_t& classes, std::vector<std::string>& names,
                         const std::string& help) {
-  Option& counted = table.count(kClasses, classes, help).defaults_to("");
+  Option& counted = table.count(kClasses, classes, help).defaults_to("").of_sweeps();
   table
       .add({.names = kClassNames,
             .help = "public list of classes, one name per line: sets --classes, and labels may be given by name",
@@ -183,7 +194,9 @@ Option& declare_classes(OptionTable& table, std::size_t& classes, std::vector<st
             .read = [&names](const std::vector<std::string>& list) { names = list; },
             .list_in_file = [](const std::string& path) { return read_class_names(path); }})
       .shown_as([&names] { return option_word(names); })
-      .of_command_alone(SetBy::kParty);
+      .of_command_alone(SetBy::kParty)
+      .of_sweeps()
+      .replacing({kClasses});
   return counted;
 }
 

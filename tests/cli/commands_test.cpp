@@ -257,7 +257,7 @@ TEST_F(ModelCommandsTest, TwoModelsAreComparedOnTheSameRows) {
   EXPECT_GE(metrics["difference"]["high"].get<double>(), second - first);
   EXPECT_EQ(succeed(both, 3).json()["metrics"], metrics);
   expect_refused("evaluate --model model.safetensors --model b.safetensors" + rows, 2,
-                 "--model twice: only with --private");
+                 "--model twice goes with --private");
   expect_refused(
       "evaluate --model model.safetensors --model b.safetensors --model model.safetensors --private --mu 1" + rows, 2,
       "name one, or two");
@@ -284,7 +284,7 @@ TEST_F(ModelCommandsTest, GroupsOfRowsHaveFiguresOfTheirOwn) {
   EXPECT_EQ(alone["group_names"][1], "elm");
   expect_refused(all + "--private --mu 1 --group test_y.npy --ledger no.jsonl", 2, "--group goes with --groups");
   expect_refused(all + "--private --mu 1 --group test_y.npy --group-names none.txt", 3, "--group-names none.txt");
-  expect_refused(all + "--group test_y.npy --groups 4", 2, "--group: only with --private");
+  expect_refused(all + "--group test_y.npy --groups 4", 2, "--group goes with --private");
   expect_refused(all + "--private --mu 1 --group test_y.npy --groups 2 --ledger no.jsonl", 3, "test_y.npy");
   EXPECT_FALSE(has("no.jsonl"));
 }
@@ -351,22 +351,23 @@ TEST_F(ModelCommandsTest, LabelSetsHavePrivateF1) {
   expect_refused(asked + "--score-threshold 0.5 --ledger no.jsonl", 2, "--threshold with --score-threshold");
   expect_refused(rows + "--private --mu 1 --max-labels 1 --threshold 0.4 --ledger no.jsonl", 3, "--max-labels 1");
   expect_refused(rows + "--private --mu 1 --max-labels 2 --metrics accuracy --ledger no.jsonl", 2,
-                 "--metrics f1 goes with");
+                 "--max-labels and --private with --metrics accuracy: f1 of one model");
 }
 
 TEST_F(ModelCommandsTest, APrivateEvaluationIsRefusedBeforeItIsCharged) {
   const std::string rows = "evaluate --model model.safetensors --test-x test_x.npy --test-y test_y.npy ";
   for (const auto& [options, code, said] :
-       {std::tuple{"--epsilon 1 --delta 1e-5", 2, "only with --private"},
-        std::tuple{"--level 0.9", 2, "--level: only with --private"},
-        std::tuple{"--max-predicted 2", 2, "--max-predicted: only with --private"},
-        std::tuple{"", 2, "--ledger: only with --private"}, std::tuple{"--private", 2, "no privacy budget"},
+       {std::tuple{"--epsilon 1 --delta 1e-5", 2, "--epsilon goes with --private"},
+        std::tuple{"--level 0.9", 2, "--level goes with --private"},
+        std::tuple{"--max-predicted 2", 2, "--max-predicted goes with --private"},
+        std::tuple{"", 2, "--ledger goes with --private"}, std::tuple{"--private", 2, "no privacy budget"},
         std::tuple{"--private --mu 1 --train-y train_y.npy", 2, "sizes of training classes are exact"},
         std::tuple{"--private --mu 1 --metrics accuracy,f2", 2, "'f2' is not a metric"},
         std::tuple{"--private --mu 1 --metrics auc", 2, "which this model does not have"},
-        std::tuple{"--private --mu 1 --positive 1", 2, "--positive goes with"},
+        std::tuple{"--private --mu 1 --positive 1", 2, "--positive with --private goes with --metrics auc or roc"},
         std::tuple{"--private --mu 1 --max-predicted 2", 2, "--max-predicted goes with"},
-        std::tuple{"--private --mu 1 --expected-rows 9", 2, "--expected-rows goes with"},
+        std::tuple{"--private --mu 1 --expected-rows 9", 2,
+                   "--expected-rows with --private goes with --metrics auc or roc"},
         std::tuple{"--private --mu 1 --expected-rows nan --metrics roc", 2, "--expected-rows nan"},
         std::tuple{"--private --mu 1 --metrics topk --top-k 9", 2, "--top-k 9"},
         std::tuple{"--private --mu 1 --level 1.5", 2, "--level"},

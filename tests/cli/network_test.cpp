@@ -111,9 +111,9 @@ TEST_F(NetworkTest, AnEvaluationThatCannotBeIsRefusedBeforeAnybodyIsCalled) {
         std::tuple{"--evaluate none --mu 1", 3, "none"}, std::tuple{"--evaluate trained", 2, "no privacy budget"},
         std::tuple{"--evaluate trained --mu 1 --evaluate-metrics f1", 2,
                    "--evaluate-metrics f1 goes with --max-labels"},
-        std::tuple{"--evaluate trained --mu 1 --positive 1", 2, "--positive goes with --evaluate-metrics auc"},
+        std::tuple{"--evaluate trained --mu 1 --positive 1", 2, "goes with --evaluate-metrics auc or roc"},
         std::tuple{"--evaluate trained --mu 1 --max-predicted 2", 2, "--max-predicted goes with"},
-        std::tuple{"--evaluate trained --mu 1 --expected-rows 9", 2, "--expected-rows goes with --evaluate-metrics"},
+        std::tuple{"--evaluate trained --mu 1 --expected-rows 9", 2, "goes with --evaluate-metrics auc or roc"},
         std::tuple{"--evaluate trained --mu 1 --score-threshold 1", 2, "--score-threshold goes with --max-labels"},
         std::tuple{"--evaluate trained --mu 1 --classes 4", 2, "--classes 4: the model of --evaluate is for 3"}}) {
     SCOPED_TRACE(options);
@@ -128,7 +128,7 @@ TEST_F(NetworkTest, AnEvaluationThatCannotBeIsRefusedBeforeAnybodyIsCalled) {
   const ProgramRun lacks_group =
       run_program(words_of(1, "127.0.0.1:1", "--evaluate trained --mu 1 --groups 2"), {.folder = folder_.path()});
   EXPECT_EQ(lacks_group.exit_code, 2);
-  EXPECT_THAT(lacks_group.err, HasSubstr("--group goes with --groups"));
+  EXPECT_THAT(lacks_group.err, HasSubstr("--groups with --train-x goes with --group"));
 }
 
 TEST_F(NetworkTest, SetsOfLabelsAreEvaluatedByF1WhereNoOtherFigureIsNamed) {

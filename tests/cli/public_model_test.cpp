@@ -158,7 +158,7 @@ TEST_F(PublicModelTest, AModelIsPublicByTheWordOfWhoeverSaysSo) {
     EXPECT_THAT(told, HasSubstr("which was declared public (--public-model)"));
   }
   expect_refused("evaluate --model model.safetensors --test-x x0.npy --test-y y0.npy --public-model", 2,
-                 "--public-model: only with --private");
+                 "--public-model goes with --private");
 }
 
 TEST_F(PublicModelTest, ARowOfAClassThatTheModelDoesNotKnowIsAnErrorOfTheModel) {

@@ -631,7 +631,7 @@ TEST_F(SilosTest, WrongOptionsAreRefusedOnce) {
       {"--log a.log", "--log goes with --secure-aggregation"},
       {"--silo-config a.toml", "--silo-config: is for runs among silos"},
       {"--config a{rank}.toml", "put a silo's own options into --silo-config"},
-      {"--noise distributed", "--noise distributed goes with --secure-aggregation"}};
+      {"--noise distributed", "--noise goes with --secure-aggregation"}};
   const std::string fit = "fit --classes 3 --train-x x{rank}.npy --train-y y{rank}.npy ";
   for (const auto& [options, message] : alone) expect_refused(fit + "--mu 1 " + options, 2, message);
   expect_refused(fit + "--epsilon 1 --delta 1e-5 --method gd --batch 0.5 --secure-aggregation", 2,

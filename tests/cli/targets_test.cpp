@@ -233,6 +233,8 @@ TEST_F(TargetsOfCommands, WhatDoesNotGoWithNumbersIsRefused) {
   expect_refused(fit + "--method ls --classes 3", 2, "--targets with --classes");
   expect_refused(fit + "--method ls --train-y labels.npy", 2, "--targets with --train-y");
   expect_refused(fit + "--method ls --test-x tx.npy --test-y labels.npy", 2, "give --test-targets");
+  expect_refused("fit --train-x x.npy --train-y labels.npy --classes 2 --mu 1 --test-x tx.npy --test-targets ty.npy", 2,
+                 "--test-targets goes with --targets: test rows have classes or numbers");
   expect_refused(fit + "--method ls --normalize none --ledger none --test-x tx.npy --test-targets wide.npy", 3,
                  "test targets: 5 a row, but the model predicts 1; give as many");
   EXPECT_FALSE(std::filesystem::exists(folder_ / "none"));  // before anything is charged

@@ -9,7 +9,7 @@ TEST(SiloOptions, NothingOfSilosGoesWithoutThem) {
   EXPECT_THAT(refusal_of(SiloOptions()), IsEmpty());
   const std::pair<const char*, SiloOptions> given[] = {{"--threshold", {.threshold = 3}},
                                                        {"--colluding", {.colluding = 1}},
-                                                       {"--noise distributed", {.noise = NoiseSource::kDistributed}},
+                                                       {"--noise", {.noise = NoiseSource::kDistributed}},
                                                        {"--roster", {.roster = "r.toml"}},
                                                        {"--identity", {.identity = "i.key"}},
                                                        {"--silo-config", {.own_options = "s.toml"}},

@@ -14,10 +14,6 @@
 namespace dpreduce {
 namespace {
 
-std::string shown(std::string_view option, double value) {
-  return std::string(option) + " " + print_number(value);
-}
-
 bool uses_tight_zcdp(Accountant accountant) {
   return accountant == Accountant::kZcdp || accountant == Accountant::kRdp;
 }
@@ -34,34 +30,8 @@ void require_ranges(const GivenBudget& stated) {
   if (stated.mu) require_between("--mu", *stated.mu, kSmallestMu, kLargestMu);
 }
 
-PrivacyBudget PrivacyBudget::from_options(const GivenBudget& options) {
-  const int stated = options.epsilon.has_value() + options.rho.has_value() + options.mu.has_value();
-  if (stated == 0 && options.delta) {
-    throw UsageError(shown("--delta", *options.delta) + ": needs --epsilon as well");
-  }
-  if (stated == 0) throw UsageError("no privacy budget: give --epsilon and --delta, or --rho, or --mu");
-  if (stated > 1) {
-    std::string given;
-    if (options.epsilon) given.append(" ").append(shown("--epsilon", *options.epsilon));
-    if (options.rho) given.append(" ").append(shown("--rho", *options.rho));
-    if (options.mu) given.append(" ").append(shown("--mu", *options.mu));
-    throw UsageError("more than one privacy budget:" + given + "; give exactly one");
-  }
-  if (options.epsilon) {
-    if (!options.delta) {
-      throw UsageError(shown("--epsilon", *options.epsilon) +
-                       ": needs --delta as well; choose it well below 1 / (number of records)");
-    }
-  }
-  require_ranges(options);
-  if (!options.epsilon && options.delta) {
-    throw UsageError(shown("--delta", *options.delta) + ": belongs to --epsilon; leave it out with --rho or --mu");
-  }
-  return PrivacyBudget(options);
-}
-
 PrivacyBudget PrivacyBudget::from_mu(double mu) {
-  return from_options({.mu = mu});
+  return budget_from({.mu = mu});
 }
 
 double PrivacyBudget::mu(Accountant accountant) const {
@@ -78,10 +48,17 @@ double PrivacyBudget::epsilon_at(double delta, Accountant accountant) const {
   return epsilon_from_zcdp_tight(options_.rho ? *options_.rho : zcdp_from_mu(mu(accountant)), delta);
 }
 
-PrivacyBudget budget_from(const GivenBudget& options) {
-  GivenBudget stated = options;
-  if (!options.epsilon && (options.rho || options.mu)) stated.delta.reset();
-  return PrivacyBudget::from_options(stated);
+PrivacyBudget budget_from(GivenBudget stated) {
+  const int budgets = stated.epsilon.has_value() + stated.rho.has_value() + stated.mu.has_value();
+  if (budgets == 0) throw UsageError("no privacy budget: give --epsilon and --delta, or --rho, or --mu");
+  DPREDUCE_ASSERT(budgets == 1);
+  if (stated.epsilon && !stated.delta) {
+    throw UsageError("--epsilon {}: needs --delta as well; choose it well below 1 / (number of records)",
+                     print_number(*stated.epsilon));
+  }
+  require_ranges(stated);
+  if (!stated.epsilon) stated.delta.reset();
+  return PrivacyBudget(stated);
 }
 
 Guarantee guarantee_of(const BudgetOptions& options, double mu) {

@@ -22,7 +22,7 @@ inline constexpr std::array spellings<Accountant>{
     std::pair{std::string_view{"gdp"}, Accountant::kGdp}, std::pair{std::string_view{"zcdp"}, Accountant::kZcdp},
     std::pair{std::string_view{"rdp"}, Accountant::kRdp}, std::pair{std::string_view{"pld"}, Accountant::kPld}};
 
-/// Exactly one of (epsilon, delta), rho, mu; checked when a budget is made of it.
+/// Exactly one of (epsilon, delta), rho, mu.
 struct GivenBudget {
   std::optional<double> epsilon{};
   std::optional<double> delta{};
@@ -55,10 +55,6 @@ void require_ranges(const GivenBudget& stated);
 /// Privacy budget, declared in one of three ways; what it allows is one number, mu.
 class PrivacyBudget {
  public:
-  /// Preconditions: exactly one of epsilon (with delta), rho, mu; 0 < epsilon <= kLargestEpsilon; 0 < delta < 1;
-  /// kSmallestRho <= rho <= kLargestRho; kSmallestMu <= mu <= kLargestMu; no delta with rho or mu. Throws UsageError
-  /// naming the options and their values.
-  static PrivacyBudget from_options(const GivenBudget& options);
   static PrivacyBudget from_mu(double mu);
 
   /// The GDP parameter that all Gaussian releases together may reach, rounded down. For a budget in rho, mu = sqrt(2
@@ -74,6 +70,7 @@ class PrivacyBudget {
   std::optional<double> delta() const { return options_.delta; }
 
  private:
+  friend PrivacyBudget budget_from(GivenBudget stated);
   explicit PrivacyBudget(const GivenBudget& options) : options_(options) {}
   GivenBudget options_;
 };
@@ -100,9 +97,11 @@ struct Guarantee {
   bool is_pure() const { return delta == 0.0; }
 };
 
-/// Throws UsageError unless exactly one of (epsilon, delta), rho, mu is declared, in range. A delta beside rho or mu is
-/// only the one at which epsilon is reported.
-PrivacyBudget budget_from(const GivenBudget& options);
+/// Throws UsageError unless (epsilon, delta), rho or mu is declared, in range: 0 < epsilon <= kLargestEpsilon, 0 <
+/// delta < 1, kSmallestRho <= rho <= kLargestRho, kSmallestMu <= mu <= kLargestMu. A delta beside rho or mu is only the
+/// one at which epsilon is reported. Precondition (asserted): at most one of epsilon, rho and mu is declared; options
+/// exclude each other (declare_given_budget).
+PrivacyBudget budget_from(GivenBudget stated);
 
 /// mu as realized (at most the budget's), with the declared (epsilon, delta), or epsilon at the delta to report.
 Guarantee guarantee_of(const BudgetOptions& options, double mu);

@@ -39,6 +39,8 @@ std::string OptionRange::text() const {
       return {};
     case Kind::kWithin:
       return std::isinf(most) ? fmt::format("at least {}", least) : fmt::format("from {} to {}", least, most);
+    case Kind::kFinite:
+      return "a finite number";
     case Kind::kPositive:
       return "a positive finite number";
     case Kind::kShare:
@@ -53,6 +55,8 @@ bool OptionRange::has(double number) const {
       return true;
     case Kind::kWithin:
       return number >= least && number <= most;
+    case Kind::kFinite:
+      return std::isfinite(number);
     case Kind::kPositive:
       return number > 0.0 && std::isfinite(number);
     case Kind::kShare:
@@ -178,22 +182,28 @@ Option& OptionTable::numbers(const std::string& names, std::vector<double>& valu
 }
 
 bool OptionTable::holds(std::string_view side) const {
+  constexpr std::string_view kOr = " or ";
+  if (const std::size_t end = side.find(kOr); end != std::string_view::npos) {
+    return holds(side.substr(0, end)) || holds(side.substr(end + kOr.size()));
+  }
   const std::size_t space = std::min(side.find(' '), side.size());
   const Option* const option = find(side.substr(0, space));
-  if (option == nullptr || !option->now) {
-    throw std::logic_error(fmt::format("dpreduce: internal error: no option is '{}'", side));
-  }
+  if (option == nullptr) throw std::logic_error(fmt::format("dpreduce: internal error: no option is '{}'", side));
   if (space == side.size()) return option->is_set();
-  const std::string word = option->now();
+  const std::string word = option->word();
   std::string_view words = side.substr(space + 1);
+  if (words == "twice") return option->given.size() > 1;
+  if (words == "{rank}") return has_rank(word);
   constexpr std::string_view kAbove = "above ";
   if (words.starts_with(kAbove)) {
     const double least = *number_of(std::string(words.substr(kAbove.size())));
     return number_of(word).value_or(least) > least;
   }
+  std::string own = fmt::format(" {} ", word);
+  std::ranges::replace(own, ',', ' ');
   while (true) {
     const std::size_t end = std::min(words.find('|'), words.size());
-    if (words.substr(0, end) == word) return true;
+    if (own.find(fmt::format(" {} ", words.substr(0, end))) != std::string::npos) return true;
     if (end == words.size()) return false;
     words.remove_prefix(end + 1);
   }
@@ -203,7 +213,7 @@ std::string OptionTable::text_of(const OptionRule& rule) const {
   const auto shown = [&](std::string side) {
     const std::size_t space = side.find(' ');
     if (side.find('|') == std::string::npos) return side;
-    if (holds(side)) return fmt::format("{} {}", side.substr(0, space), find(side.substr(0, space))->now());
+    if (holds(side)) return fmt::format("{} {}", side.substr(0, space), find(side.substr(0, space))->word());
     for (std::size_t bar = side.find('|'); bar != std::string::npos; bar = side.find('|')) side.replace(bar, 1, " or ");
     return side;
   };

@@ -44,7 +44,7 @@ enum class SetBy {
 
 /// Range of an option that is a number.
 struct OptionRange {
-  enum class Kind { kAny, kWithin, kPositive, kShare } kind = Kind::kAny;
+  enum class Kind { kAny, kWithin, kFinite, kPositive, kShare } kind = Kind::kAny;
   double least = 0;  ///< of kWithin; kPositive: above 0 and finite; kShare: between 0 and 1, both left out
   double most = 0;
   std::string meaning = {};  ///< what the number is, in the message; empty: nothing
@@ -67,11 +67,16 @@ struct Option {
   SetBy set_by = SetBy::kAll;
   bool names_own_rows = false;  ///< a party's: what it may leave out on the command line, and a coordinator has none of
   bool is_of_command_alone = false;  ///< a call from a program has something else in its place, or does without
+  bool marks_party = false;          ///< only a party among silos has it; such a party takes no options from rank 0
+  bool is_of_sweeps = false;         ///< of a fit, and of many fits that are compared on the same rows
+  std::vector<std::string> replaces = {};  ///< required options that may be left out if this one is given
+  std::string refused_over_network = {};   ///< not empty: parties over a network must not give it, for this reason
 
   /// Called with the arguments of its last occurrence (for many values: of all occurrences). Throws UsageError.
   std::function<void(const std::vector<std::string>&)> read = {};
   OptionRange range = {};
   /// Current value as a word; for several words, or for a flag, a text that is not empty. Empty if there is no value.
+  /// If absent, an option has the value that was given.
   std::function<std::string()> now = {};
   std::string at_first = {};  ///< `now` when it was declared
   /// Not empty: the argument names a file, and `read` is called with what this returns for its path. Throws BadInput.
@@ -81,8 +86,10 @@ struct Option {
   std::vector<std::string> given = {};
   bool is_given() const { return !given.empty(); }
   bool is_first() const { return !first_help.empty(); }
-  /// Returns whether the value differs from the one at declaration, whoever set it.
-  bool is_set() const { return now && now() != at_first; }
+  /// Current value, or the given arguments, separated by spaces.
+  std::string word() const { return now ? now() : fmt::format("{}", fmt::join(given, " ")); }
+  /// Returns whether the option was given, or its value differs from the one at declaration, whoever set it.
+  bool is_set() const { return is_given() || word() != at_first; }
 
   /// The usual name, without dashes.
   std::string_view long_name() const;
@@ -102,18 +109,24 @@ struct Option {
     return within({OptionRange::Kind::kWithin, least, most, std::move(meaning)});
   }
   Option& at_least(double least) { return from(least, std::numeric_limits<double>::infinity()); }
+  Option& finite() { return within({OptionRange::Kind::kFinite}); }
   Option& positive() { return within({OptionRange::Kind::kPositive}); }
   Option& share() { return within({OptionRange::Kind::kShare}); }
   Option& shown_as(std::function<std::string()> word) { return now = std::move(word), at_first = now(), *this; }
   Option& of_own_rows() { return names_own_rows = true, *this; }
   Option& of_command_alone(SetBy who = SetBy::kAll) { return is_of_command_alone = true, said(who); }
+  Option& of_parties() { return marks_party = true, *this; }
+  Option& of_sweeps() { return is_of_sweeps = true, *this; }
+  Option& replacing(std::vector<std::string> others) { return replaces = std::move(others), *this; }
+  Option& not_over_network(std::string why) { return refused_over_network = std::move(why), *this; }
 
  private:
   Option& within(OptionRange numbers);
 };
 
 /// Relation between two options of a command. A side is an option that is set, "--pca"; an option with one of these
-/// values, "--loss sigmoid|square"; or an option above a number, "--max-labels above 1".
+/// values, also in a list, "--loss sigmoid|square"; an option above a number, "--max-labels above 1"; with several
+/// arguments, "--model twice"; with {rank} in its value, "--test-x {rank}"; or any of these, "--pca or --center dp".
 struct OptionRule {
   enum class Kind { kNeeds, kExcludes, kTogether } kind;
   std::string first;

@@ -152,10 +152,9 @@ bool are_ranges(std::span<const double> center, std::span<const double> scale, s
 }
 
 void require_columns(const Preprocessing& p) {
-  if (!are_ranges(p.columns.center, p.columns.scale, p.input_dim)) {
-    throw UsageError("{} columns: each needs a finite center and a positive scale", p.input_dim);
-  }
-  if (!p.columns.scale.empty() && p.pool > 1) throw UsageError("--feature-range with --pool: leave one out");
+  const bool are_pooled = !p.columns.scale.empty() && p.pool > 1;
+  if (are_ranges(p.columns.center, p.columns.scale, p.input_dim) && !are_pooled) return;
+  throw UsageError("{} columns: each needs a finite center and a positive scale, and none may be pooled", p.input_dim);
 }
 
 void require_targets(const TargetColumns& targets) {

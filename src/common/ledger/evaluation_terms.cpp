@@ -57,13 +57,6 @@ std::vector<EvaluationMetric> metrics_of(std::string_view words, std::string_vie
 void require_valid(const EvaluationTerms& terms, std::string_view option) {
   require_valid_of_numbers(terms, option);
   if (terms.has_targets) return;
-  if (terms.has(EvaluationMetric::kF1) != (terms.most_labels > 0)) {
-    throw UsageError("{} f1 goes with --max-labels k and labels that are n x K zeros and ones", option);
-  }
-  if (terms.most_labels > 0 && (terms.metrics.size() > 1 || terms.groups > 0 || terms.has_pair)) {
-    throw UsageError("--max-labels with --private: f1 of one model is the only metric of label sets");
-  }
-  if (terms.most_predicted > 0 && terms.most_labels == 0) throw UsageError("--max-predicted goes with --max-labels");
   if (terms.most_labels > terms.classes || terms.most_predicted > terms.classes) {
     throw UsageError("--max-labels {} and --max-predicted {}: must be at most the number of classes, {}",
                      terms.most_labels, terms.most_predicted, terms.classes);
@@ -72,7 +65,6 @@ void require_valid(const EvaluationTerms& terms, std::string_view option) {
     throw UsageError("{}: logloss, brier, calibration, auc and roc need probabilities, which this model does not have",
                      option);
   }
-  if (terms.positive && !terms.is_about_one_class()) throw UsageError("--positive goes with {} auc and roc", option);
   if (terms.is_about_one_class() && terms.classes != 2 && !terms.positive) {
     throw UsageError(
         "{} auc, roc: the model has {} classes; give the one to compare with all others as --positive CLASS", option,
@@ -84,10 +76,9 @@ void require_valid(const EvaluationTerms& terms, std::string_view option) {
   if (terms.has(EvaluationMetric::kTopK) && !(terms.top_k >= 1 && terms.top_k <= terms.classes)) {
     throw UsageError("--top-k {}: must be from 1 to the number of classes, {}", terms.top_k, terms.classes);
   }
-  if (!terms.class_groups.empty() &&
-      (!terms.has(EvaluationMetric::kConfusion) || terms.class_groups.size() != terms.classes)) {
-    throw UsageError("--class-groups: goes with {} confusion, and has one group for each of the {} classes", option,
-                     terms.classes);
+  if (!terms.class_groups.empty() && terms.class_groups.size() != terms.classes) {
+    throw UsageError("--class-groups: has {} groups; give one group for each of the {} classes",
+                     terms.class_groups.size(), terms.classes);
   }
   const std::size_t groups = terms.confusion_groups();
   if (terms.has(EvaluationMetric::kConfusion) && groups > kMostClassesOfConfusion) {

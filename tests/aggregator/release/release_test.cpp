@@ -573,7 +573,7 @@ class SampledReleaserTest : public ReleaserTest {
   static NoisePlan plan() {
     ReleaseRequest request = all_rows();
     request.sampling_rate = 0.1;
-    const PrivacyBudget budget = PrivacyBudget::from_options({.epsilon = 1.0, .delta = 1e-6});
+    const PrivacyBudget budget = budget_from({.epsilon = 1.0, .delta = 1e-6});
     return make_sampled_noise_plan(budget, Accountant::kRdp, Adjacency::kAddRemove, {request});
   }
 

@@ -431,7 +431,7 @@ TEST(RequestedJob, IsInDoubtWhereItsWordsAreWrong) {
            {{"fti", "--secure-aggregation", "--roster", "r"}, "'fti' is not a command"},
            {{"fit", "--secure-agregation", "--noise", "distributed"}, "--secure-agregation"},
            {{"fit", "--noise", "distributed", "--train-x", "x", "--train-y", "y", "--classes", "3", "--mu", "1"},
-            "--noise distributed goes with --secure-aggregation"},
+            "--noise goes with --secure-aggregation"},
            {{"sweep", "--secure-aggregation"}, "--secure-aggregation"},
            {{"predict", "--config", "/nonexistent"}, "--config /nonexistent: cannot be read"},
            {{"fit", "--mu", "1"}, "--train-x"},

@@ -15,7 +15,7 @@ namespace dpreduce::budget_test {
 constexpr std::nullopt_t kAbsent = std::nullopt;
 
 TEST(PrivacyBudget, EpsilonAndDeltaGiveTheExactMu) {
-  const PrivacyBudget budget = PrivacyBudget::from_options({.epsilon = 1, .delta = 1e-5});
+  const PrivacyBudget budget = budget_from({.epsilon = 1, .delta = 1e-5});
   EXPECT_EQ(budget.mu(), gdp_mu(1, 1e-5));
   EXPECT_EQ(budget.mu(Accountant::kPld), gdp_mu(1, 1e-5));
   EXPECT_EQ(budget.epsilon(), 1);
@@ -27,13 +27,13 @@ TEST(PrivacyBudget, EpsilonAndDeltaGiveTheExactMu) {
 
 // Sigma through the tight zCDP conversion at (1, 1e-6): 7% more than exact.
 TEST(PrivacyBudget, ZcdpAndRdpAccountantsAskForMoreNoise) {
-  const PrivacyBudget budget = PrivacyBudget::from_options({.epsilon = 1, .delta = 1e-6});
+  const PrivacyBudget budget = budget_from({.epsilon = 1, .delta = 1e-6});
   EXPECT_NEAR(budget.mu() / budget.mu(Accountant::kZcdp), 1.07, 0.005);
   EXPECT_EQ(budget.mu(Accountant::kZcdp), budget.mu(Accountant::kRdp));
 }
 
 TEST(PrivacyBudget, RhoGivesMuWithEveryAccountant) {
-  const PrivacyBudget budget = PrivacyBudget::from_options({.rho = 0.1});
+  const PrivacyBudget budget = budget_from({.rho = 0.1});
   for (const Accountant accountant : {Accountant::kGdp, Accountant::kZcdp, Accountant::kRdp, Accountant::kPld}) {
     EXPECT_EQ(budget.mu(accountant), mu_from_zcdp(0.1));
   }
@@ -58,37 +58,31 @@ TEST(PrivacyBudget, RefusesADeltaOutOfRangeForItsReport) {
 }
 
 TEST(PrivacyBudget, RefusesABudgetThatNoNoiseInRangeMeets) {
-  EXPECT_THROW(PrivacyBudget::from_options({.epsilon = 1e-25, .delta = 1e-25}).mu(), UsageError);
-  EXPECT_THROW(PrivacyBudget::from_options({.epsilon = 1e-25, .delta = 1e-25}).mu(Accountant::kZcdp), UsageError);
+  EXPECT_THROW(budget_from({.epsilon = 1e-25, .delta = 1e-25}).mu(), UsageError);
+  EXPECT_THROW(budget_from({.epsilon = 1e-25, .delta = 1e-25}).mu(Accountant::kZcdp), UsageError);
 }
 
 TEST(PrivacyBudget, RefusesWithAUsageErrorThatNamesTheOption) {
-  const std::pair<GivenBudget, const char*> bad[] = {
-      {{kAbsent, kAbsent, kAbsent, kAbsent}, "no privacy budget"},
-      {{kAbsent, 1e-5, kAbsent, kAbsent}, "--delta 1e-05: needs --epsilon"},
-      {{1., kAbsent, kAbsent, kAbsent}, "--epsilon 1: needs --delta"},
-      {{1., 1e-5, 0.1, kAbsent}, "--epsilon 1 --rho 0.1"},
-      {{kAbsent, kAbsent, 0.1, 0.5}, "--rho 0.1 --mu 0.5"},
-      {{kAbsent, 1e-5, 0.1, kAbsent}, "--delta 1e-05: belongs to --epsilon"},
-      {{kAbsent, 1e-5, kAbsent, 0.1}, "--delta 1e-05: belongs to --epsilon"},
-      {{0., 1e-5, kAbsent, kAbsent}, "--epsilon = 0:"},
-      {{-1., 1e-5, kAbsent, kAbsent}, "--epsilon = -1:"},
-      {{kNan, 1e-5, kAbsent, kAbsent}, "--epsilon = nan:"},
-      {{kInfinity, 1e-5, kAbsent, kAbsent}, "--epsilon = inf:"},
-      {{1e9, 1e-5, kAbsent, kAbsent}, "--epsilon = 1e+09:"},
-      {{1., 0., kAbsent, kAbsent}, "--delta = 0:"},
-      {{1., 1., kAbsent, kAbsent}, "--delta = 1:"},
-      {{1., -1e-5, kAbsent, kAbsent}, "--delta = -1e-05:"},
-      {{1., kNan, kAbsent, kAbsent}, "--delta = nan:"},
-      {{kAbsent, kAbsent, 0., kAbsent}, "--rho = 0:"},
-      {{kAbsent, kAbsent, -1., kAbsent}, "--rho = -1:"},
-      {{kAbsent, kAbsent, kNan, kAbsent}, "--rho = nan:"},
-      {{kAbsent, kAbsent, kInfinity, kAbsent}, "--rho = inf:"},
-      {{kAbsent, kAbsent, kAbsent, 0.}, "--mu = 0:"},
-      {{kAbsent, kAbsent, kAbsent, kNan}, "--mu = nan:"},
-      {{kAbsent, kAbsent, kAbsent, 1e5}, "--mu = 1e+05:"}};
+  const std::pair<GivenBudget, const char*> bad[] = {{{kAbsent, kAbsent, kAbsent, kAbsent}, "no privacy budget"},
+                                                     {{1., kAbsent, kAbsent, kAbsent}, "--epsilon 1: needs --delta"},
+                                                     {{0., 1e-5, kAbsent, kAbsent}, "--epsilon = 0:"},
+                                                     {{-1., 1e-5, kAbsent, kAbsent}, "--epsilon = -1:"},
+                                                     {{kNan, 1e-5, kAbsent, kAbsent}, "--epsilon = nan:"},
+                                                     {{kInfinity, 1e-5, kAbsent, kAbsent}, "--epsilon = inf:"},
+                                                     {{1e9, 1e-5, kAbsent, kAbsent}, "--epsilon = 1e+09:"},
+                                                     {{1., 0., kAbsent, kAbsent}, "--delta = 0:"},
+                                                     {{1., 1., kAbsent, kAbsent}, "--delta = 1:"},
+                                                     {{1., -1e-5, kAbsent, kAbsent}, "--delta = -1e-05:"},
+                                                     {{1., kNan, kAbsent, kAbsent}, "--delta = nan:"},
+                                                     {{kAbsent, kAbsent, 0., kAbsent}, "--rho = 0:"},
+                                                     {{kAbsent, kAbsent, -1., kAbsent}, "--rho = -1:"},
+                                                     {{kAbsent, kAbsent, kNan, kAbsent}, "--rho = nan:"},
+                                                     {{kAbsent, kAbsent, kInfinity, kAbsent}, "--rho = inf:"},
+                                                     {{kAbsent, kAbsent, kAbsent, 0.}, "--mu = 0:"},
+                                                     {{kAbsent, kAbsent, kAbsent, kNan}, "--mu = nan:"},
+                                                     {{kAbsent, kAbsent, kAbsent, 1e5}, "--mu = 1e+05:"}};
   for (const auto& [options, message] : bad) {
-    expect_refusal<UsageError>([&, options = options] { PrivacyBudget::from_options(options); }, {message});
+    expect_refusal<UsageError>([&, options = options] { budget_from(options); }, {message});
   }
 }
 

@@ -162,6 +162,35 @@ TEST(OptionTable, AnOptionIsSetWhereItIsNotWhatItWas) {
   EXPECT_THROW(table.holds("--absent"), std::logic_error);
 }
 
+TEST(OptionTable, AnOptionIsSetWhereItIsGivenWithItsDefault) {
+  Said said;
+  SaidTable table(said);
+  table.find("--clip")->given = {"1"};
+  EXPECT_TRUE(table.holds("--clip"));
+  EXPECT_FALSE(table.holds("--clip twice"));
+  table.add({.names = "--list"}).given = {"a,b", "c"};
+  EXPECT_TRUE(table.holds("--list") && table.holds("--list twice"));
+  EXPECT_TRUE(table.holds("--list b") && table.holds("--list x|c"));
+  EXPECT_FALSE(table.holds("--list d|ab"));
+}
+
+TEST(OptionTable, ASideMayBeAnyOfSeveral) {
+  Said said;
+  SaidTable table(said);
+  table.find("--clip")->finite();
+  table.needs("--ledger", "--x {rank} or --private");
+  said.ledger = "l";
+  said.files = {"x.npy"};
+  EXPECT_EQ(refusal(table), "--ledger goes with --x {rank} or --private");
+  said.files.emplace_back("y{rank}.npy");
+  EXPECT_EQ(refusal(table), "");
+  said.files.clear();
+  said.is_private = true;
+  EXPECT_EQ(refusal(table), "");
+  said.clip = HUGE_VAL;
+  EXPECT_EQ(refusal(table), "--clip inf: must be a finite number");
+}
+
 TEST(OptionTable, WhatARuleAsksIsRefusedWithBothSidesAndWhy) {
   Said said;
   SaidTable table(said);

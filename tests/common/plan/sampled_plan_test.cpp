@@ -20,8 +20,8 @@ ReleaseRequest release(const std::string& name, double share, std::uint64_t roun
 }
 
 NoisePlan plan_of(double epsilon, std::vector<ReleaseRequest> releases, Accountant accountant = Accountant::kRdp) {
-  return make_sampled_noise_plan(PrivacyBudget::from_options({.epsilon = epsilon, .delta = kDelta}), accountant,
-                                 Adjacency::kAddRemove, std::move(releases));
+  return make_sampled_noise_plan(budget_from({.epsilon = epsilon, .delta = kDelta}), accountant, Adjacency::kAddRemove,
+                                 std::move(releases));
 }
 
 double noise_multiplier(const NoisePlan& plan, const std::string& name) {
@@ -60,7 +60,7 @@ TEST(SampledPlan, ReleasesOfAllRowsKeepTheirShares) {
   EXPECT_EQ(plan.releases[1].name, "gradient");
   EXPECT_EQ(plan.releases[1].sampling_rate, 0.2);
   EXPECT_EQ(plan.releases[1].rounds, 50U);
-  const double mu = PrivacyBudget::from_options({.epsilon = 2, .delta = kDelta}).mu(Accountant::kRdp);
+  const double mu = budget_from({.epsilon = 2, .delta = kDelta}).mu(Accountant::kRdp);
   expect_relative(plan.budget_mu, mu, 1e-15);
   expect_relative(plan.mu * plan.mu, 0.2 * mu * mu, 1e-9);
   expect_relative(plan.release("first").mu, plan.release("second").mu, 1e-9);
@@ -92,8 +92,8 @@ TEST(SampledPlan, ExchangesHaveTheNoiseOfTheirOwnPair) {
   const auto noise = [](Adjacency adjacency) {
     ReleaseRequest request = release("gradient", 1, 40, 0.1);
     if (adjacency == Adjacency::kReplaceOne) request.profiles = {{"another row", {4 * kSensitivity * kSensitivity}}};
-    const NoisePlan plan = make_sampled_noise_plan(PrivacyBudget::from_options({.epsilon = 1, .delta = kDelta}),
-                                                   Accountant::kPld, adjacency, {request});
+    const NoisePlan plan =
+        make_sampled_noise_plan(budget_from({.epsilon = 1, .delta = kDelta}), Accountant::kPld, adjacency, {request});
     const double epsilon = epsilon_of(spending_of(plan), kDelta);
     EXPECT_LE(epsilon, 1);
     EXPECT_GE(epsilon, 1 - 1e-4);
@@ -125,7 +125,7 @@ TEST(SampledPlan, WhatLedgersCountDoesNotDependOnHowManyRoundsAreOnFile) {
 
 TEST(SampledPlan, WhatNoAccountantCoversIsRefused) {
   const std::vector<ReleaseRequest> sampled{release("gradient", 1, 10, 0.1)};
-  const PrivacyBudget budget = PrivacyBudget::from_options({.epsilon = 1, .delta = kDelta});
+  const PrivacyBudget budget = budget_from({.epsilon = 1, .delta = kDelta});
   const auto make = [](const PrivacyBudget& stated, Accountant accountant, Adjacency adjacency,
                        const std::vector<ReleaseRequest>& releases) {
     return [=] { make_sampled_noise_plan(stated, accountant, adjacency, releases); };
