@@ -23,7 +23,7 @@
 #include "methods/registry.hpp"
 #include "refit/target_refit.hpp"
 #include "report/fit_report.hpp"
-#include "report/ledger_text.hpp"
+#include "report/ledger_json.hpp"
 
 namespace dpreduce::python {
 namespace {

@@ -38,7 +38,7 @@
 #include "refit/kept_statistics.hpp"
 #include "refit/refit.hpp"
 #include "report/explanation.hpp"
-#include "report/ledger_text.hpp"
+#include "report/ledger_json.hpp"
 #include "report/model_card.hpp"
 #include "report/page.hpp"
 #include "report/reported_run.hpp"

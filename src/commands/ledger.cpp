@@ -15,7 +15,8 @@
 #include "common/base/error.hpp"
 #include "common/ledger/ledger_key.hpp"
 #include "common/ledger/run_file.hpp"
-#include "report/ledger_text.hpp"
+#include "report/document_sections.hpp"
+#include "report/ledger_json.hpp"
 #include "report/reported_run.hpp"
 
 namespace dpreduce {
@@ -62,8 +63,15 @@ struct LedgerOptions {
 void show(const LedgerOptions& options) {
   require_file(options.ledger);
   const LedgerState state = Ledger::read(options.ledger);
-  print_result(options.format, json_of_ledger(state, options.delta, options.adjacency),
-               [&] { return ledger_text(state, options.delta, options.adjacency); });
+  const bool is_json = options.format == OutputFormat::kJson;
+  print_result(options.format, is_json ? json_of_ledger(state, options.delta, options.adjacency) : nlohmann::json(),
+               [&] {
+                 std::string text;  // the total, with which pages begin, is last: there a terminal's reader looks first
+                 for (const Section& section : ledger_sections(state, options.delta, options.adjacency)) {
+                   text.insert(0, text_of(section));
+                 }
+                 return text;
+               });
 }
 
 void verify(const LedgerOptions& options) {

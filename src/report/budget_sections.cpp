@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "report/page_sections.hpp"
+#include "report/document_sections.hpp"
 #include "report/run_facts.hpp"
 
 namespace dpreduce {

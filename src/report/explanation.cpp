@@ -261,10 +261,7 @@ std::vector<std::string> released_sentences(const ReportedRun& run) {
 std::vector<std::string> figure_sentences(const ReportedMetrics& told) {
   std::vector<std::string> sentences;
   for (const Fact& fact : facts_of(told)) sentences.push_back(fact.name + ": " + fact.value.text);
-  sentences.push_back(
-      fmt::format("each interval by itself covers the true value for rows like these with probability {:g}; it "
-                  "accounts for the noise and for sampling of the rows",
-                  told.level));
+  sentences.push_back(interval_sentence(told));
   return sentences;
 }
 

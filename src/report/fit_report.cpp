@@ -14,7 +14,7 @@
 #include "fit/resolved_fit.hpp"
 #include "methods/method_options.hpp"
 #include "methods/registry.hpp"
-#include "report/ledger_text.hpp"
+#include "report/ledger_json.hpp"
 #include "report/reported_run.hpp"
 
 namespace dpreduce {

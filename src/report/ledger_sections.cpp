@@ -1,16 +1,21 @@
 // Sections on several runs: those of a ledger one after the other, and reported ones side by side.
 #include <algorithm>
+#include <cmath>
 #include <span>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "common/base/privacy_terms.hpp"
 #include "common/base/text.hpp"
-#include "report/page_sections.hpp"
+#include "common/ledger/data_set_budget.hpp"
+#include "report/document_sections.hpp"
+#include "report/ledger_json.hpp"
 #include "report/reported_run.hpp"
+#include "report/run_facts.hpp"
 
 namespace dpreduce {
 
@@ -18,31 +23,92 @@ namespace dpreduce {
 
 namespace {
 
-std::string reasons_of(const JsonFields& run) {
-  return words_of(forfeits_in(nlohmann::json(run.texts("forfeited_by"))).value_or(Forfeits{}));
+std::string method_of(const RunTerms& terms) {
+  return method_text_of(terms.asked, terms.method) +
+         (terms.is_private ? "" : fmt::format(" ({}: NOT private, not counted)", words_of(terms.forfeits)));
 }
 
-std::string method_of(const JsonFields& run) {
-  return method_text_of(run.has("asked") ? run.printable_text("asked") : "", run.text("method"));
+std::string heading_of(const std::string& since, const std::string& run, const RunTerms& terms) {
+  std::string heading = fmt::format("{}, run {}, {}", since, run, method_of(terms));
+  for (const PublicByWord word : terms.public_by_word) heading += fmt::format(", {} declared public", to_string(word));
+  return heading;
 }
 
-Block life_block(const std::vector<JsonFields>& runs) {
+// Releases of a run, rounds that are alike in one row, under "2026-01-01T00:00:00Z, run aa, gd: epsilon 1 at delta
+// 1e-06, add-remove".
+Table run_table(const ChargesOfRun& run, bool shows_distribution, double delta) {
+  const RunTerms& terms = run.charges.front().entry.terms;
+  std::string heading = heading_of(run.charges.front().utc_time, run.run, terms);
+  if (terms.is_private) {
+    const Spending spent = spending_of(run.charges, terms.adjacency);
+    const bool has_epsilon = spent.is_gaussian() || shows_distribution;
+    heading += fmt::format(": {}, {}{}", has_epsilon ? spent_text(spent, delta) : "rho " + upper_figure(rho_of(spent)),
+                           to_string(terms.adjacency),
+                           terms.unit == PrivacyUnit::kRecord ? "" : fmt::format(" of {}", name_of(terms.unit)));
+  }
+  std::vector<ReportedBlock> blocks;
+  std::vector<std::vector<Cell>> selections;
+  std::string silos;
+  for (const LedgerCharge& charge : run.charges) {
+    const LedgerEntry& entry = charge.entry;
+    const std::string label = entry.release_id.substr(entry.release_id.find('/') + 1);
+    for (const LedgerBlock& block : entry.blocks) {
+      blocks.push_back({.name = block.name,
+                        .release = label,
+                        .coordinates = block.elements,
+                        .sensitivity = block.sensitivity,
+                        .sigma = block.sigma,
+                        .sampling_rate = entry.sampling_rate});
+    }
+    if (const std::optional<SelectionTerms>& own = entry.selection) {
+      selections.push_back(
+          {fmt::format("selection by {}: {} of {} candidates{}", to_string(own->mechanism), own->chosen,
+                       own->candidates, own->groups == 1 ? "" : fmt::format(" in each of {} groups", own->groups)),
+           label, figure(1), "-", "-", "-", "epsilon " + upper_figure(own->epsilon)});
+    }
+    const std::string now = entry.terms.silos ? silos_text(*entry.terms.silos) : "";
+    if (now != silos) heading += fmt::format("; {}{}", silos.empty() ? "" : fmt::format("from {} on ", label), now);
+    silos = now;
+  }
+  Table table = releases_table(heading, blocks);
+  for (std::vector<Cell>& selection : selections) table.add(std::move(selection));
+  return table;
+}
+
+// Spending of all runs together.
+Facts spent_facts(const LedgerState& state, std::size_t runs, double delta, Adjacency adjacency) {
+  const Spending spent = spending_of(state.charges(), adjacency);
+  const double epsilon = epsilon_of(spent, delta);
+  Facts facts{{"epsilon", std::isfinite(epsilon) ? at_most(epsilon) : "no finite bound"},
+              {"delta", at_most(delta)},
+              spent.is_gaussian() ? Fact{"mu", at_most(spent.mu)} : Fact{"rho", at_most(rho_of(spent))},
+              {"neighbors", to_string(adjacency)},
+              {"runs", figure(runs)},
+              {"releases", figure(state.charges().size())}};
+  if (const std::vector<double> deltas = deltas_of_runs(state); deltas.size() > 1) {
+    facts.push_back({"deltas of runs", fmt::format("{}, from {} to {}", deltas.size(), upper_figure(deltas.front()),
+                                                   upper_figure(deltas.back()))});
+  }
+  return facts;
+}
+
+Block life_block(const std::vector<ChargesOfRun>& runs, double delta, Adjacency adjacency) {
   Table values{.caption = "Spending, run by run",
                .columns = {"run", "since", "method", "releases", "epsilon of all so far", "mu of all so far",
                            "rho of all so far"}};
   std::size_t with_epsilon = 0;
-  std::string at_delta;
-  for (const JsonFields& run : runs) {
-    const JsonFields so_far = run.object("so_far");
-    if (so_far.has("epsilon")) ++with_epsilon;
-    if (so_far.has("delta")) at_delta = " at delta " + upper_figure(so_far.number("delta").get<double>());
-    values.add({run.text("run"), run.text("since"),
-                method_of(run) + (run.flag("private") ? "" : fmt::format(" ({}: not private)", reasons_of(run))),
-                figure(run.number("releases")), at_most(so_far.number("epsilon")), at_most(so_far.number("mu")),
-                at_most(so_far.number("rho"))});
+  for (const SpentSoFar& so_far : spent_run_by_run(runs, delta, adjacency)) {
+    const ChargesOfRun& run = runs[values.rows.size()];
+    const LedgerCharge& first = run.charges.front();
+    if (so_far.epsilon) ++with_epsilon;
+    values.add({run.run, first.utc_time, method_of(first.entry.terms), figure(run.charges.size()),
+                at_most(or_null(so_far.epsilon)), at_most(so_far.mu), at_most(so_far.rho)});
   }
-  if (runs.empty()) return Words{{}, {"Nothing has been charged so far"}};
-  if (with_epsilon < 2) return values;
+  if (with_epsilon < 2) {
+    values.summary = values.caption;
+    return values;
+  }
+  const std::string at_delta = " at delta " + upper_figure(delta);
   Chart chart =
       line_chart("Epsilon spent over the ledger's life" + at_delta,
                  "Each step is one run with all its releases, if all runs were about the same records or persons.",
@@ -52,57 +118,58 @@ Block life_block(const std::vector<JsonFields>& runs) {
   return chart;
 }
 
-// Spending of all runs together, and the delta and adjacency that it is reported at.
-Facts spent_so_far(const JsonFields& ledger, const std::vector<JsonFields>& runs) {
-  if (runs.empty()) return {};
-  Facts facts =
-      facts_of(runs.back().object("so_far"),
-               {{"epsilon", "", Written::kAtMost}, {"delta", "", Written::kAtMost}, {"mu", "", Written::kAtMost}});
-  facts.push_back({"neighbors", ledger.text("adjacency")});
-  facts.push_back({"runs", figure(runs.size())});
-  if (const std::vector<nlohmann::json> deltas = ledger.numbers("deltas_of_runs"); deltas.size() > 1) {
-    facts.push_back({"deltas of runs", figure(deltas.size())});
-    facts.push_back({"the least of them", at_most(deltas.front())});
-    facts.push_back({"the largest", at_most(deltas.back())});
-  }
-  return facts;
-}
-
-Table open_runs_of(const JsonFields& ledger) {
-  Table table{.caption = "Runs that have not ended, and what they may still charge",
-              .columns = {"run", "since", "method", "release", "times", "mu", "epsilon"}};
-  for (const JsonFields& run : ledger.objects("open_runs")) {
-    const auto add = [&](const JsonFields& part) {
-      table.add({run.text("run"), run.text("since"), method_of(run), part.has("name") ? part.text("name") : "nothing",
-                 figure(part.number("rounds")), at_most(part.number("mu")), at_most(part.number("epsilon"))});
-    };
-    const std::vector<JsonFields> releases = run.objects("releases");
-    const std::vector<JsonFields> selections = run.objects("selections");
-    for (const JsonFields& release : releases) add(release);
-    for (const JsonFields& selection : selections) add(selection);
-    if (releases.empty() && selections.empty()) add(run.object("remains"));
+Table all_releases(const LedgerState& state) {
+  Table table{.caption = "All releases",
+              .columns = {"release", "time", "method", "mu", "rho", "sampling rate"},
+              .summary = "All releases"};
+  for (const auto& [entry, time, line] : state.charges()) {
+    table.add({entry.release_id, time, method_of(entry.terms), entry.selection ? figure(nullptr) : at_most(entry.mu),
+               at_most(entry.selection ? rho_of(*entry.selection) : entry.mu * entry.mu / 2),
+               figure(entry.sampling_rate)});
   }
   return table;
 }
 
+Section open_runs_section(const LedgerState& state) {
+  Section section{"Open runs, and what they may still charge", {}};
+  if (state.open_runs().empty()) return section;
+  section.blocks.emplace_back(
+      Words{{}, {"still running, or ended early: resume them, or give them up with dpreduce ledger release"}});
+  for (const auto& [run_id, run] : state.open_runs()) {
+    section.blocks.emplace_back(remains_table(heading_of(run.since, run_id, run.remains.terms), run.remains));
+  }
+  return section;
+}
+
 }  // namespace
 
-std::vector<Section> ledger_sections(const PageDocument& document) {
-  const JsonFields ledger(document.content, document.name);
-  const std::vector<JsonFields> runs = ledger.objects("runs");
-  std::vector<Section> sections{{"Spent on these records, all runs together", {spent_so_far(ledger, runs)}},
-                                {"The budget over the ledger's life",
-                                 {life_block(runs), table_of("All releases", ledger.objects("releases"),
-                                                             {{"release", "", Written::kText},
-                                                              {"time", "", Written::kText},
-                                                              {"asked", "requested method", Written::kText},
-                                                              {"method", "", Written::kText},
-                                                              {"mu", "", Written::kAtMost},
-                                                              {"rho", "", Written::kAtMost},
-                                                              {"sampling_rate"}},
-                                                             "All releases")}},
-                                {"Open runs", {open_runs_of(ledger)}}};
-  return sections;
+Table remains_table(std::string caption, const Reservation& remains) {
+  Table table{.caption = std::move(caption), .columns = {"release", "times", "mu", "sampling rate", "epsilon"}};
+  for (const ReservedRelease& release : remains.releases) {
+    table.add({release.name, figure(release.rounds), at_most(release.mu), figure(release.sampling_rate), "-"});
+  }
+  for (const PlannedSelection& selection : remains.selections) {
+    table.add({selection.name, figure(1), "-", "-", at_most(selection.terms.epsilon)});
+  }
+  if (remains.is_empty()) table.add({"nothing", "-", "-", "-", "-"});
+  return table;
+}
+
+std::vector<Section> ledger_sections(const LedgerState& state, std::optional<double> asked,
+                                     std::optional<Adjacency> requested_adjacency) {
+  const double delta = asked.value_or(reported_delta(state));
+  const Adjacency adjacency = requested_adjacency.value_or(strictest_adjacency(state));
+  const std::vector<ChargesOfRun> runs = charges_by_run(state);
+  const bool are_persons = !runs.empty() && runs.front().charges.front().entry.terms.unit == PrivacyUnit::kPerson;
+  Section each{"Releases of each run", {}};
+  for (std::size_t run = 0; run < runs.size(); ++run) {
+    each.blocks.emplace_back(run_table(runs[run], run + kMostDistributions >= runs.size(), delta));
+  }
+  return {{fmt::format("Spent by all runs together, as if about the same {}", are_persons ? "persons" : "records"),
+           {spent_facts(state, runs.size(), delta, adjacency)}},
+          {"The budget over the ledger's life", {life_block(runs, delta, adjacency), all_releases(state)}},
+          open_runs_section(state),
+          std::move(each)};
 }
 
 // Several reported runs side by side: a table of all, and their accuracies over epsilon.

@@ -19,14 +19,12 @@
 #include "common/model/classifier_file.hpp"
 #include "common/model/released_file.hpp"
 #include "common/randomness/signing_key.hpp"
+#include "report/document_sections.hpp"
 #include "report/explanation.hpp"
 #include "report/run_facts.hpp"
 
 namespace dpreduce {
 namespace {
-
-// Classes beyond these are counted, not named; figures are of the classes with the lowest ones.
-constexpr std::size_t kMostClassesInCard = 100;
 
 // A string as YAML and JSON both write it.
 std::string quoted(const std::string& text) {
@@ -109,7 +107,7 @@ std::string model_section(const ClassifierParts& parts, const std::string& metho
     if (parts.threshold) facts.push_back({"threshold of a class", fmt::format("{}", *parts.threshold)});
   }
   std::string text =
-      fmt::format("## Model\n\n{}\nIt takes features from the same encoder as in training, in the same order{}.\n\n",
+      fmt::format("## Model\n\n{}It takes features from the same encoder as in training, in the same order{}.\n\n",
                   markdown_of(facts), has_numbers(parts) ? ", and predicts numbers" : "");
   if (parts.class_names.empty()) return text;
   const std::size_t shown = std::min(parts.class_names.size(), kMostClassesInCard);
@@ -183,65 +181,28 @@ std::string audit_command(const ReportedRun& run) {
       run.is_of_persons() ? fmt::format(" --rows-per-person {}", promise.rows_per_person) : "");
 }
 
-// Statement of the model file, with its unit in any case.
-nlohmann::json statement_of(const ClassifierParts& parts) {
-  nlohmann::json statement = statement_json(parts.privacy, parts.forfeits);
-  if (parts.privacy) statement.emplace("unit", to_string(PrivacyUnit::kRecord));
-  return statement;
-}
-
-std::string promise_section(const ClassifierParts& parts, const std::optional<ReportedRun>& run) {
-  std::string text = "## Privacy\n\n";
-  if (!parts.privacy) {
-    text += "**No guarantee**: this model is not private. Protect it like the data.\n\n";
-    for (const Forfeit own : parts.forfeits) text += fmt::format("- {}\n\n", as_text(reason_of(own)));
-  } else {
-    text += markdown_of(promise_facts(JsonFields(statement_of(parts), "model"))) + "\n";
+// The promise of the run, or of the model file if there is no report.
+std::string promise_text(const ReportedRun& run) {
+  Section promise = promise_section(run);
+  const bool is_explained = run.guarantee && run.of == ReportedOf::kReport;
+  if (is_explained) {
+    promise.blocks.emplace_back(Words{"How releases add up", composition_sentences(run)});
+    promise.blocks.emplace_back(Words{"Floating point and times", arithmetic_sentences(run)});
   }
-  if (!run) {
-    return text +
-           "This is the guarantee in the model file. The report of the fit explains it, and lists what was "
-           "released.\n\n";
-  }
-  std::vector<Words> sections = public_words_of(*run);
-  if (run->guarantee) {
-    sections.push_back({"How releases add up", composition_sentences(*run)});
-    sections.push_back({"Floating point and times", arithmetic_sentences(*run)});
-  }
-  for (const Words& words : sections) text += fmt::format("### {}\n\n{}\n", words.heading, bullets(words.sentences));
-  if (!run->guarantee) return text;
+  const std::string text = markdown_of(meaning_section(run)) + markdown_of(promise);
+  if (!is_explained) return text;
   return text + fmt::format(
                     "### Test of the guarantee\n\n"
                     "This command trains by the same method and tries to refute the guarantee; add the other options "
                     "of the fit:\n\n"
                     "```bash\n{}\n```\n\n",
-                    audit_command(*run));
+                    audit_command(run));
 }
 
-std::string reported_section(const ReportedRun& run) {
-  const std::string text = fmt::format(
-      "## Test figures\n\n{}: each figure has noise, and an interval that by itself covers the true value for rows "
-      "like these with probability {:g}.\n\n{}",
-      run.figures->is_private ? "**Private**" : "**Not private**", run.figures->level,
-      markdown_of(table_of(*run.figures)));
-  if (!run.is_evaluation || !run.guarantee) return text + "\n";
-  return text + fmt::format("\nGuarantee of the test rows: epsilon {} at delta {}, {}, unit {}.\n\n",
-                            upper_figure(run.guarantee->epsilon), upper_figure(run.guarantee->delta),
-                            to_string(run.guarantee->adjacency), to_string(run.unit));
-}
-
-std::string test_section_of(const JsonFields& test, const std::vector<std::string>& class_names,
-                            bool are_training_rows) {
-  const Facts facts = exact_figures(test);
-  const Table classes = class_figures(test, class_names, false, kMostClassesInCard);
-  if (facts.empty() && classes.rows.empty()) return {};
-  const std::string text =
-      fmt::format("## Test figures\n\n**Outside of the guarantee**: these are exact figures about {}.\n\n{}\n",
-                  are_training_rows ? "rows on which the model was trained: remove them before you publish this card"
-                                    : "the test rows",
-                  markdown_of(facts));
-  if (are_training_rows || classes.rows.empty()) return text;
-  return text + fmt::format("### By class\n\n{}\n\n{}\n", classes.caption, markdown_of(classes));
+std::string test_text(const ReportedRun& run, const JsonFields& report) {
+  const std::string text = markdown_of(test_section(run, report, false)) + markdown_of(class_section(report, false));
+  if (!run.is_evaluation) return text;
+  return text + markdown_of(Section{"Guarantee of the test rows", {promise_facts(report.object("privacy"))}});
 }
 
 // `made`: what predictions are, "labels" or "numbers".
@@ -281,7 +242,7 @@ void require_of_model(const Classifier& classifier, const ReportedRun& run, cons
   compare("input_dim", report.number("input_dim"), parts.preprocessing.input_dim);
   compare("private", run.is_private, parts.privacy.has_value());
   const nlohmann::json promise = report.object("privacy").json();
-  const nlohmann::json statement = statement_of(parts);
+  const nlohmann::json statement = statement_json(parts.privacy, parts.forfeits);
   if (!run.guarantee) return;
   for (const auto& [member, usual] : {std::pair{"epsilon", nlohmann::json()},
                                       {"delta", nullptr},
@@ -311,25 +272,21 @@ void require_evaluation_of(const Classifier& classifier, const ReportedRun& eval
 std::string model_card(const Classifier& classifier, const std::string& name, const std::optional<ReportedRun>& run,
                        const std::string& report_path, const std::optional<ReportedRun>& evaluation) {
   const ClassifierParts& parts = classifier.parts();
-  const nlohmann::json content = run ? run->content : nlohmann::json::object();
-  const std::optional<ReportedRun>& tested = evaluation ? evaluation : run;
-  const bool has_noise = tested && tested->figures;
-  const TestNumbers figures = test_numbers(JsonFields(evaluation ? evaluation->content : content, report_path));
-  const char* const what = !has_noise                    ? "figures about them are outside of the guarantee"
-                           : tested->figures->is_private ? "figures about them have noise, and are private"
-                                                         : "figures about them have noise, and are not private";
-  std::string text = front_matter(parts, name, figures, what);
-  text += fmt::format("# {}\n\nA {}{} that dpreduce trained.\n\n", as_text(name),
-                      parts.privacy ? "differentially private linear " : "linear ",
-                      has_numbers(parts) ? "regression" : "classifier");
-  text += model_section(parts, run ? run->method_text() : parts.method) + promise_section(parts, run);
-  text += markdown_of(coefficients_section(JsonFields(content, report_path)));
-  if (run && !run->blocks.empty())
-    text += "## Noised releases\n\n" + markdown_of(releases_table("", run->blocks)) + "\n";
-  text += has_noise ? reported_section(*tested)
-                    : test_section_of(JsonFields(content, report_path).object("test"), parts.class_names,
-                                      run && run->is_tested_on_training_rows);
-  return text + loading_section(name, has_numbers(parts) ? "numbers" : "labels");
+  const ReportedRun promised = run ? *run : run_of_model(classifier, name);
+  const JsonFields report(promised.content, report_path);
+  const ReportedRun& tested = evaluation ? *evaluation : promised;
+  const JsonFields test(tested.content, report_path);
+  const char* const what = !tested.figures              ? "figures about them are outside of the guarantee"
+                           : tested.figures->is_private ? "figures about them have noise, and are private"
+                                                        : "figures about them have noise, and are not private";
+  return front_matter(parts, name, test_numbers(test), what) +
+         fmt::format("# {}\n\nA {}{} that dpreduce trained.\n\n", as_text(name),
+                     parts.privacy ? "differentially private linear " : "linear ",
+                     has_numbers(parts) ? "regression" : "classifier") +
+         model_section(parts, promised.method_text()) + promise_text(promised) +
+         markdown_of(coefficients_section(report)) +
+         markdown_of(Section{"Noised releases", {releases_table("", promised.blocks)}}) + test_text(tested, test) +
+         loading_section(name, has_numbers(parts) ? "numbers" : "labels");
 }
 
 }  // namespace dpreduce

@@ -14,9 +14,8 @@
 #include "common/base/version.hpp"
 #include "common/ledger/ledger.hpp"
 #include "common/randomness/signing_key.hpp"
+#include "report/document_sections.hpp"
 #include "report/html.hpp"
-#include "report/ledger_text.hpp"
-#include "report/page_sections.hpp"
 
 namespace dpreduce {
 namespace {
@@ -54,14 +53,8 @@ std::string model_of(const PageDocument& document) {
 // exact figure.
 std::string summary_of(const PageDocument& document, Audience audience) {
   if (!document.run) {
-    const std::vector<JsonFields> runs = JsonFields(document.content, document.name).objects("runs");
-    if (runs.empty()) return "Nothing has been charged so far";
-    const Facts spent =
-        facts_of(runs.back().object("so_far"),
-                 {{"epsilon", "", Written::kAtMost}, {"delta", "", Written::kAtMost}, {"mu", "", Written::kAtMost}});
-    return html_of_words(fmt::format("Spent by {}: {}",
-                                     runs.size() == 1 ? "one run" : fmt::format("{} runs together", runs.size()),
-                                     line_of(spent)));
+    const Section& spent = document.ledger.front();
+    return html_of_words(fmt::format("{}: {}", spent.title, line_of(std::get<Facts>(spent.blocks.front()))));
   }
   std::string html = html_of_words(title_of(document));
   const ReportedRun& run = *document.run;
@@ -145,7 +138,7 @@ PageDocument fit_document(ReportedRun run, const std::string& path) {
 }
 
 PageDocument ledger_document(const std::string& path) {
-  return {.name = name_of_file(path), .content = json_of_ledger(Ledger::read(path))};
+  return {.name = name_of_file(path), .ledger = ledger_sections(Ledger::read(path))};
 }
 
 bool is_ledger_file(const std::string& path) {
@@ -187,7 +180,7 @@ std::string page_of(std::span<const PageDocument> documents, Audience audience) 
   for (const PageDocument& document : documents) {
     const bool is_only = count_like(document) == 1;
     if (document.run && is_only) only = &document;
-    const std::vector<Section> sections = document.run ? fit_sections(document, shared) : ledger_sections(document);
+    const std::vector<Section> sections = document.run ? fit_sections(document, shared) : document.ledger;
     PartForm form{audience, is_only};
     if (document.run && !is_only) form = {audience, false, model_of(document), summary_of(document, audience)};
     add(part_of(title_of(document), document.name, sections, ++number, form));

@@ -12,10 +12,10 @@
 #include <span>
 #include <string>
 #include <string_view>
-
-#include <nlohmann/json.hpp>
+#include <vector>
 
 #include "report/reported_run.hpp"
+#include "report/sections.hpp"
 
 namespace dpreduce {
 
@@ -23,7 +23,7 @@ namespace dpreduce {
 struct PageDocument {
   std::string name;                  ///< file name without its folder, which is not for readers
   std::optional<ReportedRun> run{};  ///< fit or evaluation
-  nlohmann::json content{};          ///< ledger, as `ledger show --format json` prints it
+  std::vector<Section> ledger{};     ///< else sections of a ledger
 };
 
 /// Document on the run of a fit or an evaluation; `path` is the report's file.

@@ -153,6 +153,13 @@ Facts facts_of(const ReportedMetrics& told) {
   return facts;
 }
 
+std::string interval_sentence(const ReportedMetrics& told) {
+  return fmt::format(
+      "each interval by itself covers the true value for rows like these with probability {:g}; it accounts for the "
+      "noise and for sampling of the rows",
+      told.level);
+}
+
 Table table_of(const ReportedList& list) {
   const bool is_of_one_kind = !list.kind.empty();
   std::string kind = is_of_one_kind ? list.kind : "Figures";
@@ -170,22 +177,6 @@ Table table_of(const ReportedList& list) {
                Cell(told.noise, is_share ? Written::kShareAtMost : Written::kAtMost)});
   }
   return table;
-}
-
-Table table_of(const ReportedMetrics& told) {
-  Table all{.caption = {}, .columns = {"figure", "value", "from", "to", "noise"}};
-  for (const ReportedList& list : told.lists) {
-    if (list.figures.size() > kMostReportedByOne) {
-      all.add({fmt::format("{} of {}, in the report", list.kind, list.figures.size()), "", "", "", ""});
-      continue;
-    }
-    Table table = table_of(list);
-    for (std::size_t place = 0; place < table.rows.size(); ++place) {
-      table.rows[place].front() = list.figures[place].name;
-      all.add(std::move(table.rows[place]));
-    }
-  }
-  return all;
 }
 
 Facts exact_figures(const JsonFields& test) {
@@ -286,7 +277,7 @@ Table class_figures(const JsonFields& test, const std::vector<std::string>& clas
   }
   std::iota(classes.begin(), classes.end(), std::size_t{0});
   if (classes.size() > most) {
-    table.caption = fmt::format("The {} of {} classes with the lowest {}:", most, classes.size(), table.columns[1]);
+    table.caption = fmt::format("The {} of {} classes with the lowest {}", most, classes.size(), table.columns[1]);
     std::ranges::stable_sort(classes, {}, [&](std::size_t c) {
       const nlohmann::json& number = lists.front()[c].number;
       return number.is_number() ? number.get<double>() : kLargest;

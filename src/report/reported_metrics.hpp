@@ -57,10 +57,10 @@ std::string text_of(const ReportedMetric& figure);
 /// Each figure by its name, in the words of text_of; of long lists only the length.
 Facts facts_of(const ReportedMetrics& told);
 
-/// Figures in one table for cards; of long lists only the length.
-Table table_of(const ReportedMetrics& told);
+/// Sentence on what intervals cover.
+std::string interval_sentence(const ReportedMetrics& told);
 
-/// Table of one list; pages draw its intervals and keep long lists folded.
+/// Table of one list; pages draw its intervals, and long lists are folded.
 Table table_of(const ReportedList& list);
 
 /// Exact single-number figures of `test`, the test metrics of a report.

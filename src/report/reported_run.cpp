@@ -16,9 +16,10 @@
 #include "common/base/json_text.hpp"
 #include "common/ledger/data_set_budget.hpp"
 #include "common/ledger/spending.hpp"
+#include "common/model/released_file.hpp"
 #include "common/randomness/signing_key.hpp"
 #include "methods/registry.hpp"
-#include "report/ledger_text.hpp"
+#include "report/ledger_json.hpp"
 #include "report/run_facts.hpp"
 
 namespace dpreduce {
@@ -249,7 +250,10 @@ std::string method_text_of(const std::string& asked, const std::string& method) 
 
 ReportedRun run_of_model(const Classifier& model, const std::string& path) {
   const ClassifierParts& parts = model.parts();
-  ReportedRun run{.method = parts.method, .is_private = parts.privacy.has_value(), .of = ReportedOf::kModel};
+  ReportedRun run{.content = {{"privacy", statement_json(parts.privacy, parts.forfeits)}},
+                  .method = parts.method,
+                  .is_private = parts.privacy.has_value(),
+                  .of = ReportedOf::kModel};
   run.forfeits = parts.forfeits;
   if (!parts.privacy) return run;
   const PrivacyStatement& privacy = *parts.privacy;
@@ -265,6 +269,7 @@ ReportedRun run_of_model(const Classifier& model, const std::string& path) {
     run.guarantee->rows_per_person = privacy.person->rows;
     run.guarantee->silos_per_person = privacy.person->silos;
   }
+  run.content["privacy"]["unit"] = to_string(run.unit);
   return run;
 }
 

@@ -89,9 +89,7 @@ void add_test(Facts& facts, const JsonFields& report) {
   if (const std::string uncalled = uncalled_classes_text(report); !uncalled.empty()) facts.push_back({"", uncalled});
   if (const std::optional<ReportedMetrics> told = reported_metrics(report)) {
     for (const Fact& fact : facts_of(*told)) facts.push_back({"test", fact.name + " " + fact.value.text});
-    facts.push_back(
-        {"", fmt::format("each interval covers the true value with probability {:g}, under noise and sampling",
-                         told->level)});
+    facts.push_back({"", interval_sentence(*told)});
   } else if (report.has("test")) {
     facts.push_back({"", report.object("test").text("note")});
   }

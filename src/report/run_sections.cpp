@@ -9,8 +9,8 @@
 #include <fmt/format.h>
 
 #include "common/base/public_names.hpp"
+#include "report/document_sections.hpp"
 #include "report/explanation.hpp"
-#include "report/page_sections.hpp"
 #include "report/run_facts.hpp"
 
 namespace dpreduce {
@@ -39,22 +39,6 @@ Chart attacker_chart(const ReportedGuarantee& guarantee) {
   return chart;
 }
 
-// The figures that a reader has come for, and what they mean.
-Section meaning_section(const ReportedRun& run) {
-  const std::vector<Words> words = words_of(run);
-  if (!run.guarantee) {
-    return {"No guarantee", {Alarm{"This run is not private."}, Words{{}, sentences_of(words, "guarantee")}}};
-  }
-  const ReportedGuarantee& promise = *run.guarantee;
-  Section section{"Epsilon, and what it means", {}};
-  if (const std::string weakness = weakness_of(promise.epsilon, promise.delta, promise.unit); !weakness.empty()) {
-    section.blocks.emplace_back(Alarm{weakness});
-  }
-  section.blocks.emplace_back(promise_facts(JsonFields(run.content, "report").object("privacy")));
-  section.blocks.emplace_back(Words{{}, sentences_of(words, "attacker")});
-  return section;
-}
-
 // Spending of all runs so far on the same rows, this run among them.
 Section spent_section(const JsonFields& report) {
   const JsonFields spent = report.object("ledger").object("spent");
@@ -68,18 +52,6 @@ Section spent_section(const JsonFields& report) {
                  {"Total spending of all runs on the ledger when this one ended, if all were about the same records or "
                   "persons",
                   "This total counts for them, not the epsilon of one run"}}}};
-}
-
-// Says what was promised, and to whom, in the words of `privacy explain`: what is not said before, and but for the
-// attacker, who has a section.
-Section promise_section(const ReportedRun& run, const std::vector<Words>& said) {
-  Section section{"The guarantee, and against whom it holds", {}};
-  for (Words& words : public_words_of(run)) {
-    const std::vector<std::string> before = sentences_of(said, words.key);
-    std::erase_if(words.sentences, [&](const std::string& one) { return std::ranges::count(before, one) > 0; });
-    if (!words.sentences.empty() && words.key != "attacker") section.blocks.emplace_back(std::move(words));
-  }
-  return section;
 }
 
 Section silos_section(const JsonFields& silos) {
@@ -193,7 +165,10 @@ Chart roc_chart(const JsonFields& metrics) {
 
 // Confusion chart; with many classes the table alone. `noise` is what the caption says of it.
 Block confusion_block(Table values, const std::string& noise) {
-  if (values.rows.size() > kMostDrawn) return values;
+  if (values.rows.size() > kMostDrawn) {
+    values.summary = "All counts of the confusion";
+    return values;
+  }
   return Chart{.title = "Confusion",
                .caption =
                    "Rows of each true class, by predicted class. The larger its share of its row, the stronger the "
@@ -231,19 +206,17 @@ Chart classes_chart(const JsonFields& test, const std::vector<std::string>& name
 }
 
 std::string why_exact(const JsonFields& test) {
-  return fmt::format("these are exact figures about {} rows, outside the guarantee",
-                     test.flag("rows_are_training_rows") ? "training" : "the test");
+  return test.flag("rows_are_training_rows")
+             ? "these are exact figures about training rows; remove them before you publish"
+             : "these are exact figures about the test rows";
 }
 
 Section reported_section(const ReportedMetrics& told, const JsonFields& report) {
   const JsonFields metrics = reported_part_of(report)->object("metrics");
   Section section{
       .title = "How good the model is",
-      .blocks = {Words{{},
-                       {fmt::format("Each figure has noise, so it reveals little about any one test row. Its interval "
-                                    "covers the true value for rows like these with probability {:g}; it accounts for "
-                                    "the noise and for sampling of the rows",
-                                    told.level)}}},
+      .blocks = {Words{
+          {}, {"each figure has noise, so it reveals little about any one test row", interval_sentence(told)}}},
       .owner_only = told.is_private ? "" : "they have noise, but are not private"};
   if (const JsonFields difference = metrics.object("difference"); difference.has("b_is_better")) {
     const std::vector<std::string> pair = compared_models(report);
@@ -267,32 +240,62 @@ std::vector<std::string> all_class_names(const JsonFields& report) {
   return names;
 }
 
-Section test_section(const PageDocument& document, const JsonFields& report) {
-  if (const std::optional<ReportedMetrics>& told = document.run->figures) return reported_section(*told, report);
+}  // namespace
+
+Section meaning_section(const ReportedRun& run) {
+  const std::vector<Words> words = words_of(run);
+  if (!run.guarantee) {
+    return {"No guarantee", {Alarm{"This run is not private."}, Words{{}, sentences_of(words, "guarantee")}}};
+  }
+  const ReportedGuarantee& promise = *run.guarantee;
+  Section section{"Epsilon, and what it means", {}};
+  if (const std::string weakness = weakness_of(promise.epsilon, promise.delta, promise.unit); !weakness.empty()) {
+    section.blocks.emplace_back(Alarm{weakness});
+  }
+  section.blocks.emplace_back(promise_facts(JsonFields(run.content, "report").object("privacy")));
+  section.blocks.emplace_back(Words{{}, sentences_of(words, "attacker")});
+  return section;
+}
+
+Section promise_section(const ReportedRun& run, const std::vector<Words>& said) {
+  Section section{"The guarantee, and against whom it holds", {}};
+  for (Words& words : public_words_of(run)) {
+    const std::vector<std::string> before = sentences_of(said, words.key);
+    std::erase_if(words.sentences, [&](const std::string& one) { return std::ranges::count(before, one) > 0; });
+    if (!words.sentences.empty() && words.key != "attacker") section.blocks.emplace_back(std::move(words));
+  }
+  return section;
+}
+
+Section test_section(const ReportedRun& run, const JsonFields& report, bool has_counts) {
+  if (run.figures) return reported_section(*run.figures, report);
   const JsonFields test = report.object("test");
   Facts facts = exact_figures(test);
-  for (Fact& rows : facts_of(test, {{"rows", "test rows"}})) facts.push_back(std::move(rows));
+  if (has_counts) std::ranges::move(facts_of(test, {{"rows", "test rows"}}), std::back_inserter(facts));
   Section section{.title = "How well the model does", .blocks = {std::move(facts)}, .owner_only = why_exact(test)};
+  if (!has_counts) return section;
   if (std::string uncalled = uncalled_classes_text(report); !uncalled.empty()) {
     section.blocks.emplace_back(Words{{}, {std::move(uncalled)}});
   }
   return section;
 }
 
-Section class_section(const JsonFields& report) {
+Section class_section(const JsonFields& report, bool has_counts) {
   Section section{.title = "How well it does, class by class", .blocks = {}};
   if (!report.has("test") || reported_part_of(report)) return section;
   const JsonFields test = report.object("test");
   const std::vector<std::string> names = all_class_names(report);
   section.owner_only = why_exact(test);
-  section.blocks.emplace_back(classes_chart(test, names));
-  if (test.has("confusion_matrix")) {
-    section.blocks.push_back(confusion_block(confusion_table(test, "confusion_matrix", names, true), ""));
+  if (has_counts) {
+    section.blocks.emplace_back(classes_chart(test, names));
+    if (test.has("confusion_matrix")) {
+      section.blocks.push_back(confusion_block(confusion_table(test, "confusion_matrix", names, true), ""));
+    }
+  } else if (!test.flag("rows_are_training_rows")) {
+    section.blocks.emplace_back(class_figures(test, names, false, kMostClassesInCard));
   }
   return section;
 }
-
-}  // namespace
 
 Chart line_chart(const std::string& title, const std::string& caption, const Axis& x, const Axis& y,
                  const std::vector<std::string>& series, Table values) {
@@ -329,13 +332,13 @@ std::vector<Words> shared_promise(std::span<const PageDocument> documents) {
 std::vector<Section> fit_sections(const PageDocument& document, const std::vector<Words>& said) {
   const ReportedRun& run = *document.run;
   const JsonFields report(run.content, document.name);
-  std::vector<Section> sections{meaning_section(run), test_section(document, report), coefficients_section(report),
+  std::vector<Section> sections{meaning_section(run), test_section(run, report, true), coefficients_section(report),
                                 spent_section(report)};
   if (run.guarantee) sections.push_back({"An attacker at best", {attacker_chart(*run.guarantee)}});
   const JsonFields silos = report.object("silos");
-  for (Section& section :
-       std::vector{promise_section(run, said), class_section(report), budget_section(report), released_section(report),
-                   silos_section(silos), messages_section(silos.object("messages")), settings_section(report)}) {
+  for (Section& section : std::vector{promise_section(run, said), class_section(report, true), budget_section(report),
+                                      released_section(report), silos_section(silos),
+                                      messages_section(silos.object("messages")), settings_section(report)}) {
     sections.push_back(std::move(section));
   }
   return sections;

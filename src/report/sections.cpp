@@ -25,7 +25,9 @@ std::string heading_of(const Column& column) {
 }
 
 std::string table_line(const std::vector<std::string>& cells) {
-  return fmt::format("| {} |\n", fmt::join(cells, " | "));
+  std::string line;
+  for (const std::string& cell : cells) line += fmt::format("| {} ", as_text(cell));
+  return line + "|\n";
 }
 
 }  // namespace
@@ -175,13 +177,15 @@ std::string text_of(const Table& table, int digits, std::size_t columns) {
 std::string text_of(const Section& section) {
   std::string text;
   for (const Block& block : section.blocks) {
-    if (const auto* table = std::get_if<Table>(&block)) text += text_of(*table);
+    if (const auto* facts = std::get_if<Facts>(&block)) text += text_of(*facts);
+    const auto* table = std::get_if<Table>(&block);
+    if (table != nullptr && table->summary.empty()) text += text_of(*table);
     if (const auto* words = std::get_if<Words>(&block)) {
       for (const std::string& one : words->sentences)
         text += broken_lines(without_controls(one), printed_columns()) + "\n";
     }
   }
-  return text;
+  return text.empty() ? text : section.title + "\n" + text;
 }
 
 void print_result(OutputFormat format, const nlohmann::json& json, const std::function<std::string()>& text) {
@@ -198,12 +202,6 @@ std::string as_text(std::string_view text) {
   return plain;
 }
 
-std::string bullets(const std::vector<std::string>& sentences) {
-  std::string text;
-  for (const std::string& sentence : sentences) text += fmt::format("- {}\n", as_text(sentence));
-  return text;
-}
-
 std::string markdown_of(const Facts& facts) {
   Table table{.caption = {}, .columns = {"", ""}};
   for (const Fact& fact : facts) table.add({fact.name, fact.value});
@@ -211,23 +209,49 @@ std::string markdown_of(const Facts& facts) {
 }
 
 std::string markdown_of(const Table& table) {
-  std::string text = table_line(table.columns) + table_line(std::vector<std::string>(table.columns.size(), "---"));
+  if (table.rows.empty()) return {};
+  if (!table.summary.empty()) {
+    return fmt::format("{} are in the report ({} lines).\n\n", as_text(table.summary), table.rows.size());
+  }
+  std::string text = table.caption.empty() ? "" : as_text(table.caption) + ":\n\n";
+  text += table_line(table.columns) + table_line(std::vector<std::string>(table.columns.size(), "---"));
   for (const auto& row : table.rows) {
     std::vector<std::string> cells;
-    for (const Cell& cell : row) cells.push_back(as_text(text_of(cell)));
+    for (const Cell& cell : row) cells.push_back(text_of(cell));
     text += table_line(cells);
   }
-  return text;
+  return text + "\n";
 }
+
+namespace {
+
+std::string markdown_of(const Words& words) {
+  if (words.sentences.empty()) return {};
+  std::string text = words.heading.empty() ? "" : fmt::format("### {}\n\n", words.heading);
+  for (const std::string& sentence : words.sentences) text += fmt::format("- {}\n", as_text(sentence));
+  return text + "\n";
+}
+
+std::string markdown_of(const Alarm& alarm) {
+  return fmt::format("**{}**\n\n", as_text(alarm.text));
+}
+
+std::string markdown_of(const Chart& /*chart*/) {
+  return {};
+}
+
+}  // namespace
 
 std::string markdown_of(const Section& section) {
   std::string text;
   for (const Block& block : section.blocks) {
-    if (const auto* words = std::get_if<Words>(&block)) text += bullets(words->sentences) + "\n";
-    const auto* table = std::get_if<Table>(&block);
-    if (table != nullptr && !table->rows.empty()) text += table->caption + ":\n\n" + markdown_of(*table) + "\n";
+    text += std::visit([](const auto& part) { return markdown_of(part); }, block);
   }
-  return text.empty() ? text : fmt::format("## {}\n\n{}", section.title, text);
+  if (text.empty()) return text;
+  const std::string why = section.owner_only.empty()
+                              ? ""
+                              : fmt::format("**Outside of the guarantee**: {}.\n\n", as_text(section.owner_only));
+  return fmt::format("## {}\n\n{}{}", section.title, why, text);
 }
 
 }  // namespace dpreduce

@@ -1,5 +1,5 @@
-// Sections of a run, an evaluation or a ledger for its readers. Sections are built once from JSON. This file writes
-// them as text for terminals and as Markdown for cards; html.hpp writes them as HTML for pages.
+// Sections of a run, an evaluation or a ledger for its readers. Sections are built once. This file writes them as text
+// for terminals and as Markdown for cards; html.hpp writes them as HTML for pages.
 #pragma once
 
 #include <functional>
@@ -68,7 +68,7 @@ struct Table {
   std::string caption;
   std::vector<std::string> columns;
   std::vector<std::vector<Cell>> rows{};
-  std::string summary{};    ///< text that a page shows until the table is opened; empty: the table is open
+  std::string summary{};    ///< text that a page shows until the table is opened, a card in its place; empty: open
   std::string intervals{};  ///< "of one kind" or "of several kinds" if columns 2 to 4 are value, low and high end
 
   /// Adds a row, whose first cell is its heading. Precondition (asserted): as many cells as there are columns.
@@ -137,7 +137,7 @@ std::string line_of(const Facts& facts, int digits = 3);
 /// Aligned columns under the caption; empty if the table has no rows. The widest columns are broken until all fit.
 std::string text_of(const Table& table, int digits = 3, std::size_t columns = printed_columns());
 
-/// Tables and sentences of a section.
+/// Facts, open tables and sentences of a section under its title; empty if it has none.
 std::string text_of(const Section& section);
 
 /// Prints a result as JSON, or as the text that `text` returns.
@@ -147,11 +147,10 @@ void print_result(OutputFormat format, const nlohmann::json& json, const std::fu
 
 /// Text without_controls, Markdown's special characters escaped.
 std::string as_text(std::string_view text);
-/// Sentences as a bulleted list of escaped text.
-std::string bullets(const std::vector<std::string>& sentences);
 std::string markdown_of(const Facts& facts);
+/// Table under its caption; of a folded one its summary and length; empty if it has no rows.
 std::string markdown_of(const Table& table);
-/// Tables and sentences of a section under its title; empty if it has none.
+/// All of a section but charts under its title; empty if it has nothing else.
 std::string markdown_of(const Section& section);
 
 }  // namespace dpreduce

@@ -55,7 +55,7 @@ TEST_F(GlobalAdaptTest, ARoundIsChargedForItsGradientAndItsTwoCounts) {
   const ProgramRun shown = succeed("ledger show --ledger ledger");
   EXPECT_EQ(charges_in(bytes("ledger")).size(), kRounds);
   EXPECT_THAT(shown.out, testing::ContainsRegex("gradient +adaptive_gradient/1 to adaptive_gradient/5 +5 "));
-  EXPECT_THAT(shown.out, HasSubstr("at delta 1e-05 together (mu 1)"));
+  EXPECT_THAT(shown.out, HasSubstr("\ndelta      1e-05\nmu         1\n"));
 }
 
 TEST_F(GlobalAdaptTest, LearnsWhatDescentLearns) {

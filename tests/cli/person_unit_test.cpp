@@ -45,7 +45,7 @@ TEST_F(PersonUnitTest, IsNamedByAllThatSpeaksOfPrivacy) {
   EXPECT_THAT(output_of("privacy explain r.json --format json"), HasSubstr("\"unit\": \"person\""));
   EXPECT_THAT(output_of("ledger show ledger.jsonl"),
               AllOf(HasSubstr("add-remove of one person with any number of rows"),
-                    HasSubstr("if all were about the same persons (add-remove)")));
+                    HasSubstr("as if about the same persons\n")));
   EXPECT_THAT(bytes("r.html"),
               AllOf(HasSubstr("<dt>unit</dt><dd><bdi>person</bdi>"), HasSubstr("<dt>Several persons together</dt>"),
                     Not(HasSubstr("Several records"))));

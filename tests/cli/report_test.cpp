@@ -49,7 +49,7 @@ TEST_F(ReportTest, HasEveryKeyOfTheContract) {
 TEST_F(ReportTest, AMethodThatWasChosenHasBothNames) {
   EXPECT_THAT(fit("--method auto --mu 1 --overwrite").out, HasSubstr("method     auto (by fc)\n"));
   EXPECT_THAT(fit("--method auto --mu 1 --dry-run").out, HasSubstr("method     auto (by fc)\n"));
-  EXPECT_THAT(run("ledger show").out, HasSubstr("  auto (by fc)  "));
+  EXPECT_THAT(run("ledger show").out, HasSubstr(", auto (by fc): "));
   EXPECT_EQ(report()["method"], "fc");
   EXPECT_EQ(report()["adaptive"]["method"], "auto");
   EXPECT_THAT(fit("--method fc --mu 1 --overwrite").out, testing::Not(HasSubstr("method ")));

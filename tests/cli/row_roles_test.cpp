@@ -145,7 +145,7 @@ TEST_F(RowRolesTest, TestRowsThatAreTrainingRowsAreToldEverywhere) {
     succeed("report report.json --out page.html");
     EXPECT_THAT(bytes("page.html"), HasSubstr("exact figures about training rows"));
     succeed("export --overwrite --card card.md --model model --report report.json");
-    EXPECT_THAT(bytes("card.md"), HasSubstr("rows on which the model was trained"));
+    EXPECT_THAT(bytes("card.md"), HasSubstr("exact figures about training rows"));
   }
   const ProgramRun other = fit(fmt::format("{} --method mean --test-x x1.npy --test-y y1.npy", kTrain));
   ASSERT_EQ(other.exit_code, 0) << other.err;

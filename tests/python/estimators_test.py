@@ -89,7 +89,7 @@ def test_classes_from_the_rows_forfeit_private_in_every_file_that_says_it(rows, 
     assert said in program("privacy", "explain", "r.json")
     program("report", "r.json", "ledger.jsonl", "--out", "page.html")
     page = (tmp_path / "page.html").read_text()
-    assert said in page and "classes from rows: not private" in page
+    assert said in page and "classes from rows: NOT private, not counted" in page
     program("export", "m.safetensors", "--card", "card.md", "--report", "r.json")
     assert said in (tmp_path / "card.md").read_text().replace("\\", "")
     lines = [json.loads(line) for line in ledger.read_text().splitlines()]

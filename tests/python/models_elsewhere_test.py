@@ -320,21 +320,21 @@ def test_the_card_says_what_model_and_report_say(folder, name):
     assert ("accuracy" in figures) == ("accuracy" in test) and list(figures) == fields["metrics"]
     assert "outside of the guarantee" in result["dataset"]["name"]
     labels = {"f1": "micro F1", "macro_f1": "macro F1"}
-    assert dict(table_under(text, "## Test figures")) == {labels.get(one, one.replace("_", " ")): f"{value:.3f}" for one, value in figures.items()}
-    assert "**Outside of the guarantee**" in text.split("## Test figures")[1]
+    assert dict(table_under(text, "## How well the model does")) == {labels.get(one, one.replace("_", " ")): f"{value:.3f}" for one, value in figures.items()}
+    assert "**Outside of the guarantee**" in text.split("## How well the model does")[1]
 
     explained = json.loads(program(folder, f"privacy explain {name}.json --format json").stdout)
     unescaped = re.sub(r"\\(.)", r"\1", text)
     for sentences in explained["words"].values():
         assert all(f"- {sentence}\n" in unescaped for sentence in sentences)
     if report["private"]:
-        promise = dict(table_under(text, "## Privacy"))
+        promise = dict(table_under(text, "## Epsilon, and what it means"))
         assert [promise[one] for one in ("epsilon", "delta")] == [at_most(report["privacy"][one]) for one in ("epsilon", "delta")]
         assert promise["neighbors"] == report["privacy"]["adjacency"]
         assert ("mu" in promise) == (report["privacy"]["mu"] is not None)
         assert "mu" not in promise or promise["mu"] == at_most(report["privacy"]["mu"])
     else:
-        assert "**No guarantee**" in text
+        assert "## No guarantee" in text and "**This run is not private.**" in text
     if explained["releases"]:
         rows = table_under(text, "## Noised releases")
         repeated = sorted([float(cell) for cell in row[3:6]] for row in rows for _ in range(int(row[2])))
@@ -346,9 +346,9 @@ def test_the_card_says_what_model_and_report_say(folder, name):
 
 def test_a_card_without_a_report_says_what_the_model_says(folder):
     front, text = card_of(folder, "mean-centers", report=False)
-    assert "metrics" not in front and "## Test figures" not in text and "## Noised releases" not in text
+    assert "metrics" not in front and "## How well the model does" not in text and "## Noised releases" not in text
     privacy = dpreduce.load(folder / "mean-centers.model").privacy
-    assert dict(table_under(text, "## Privacy"))["epsilon"] == at_most(privacy["epsilon"])
+    assert dict(table_under(text, "## Epsilon, and what it means"))["epsilon"] == at_most(privacy["epsilon"])
     assert "1. a \\| \\`bar\\`\n2. \\*star\\* \\<b\\>\n3. Äpfel\n" in text
 
 

@@ -96,7 +96,7 @@ TEST(Coefficients, WhereThereAreNoIntervalsOrNoneOfColumnsItIsSaidWhy) {
   EXPECT_THAT(text_with(report), AllOf(HasSubstr("no intervals: too much noise (options"), Not(HasSubstr("over the"))));
   EXPECT_FALSE(has(page_with(report), "data-intervals=\"of several"));
   told = {{"why", "rows are of one length"}};
-  EXPECT_EQ(text_with(report), "no coefficients of columns: rows are of one length\n");
+  EXPECT_EQ(text_with(report), "The coefficients\nno coefficients of columns: rows are of one length\n");
   report.erase("coefficients");
   EXPECT_EQ(text_with(report), "");
 }

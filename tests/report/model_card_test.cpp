@@ -19,7 +19,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-std::string card_of(const json& report) {
+std::string card_of(const json& report, bool has_report = true) {
   const auto classes = report["classes"].get<std::size_t>();
   std::vector<std::string> names = report["class_names"].get<std::vector<std::string>>();
   if (names.size() != classes) names.clear();
@@ -32,7 +32,8 @@ std::string card_of(const json& report) {
       .bias = std::vector<double>(classes),
       .cosine_head = {},
       .class_names = names};
-  return model_card(Classifier(parts), "m.safetensors", run_of(report), "r.json");
+  return model_card(Classifier(parts), "m.safetensors", has_report ? std::optional(run_of(report)) : std::nullopt,
+                    "r.json");
 }
 
 TEST(ModelCard, SaysHowReleasesAddUpAndWhatFloatingPointAndTimesTell) {
@@ -71,14 +72,33 @@ TEST(ModelCard, OfManyClassesItHasTheWorst) {
   report["test"] = {{"per_class", json::array()}};
   for (int c = 0; c < 300; ++c) report["test"]["per_class"].push_back(c == 250 ? 0.125 : 0.5 + c / 1000.0);
   EXPECT_THAT(card_of(report),
-              AllOf(HasSubstr("The 100 of 300 classes with the lowest recall:"), HasSubstr("| 250 | 0.125 |"),
+              AllOf(HasSubstr("The 100 of 300 classes with the lowest recall:\n"), HasSubstr("| 250 | 0.125 |"),
                     HasSubstr("| 98 | 0.598 |"), Not(HasSubstr("| 99 | "))));
+}
+
+TEST(ModelCard, WithoutAReportSaysWhatTheModelPromises) {
+  EXPECT_THAT(card_of(report_of_mean(), false),
+              AllOf(HasSubstr("| epsilon | 2 |"), HasSubstr("an attacker who knows all other records"),
+                    HasSubstr("### The rest\n\n- what was released"), Not(HasSubstr("dpreduce audit"))));
+}
+
+TEST(ModelCard, OfNoisedFiguresOfManyClassesItHasTheNumber) {
+  json report = report_of_mean();
+  report["classes"] = 30;
+  report["class_names"] = json::array();
+  report["test"] = {{"level", 0.95}, {"metrics", {{"recall", json::array()}}}};
+  for (int c = 0; c < 30; ++c) {
+    report["test"]["metrics"]["recall"].push_back(
+        {{"class", c}, {"value", 0.5}, {"low", 0.25}, {"high", 0.75}, {"noise", 0.125}});
+  }
+  EXPECT_THAT(card_of(report), AllOf(HasSubstr("All figures of recall are in the report (30 lines).\n"),
+                                     Not(HasSubstr("| 29 |")), Not(HasSubstr("Outside of the guarantee"))));
 }
 
 TEST(ModelCard, LeavesOutFiguresOfClassesAboutTrainingRows) {
   json report = report_of_mean();
   report["test"]["rows_are_training_rows"] = true;
-  EXPECT_THAT(card_of(report), AllOf(Not(HasSubstr("By class")), Not(HasSubstr("0.969"))));
+  EXPECT_THAT(card_of(report), AllOf(Not(HasSubstr("class by class")), Not(HasSubstr("0.969"))));
 }
 
 // Whether data are anonymous, or a law is met, is not for a program to say.

@@ -59,4 +59,27 @@ TEST(TextOfTable, IsWithinTheTerminalWhereItsNumbersAre) {
             "  gradient of all rounds                        2.25   a direction\n");
 }
 
+TEST(TextOfSection, HasFactsAndSentencesUnderItsTitleAndNoFoldedTable) {
+  Table folded = table_of_releases();
+  folded.summary = "All releases";
+  const Section section{"Spent",
+                        {Facts{{"epsilon", at_most(1.0)}}, folded, Words{{}, {"as if about the same records"}}}};
+  EXPECT_EQ(text_of(section), "Spent\nepsilon    1\nas if about the same records\n");
+  EXPECT_EQ(text_of(Section{"Spent", {folded, Facts{}}}), "");
+}
+
+// Captions and headings may hold names of files and classes, as cells do.
+TEST(MarkdownOfSection, EscapesAllThatMayBeANameAndSaysOnlyHowLongAFoldedTableIs) {
+  Table table{.caption = "of <b>", .columns = {"class", "as *ill*|"}};
+  table.add({"well\n# x", figure(3.0)});
+  Table folded = table;
+  folded.summary = "All of <b>";
+  const Section section{"Counts", {Alarm{"a *weak* guarantee"}, table, folded, Words{"Why", {"for _all_"}}}, "exact"};
+  EXPECT_EQ(markdown_of(section),
+            "## Counts\n\n**Outside of the guarantee**: exact.\n\n**a \\*weak\\* guarantee**\n\nof \\<b\\>:\n\n"
+            "| class | as \\*ill\\*\\| |\n| --- | --- |\n| well\ufffd\\# x | 3 |\n\n"
+            "All of \\<b\\> are in the report (1 lines).\n\n### Why\n\n- for \\_all\\_\n\n");
+  EXPECT_EQ(markdown_of(Section{"Counts", {Chart{}, Words{}}, "exact"}), "");
+}
+
 }  // namespace dpreduce::sections_test

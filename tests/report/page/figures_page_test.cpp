@@ -64,9 +64,10 @@ TEST(Page, FiguresOfNumbersHaveNoScaleOfSharesAndAreToldOfEachTarget) {
   const PageDocument document = fit_of(report);
   const std::string page = page_of(std::vector{document}, Audience::kPublic);
   EXPECT_THAT(page, HasSubstr("<caption>R^2 by target, each with its interval</caption>"));
-  const std::string words = markdown_of(table_of(*document.run->figures));
-  EXPECT_THAT(words, HasSubstr("| RMSE of target 0 | 1250.5 | 0 | 27103.4 | 250 |"));
-  EXPECT_THAT(words, HasSubstr("| RMSE of target 1 | 1.25e-06 | 1e-06 | 1.5e-06 | 1e-07 |"));
+  const std::string card = markdown_of(test_section(*document.run, JsonFields(report, "r.json"), false));
+  EXPECT_THAT(card, HasSubstr("RMSE by target, each with its interval:\n"));
+  EXPECT_THAT(card, HasSubstr("| target 0 | 1250.5 | 0 | 27103.4 | 250 |"));
+  EXPECT_THAT(card, HasSubstr("| target 1 | 1.25e-06 | 1e-06 | 1.5e-06 | 1e-07 |"));
 }
 
 TEST(Page, SideBySideThePublicSeesAccuraciesWithNoiseAndNoExactOnes) {

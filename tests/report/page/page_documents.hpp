@@ -5,7 +5,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "report/document_sections.hpp"
 #include "report/page.hpp"
+#include "tests/common/ledger/sample_ledger.hpp"
 
 namespace dpreduce {
 
@@ -74,16 +76,30 @@ inline PageDocument fit_of(nlohmann::json report) {
   return fit_document(reported_run(std::move(report), "r.json"), "r.json");
 }
 
+inline PageDocument document_of(const SampleText& ledger) {
+  return {.name = "l.jsonl", .ledger = ledger_sections(LedgerState::of(ledger.text(), "l.jsonl"))};
+}
+
+// A release of "aa"; of `others` a run with a seed, too, and one of which 7 rounds are open.
+inline SampleText ledger_of_a_run(bool has_others = false) {
+  SampleText ledger;
+  const auto add = [&](const LedgerEntry& entry) {
+    ledger.add(reservation_for(entry)).add(entry).add(RunEnd{run_of(entry.release_id), RunOutcome::kFinished});
+  };
+  add(sample_entry("aa/gram"));
+  if (!has_others) return ledger;
+  LedgerEntry seeded = sample_entry("bb/gram");
+  seeded.terms.method = "fc";
+  seeded.terms.is_private = false;
+  add(seeded);
+  Reservation open = sample_reservation("cc", 7);
+  open.releases.front().mu = 0.015625;
+  ledger.add(open);
+  return ledger;
+}
+
 inline PageDocument ledger_of_two_runs() {
-  nlohmann::json ledger = nlohmann::json::parse(
-      R"({"mu": 0.5, "rho": 0.125, "releases": [{"release": "aa/gram", "time": "2026-01-01T00:00:00Z",
-    "method": "ls", "mu": 0.3, "rho": 0.045}], "open_runs": [{"run": "cc", "since": "2026-01-03T00:00:00Z", "method": "gd",
-    "releases": [{"name": "gradient", "rounds": 7, "mu": 0.015625}], "selections": []}],
-    "runs": [{"run": "aa", "since": "2026-01-01T00:00:00Z", "method": "ls", "private": true, "releases": 1,
-              "so_far": {"mu": 0.3, "rho": 0.045, "epsilon": 1.1875, "delta": 1e-05}},
-             {"run": "bb", "since": "2026-01-02T00:00:00Z", "method": "fc", "private": false, "releases": 21,
-              "so_far": {"mu": 0.5, "rho": 0.125, "epsilon": 2.0625, "delta": 1e-05}}]})");
-  return {.name = "l.jsonl", .content = std::move(ledger)};
+  return document_of(ledger_of_a_run(true));
 }
 
 inline std::string page_of_one(const PageDocument& document) {

@@ -65,8 +65,10 @@ TEST(Page, IsCalledByItsModelAndSumsUpInALine) {
       testing::AllOf(HasSubstr("<title>m – dpreduce</title>"),
                      HasSubstr(head + "; accuracy <data value=\"0.953125\">95.3 %</data> <span class=\"owner\">")));
   EXPECT_THAT(without_inlined_texts(page_of({&document, 1}, Audience::kPublic)), HasSubstr(head + "</p>"));
-  EXPECT_THAT(without_inlined_texts(page_of_one(ledger_of_two_runs())),
-              HasSubstr("<p class=\"lede\">Spent by 2 runs together: epsilon 2.07, delta 10<sup>−5</sup>, mu 0.5</p>"));
+  EXPECT_THAT(
+      without_inlined_texts(page_of_one(ledger_of_two_runs())),
+      HasSubstr("<p class=\"lede\">Spent by all runs together, as if about the same records: epsilon 0.927, delta "
+                "10<sup>−5</sup>, mu 0.251, neighbors add-remove, runs 2, releases 2</p>"));
 }
 
 TEST(Page, HoldsEverySectionOfAFit) {
@@ -157,18 +159,35 @@ TEST(Page, KeepsReleasesWhoseNoiseHasASeedForTheOwner) {
 
 TEST(Page, TellsALedgersLifeRunByRun) {
   const std::string page = page_of_one(ledger_of_two_runs());
-  for (const char* epsilon : {"1.1875", "2.0625"}) EXPECT_TRUE(has(page, fmt::format("<data value=\"{}\">", epsilon)));
-  EXPECT_TRUE(has(page, "fc (seeded: not private)"));
+  EXPECT_EQ(count_of(page, "<tr><th scope=\"row\"><bdi>aa</bdi></th>"), 1u);
+  EXPECT_TRUE(has(page, "fc (seeded: NOT private, not counted)"));
   EXPECT_TRUE(has(page, "<data value=\"0.015625\">"));
   EXPECT_TRUE(has(page, "aa/gram"));
 }
 
+// The terminal has the same sections, but charts.
+TEST(Page, HasTheReleasesOfEachRunOfALedgerAsTheTerminalHas) {
+  const PageDocument ledger = ledger_of_two_runs();
+  const std::string heading = "2026-01-31T23:59:59Z, run aa, mean: epsilon 0.927 at delta 1e-05, add-remove";
+  EXPECT_TRUE(has(page_of_one(ledger), "<caption>" + heading + "</caption>"));
+  std::string text;
+  for (const Section& section : ledger.ledger) text += text_of(section);
+  EXPECT_THAT(text, HasSubstr("\n" + heading + "\n"));
+  EXPECT_THAT(text, HasSubstr("Open runs, and what they may still charge\n"));
+  EXPECT_THAT(text, testing::Not(HasSubstr("so far")));
+}
+
 TEST(Page, DrawsNoStepsOfASingleRun) {
-  PageDocument ledger = ledger_of_two_runs();
-  EXPECT_EQ(count_of(page_of_one(ledger), "<figure "), 1u);
-  ledger.content["runs"].erase(1);
-  EXPECT_EQ(count_of(page_of_one(ledger), "<figure "), 0u);
-  EXPECT_TRUE(has(page_of_one(ledger), "<data value=\"1.1875\">"));
+  EXPECT_EQ(count_of(page_of_one(ledger_of_two_runs()), "<figure "), 1u);
+  const std::string page = page_of_one(document_of(ledger_of_a_run()));
+  EXPECT_EQ(count_of(page, "<figure "), 0u);
+  EXPECT_TRUE(has(page, "<summary>Spending, run by run</summary>"));
+}
+
+TEST(Page, OfAnEmptyLedgerNothingIsSpent) {
+  const std::string page = page_of_one(document_of(SampleText()));
+  EXPECT_TRUE(has(page, "epsilon 0, delta"));
+  EXPECT_FALSE(has(page, "Releases of each run"));
 }
 
 TEST(Page, AllowsItsOwnScriptAndStyleAndNothingElse) {
@@ -311,15 +330,12 @@ TEST(Page, SaysOnceWhatAllReportsPromiseAndFoldsEachOfThem) {
 }
 
 TEST(Page, SaysAtWhichDeltaALedgerIsToldWhereRunsHaveSeveral) {
-  PageDocument ledger = ledger_of_two_runs();
-  EXPECT_FALSE(has(page_of_one(ledger), "deltas of runs"));
-  ledger.content["deltas_of_runs"] = {1e-5, 1e-4};
-  const std::string page = page_of_one(ledger);
-  for (const char* fact :
-       {"deltas of runs</dt><dd><data value=\"2\">", "the least of them</dt><dd><data value=\"1e-05\">10<sup>−5</sup>",
-        "the largest</dt><dd><data value=\"0.0001\">"}) {
-    EXPECT_TRUE(has(page, fact)) << fact;
-  }
+  EXPECT_FALSE(has(page_of_one(ledger_of_two_runs()), "deltas of runs"));
+  SampleText ledger = ledger_of_a_run();
+  Reservation other = sample_reservation("bb");
+  other.terms.delta = 1e-4;
+  EXPECT_TRUE(has(page_of_one(document_of(ledger.add(other))),
+                  "<dt>deltas of runs</dt><dd><bdi>2, from 1e-05 to 0.0001</bdi></dd>"));
 }
 
 TEST(Page, NamesEachOfSeveralDocumentsInMenuAndHeading) {

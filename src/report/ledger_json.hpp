@@ -1,4 +1,4 @@
-// Ledger for its readers: in words, as JSON, and as events of another accounting library.
+// Runs of a ledger, what they have spent one after the other, and the ledger as JSON.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,6 @@
 #include "common/accounting/budget.hpp"
 #include "common/base/privacy_terms.hpp"
 #include "common/ledger/ledger_state.hpp"
-#include "report/sections.hpp"
 
 namespace dpreduce {
 
@@ -35,6 +34,16 @@ std::vector<double> deltas_of_runs(const LedgerState& state);
 /// least, which states no less about any of them. If no run declares one, it is kReportedDelta.
 double reported_delta(const LedgerState& state);
 
+/// Spending of a run and of all before it together, as if about the same records.
+struct SpentSoFar {
+  double mu;
+  double rho;
+  std::optional<double> epsilon;  ///< absent if none is finite, and of earlier runs than kMostDistributions
+};
+
+/// One for each run, for neighbors by `adjacency`.
+std::vector<SpentSoFar> spent_run_by_run(const std::vector<ChargesOfRun>& runs, double delta, Adjacency adjacency);
+
 /// Output of `ledger show --format json`: {"releases", "adjacency", "runs", "mu", "rho", "deltas_of_runs",
 /// "open_runs"}, with sampled rounds also "epsilon" and "delta". Runs are in the order of their first charges. Each run
 /// has its own spending, and the total spending up to and including it ("so_far"), as if all runs were about the same
@@ -46,14 +55,5 @@ nlohmann::json json_of_ledger(const LedgerState& state, std::optional<double> de
 /// Terms of a run among silos in words. On the coordinator's ledger: the terms of the run. On a silo's own ledger: the
 /// parties against whom its charge holds.
 std::string silos_text(const LedgerSilos& silos);
-
-/// Output of `ledger show`: a paragraph for each run, with rounds that are alike in one line. Then follow the total
-/// spending of all runs for neighbors by `adjacency`, in epsilon at `delta` (defaults as of json_of_ledger), and the
-/// amounts that open runs may still charge.
-std::string ledger_text(const LedgerState& state, std::optional<double> delta = std::nullopt,
-                        std::optional<Adjacency> adjacency = std::nullopt);
-
-/// Releases and selections that a run has reserved and not charged.
-Table remains_table(std::string caption, const Reservation& remains);
 
 }  // namespace dpreduce
