@@ -146,12 +146,13 @@ void keep_zeros(TrainingRun& run) {
   run.rows().set_columns(with_zeros_kept(rows.columns), rows.normalize);
 }
 
-// C: the end of the bin of lengths behind which few rows are.
-void choose_clip(TrainingRun& run) {
+// C: the end of the bin of lengths behind which few rows are. Rows of about one length are scaled to it, unless the
+// options say that rows keep their lengths.
+void choose_clip(TrainingRun& run, bool keeps_lengths) {
   const Release sizes = run.release(kRowSizes);
   const Preprocessing& rows = run.rows().preprocessing();
   std::vector<double> clip{0.0};
-  if (run.ranks().is_coordinator()) clip.front() = usual_length(sizes.block("sizes"));
+  if (run.ranks().is_coordinator()) clip.front() = usual_length(sizes.block("sizes"), keeps_lengths);
   run.ranks().broadcast(clip);
   if (!rows.columns.scale.empty())
     clip.front() = std::min(clip.front(), std::sqrt(static_cast<double>(rows.input_dim)));
@@ -283,7 +284,7 @@ std::vector<std::size_t> prepare_rows(TrainingRun& run, const FitOptions& option
   if (finds_target_range(options)) hidden = find_ranges_of_targets(run, options);
   if (options.rows.finds_some()) find_ranges_of_columns(run, options);
   if (asks_for_zeros(options, run.rows().preprocessing().input_dim)) keep_zeros(run);
-  if (options.rows.chooses_clip) choose_clip(run);
+  if (options.rows.chooses_clip) choose_clip(run, options.rows.sets_length);
   const bool moves_rows = options.rows.center == Centering::kDp || options.rows.center == Centering::kPublic;
   if (moves_rows) center_rows(run, options);
   if (options.rows.pca > 0) project_rows(run, options);

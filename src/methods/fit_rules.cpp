@@ -117,6 +117,7 @@ void add_rules_of_choices(OptionTable& table) {
   table.needs("--validation-x", "--choose");
   table.excludes("--iterate", "--choose", "the iterate is what is chosen; leave one out");
   table.excludes("--lambda", "--choose", "the ridge is what is chosen; leave one out");
+  table.excludes("--choose", "--rounds 1", "one round makes one model, so there is nothing to choose; leave it out");
   table
       .excludes("--choose", "--batch",
                 "rounds on samples have no mu of which a choice could take a share; choose by --validation-x")

@@ -175,9 +175,11 @@ Refit refit(const KeptStatistics& statistics, const RefitOptions& options) {
   parts.preprocessing.intercept = 0.0;  // folded into the bias
   parts.threshold = threshold_of(statistics, options);
   parts.classes = asked.classes().size();
-  if (!parts.class_names.empty()) {
+  if (!parts.class_names.empty() || !options.classes.empty()) {  // else a class that is kept would lose its number
     std::vector<std::string> names;
-    for (const std::size_t own : asked.classes()) names.push_back(parts.class_names[own]);
+    for (const std::size_t own : asked.classes()) {
+      names.push_back(parts.class_names.empty() ? std::to_string(own) : parts.class_names[own]);
+    }
     parts.class_names = std::move(names);
   }
   parts.weights = std::move(scores.weights);

@@ -120,9 +120,10 @@ std::string note_on_columns(const FitOptions& options, const FitPlan& plan) {
         "and rows are clipped",
         plan.preprocessing.input_dim);
   }
-  const bool is_few = plan.preprocessing.input_dim <= kMostRawColumns;
+  // Columns with names are those of a table, which may have many.
+  const bool is_table = plan.preprocessing.input_dim <= kMostRawColumns || !options.data.train.feature_names.empty();
   const MethodEntry& method = method_entry(options.method);
-  if (!is_few || !options.rows.leaves_columns_open() || !method.trains) return {};
+  if (!is_table || !options.rows.leaves_columns_open() || !method.trains) return {};
   if (method.refuses_option("--feature-range private")) return {};
   return fmt::format(
       "rows of {} features are scaled to one length without scaling columns: if columns have different units (years, "

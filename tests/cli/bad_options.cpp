@@ -36,6 +36,7 @@ std::vector<BadCase> bad_options() {
        "x.npy: 12 rows to choose from, fewer than the 13 prototypes of a class"},
       {"AuditOfMorePrototypesThanPublicRows", "audit --method public --epsilon 1 --top-k 4", 2,
        "chosen = 4 must be from 1 to the number of candidates, 3"},
+      {"OneRoundToChooseFrom", kGoodFit + "--method fc --choose --rounds 1", 2, "so there is nothing to choose"},
       {"NothingToChoose", kGoodFit + "--choose", 2, "--choose goes with --method auto, ls, fc"},
       {"SharesBeyondTheBudget",
        kGoodFit + "--method fc --center dp --center-share 0.3 --pca 2 --pca-share 0.4 --select 1 --select-share 0.3", 2,

@@ -152,7 +152,7 @@ std::vector<double> column_scales(const ReleasedBlock& spreads, std::span<const 
   return scales;
 }
 
-double usual_length(const ReleasedBlock& sizes) {
+double usual_length(const ReleasedBlock& sizes, bool takes_alike) {
   const std::vector<double> counts = seen(sizes, 0, kLengthBins);
   const double few = kShareBeyond * std::accumulate(counts.begin(), counts.end(), 0.0);
   if (few == 0.0) return 0.0;
@@ -162,7 +162,7 @@ double usual_length(const ReleasedBlock& sizes) {
   std::size_t last = counts.size() - 1;
   for (double above = counts.back(); above <= few; above += counts[--last]) {
   }
-  return last > first + kAlikeLengths ? upper_edge_of_length(last) : 0.0;
+  return takes_alike || last > first + kAlikeLengths ? upper_edge_of_length(last) : 0.0;
 }
 
 bool are_mostly_zeros(const ReleasedBlock& zeros) {
@@ -194,16 +194,15 @@ std::vector<double> usable_scales(std::span<const double> medians, std::vector<d
 
 bool are_alike(std::span<const double> medians, std::span<const double> scales) {
   DPREDUCE_ASSERT(medians.size() == scales.size());
-  const auto hidden = static_cast<std::size_t>(std::ranges::count(scales, 0.0));
-  if (2 * hidden > scales.size()) return true;
   double largest = 0.0;
   double least = std::numeric_limits<double>::infinity();
   for (std::size_t column = 0; column < scales.size(); ++column) {
-    if (scales[column] <= upper_edge_of_distance(0)) continue;
-    largest = std::max(largest, std::abs(medians[column]) + scales[column]);
-    least = std::min(least, scales[column]);
+    if (scales[column] == 0.0) continue;  // hidden
+    const bool is_one_number = scales[column] <= upper_edge_of_distance(0);
+    largest = std::max(largest, std::abs(medians[column]) + (is_one_number ? 0.0 : scales[column]));
+    if (!is_one_number) least = std::min(least, scales[column]);
   }
-  return largest <= kMostAlike * least;
+  return std::isinf(least) ? largest == 0.0 : largest <= kMostAlike * least;
 }
 
 }  // namespace dpreduce

@@ -35,18 +35,30 @@ void fill_slots(std::span<const std::int32_t> entries, std::span<std::int32_t> s
 
 // Advice for a class index that is out of range. Labels that count from 1 have the last class plus one as an index.
 std::string cure_of(const BadLabel& bad, std::uint64_t classes) {
-  if (bad.value != std::to_string(classes)) return "; correct it, or pass the number of classes with --classes";
+  if (bad.value.starts_with('-')) return "; labels are 0 and above: of two classes -1 and 1, write 0 and 1";
+  if (bad.value != std::to_string(classes)) return "; correct it; a fit is told the number of classes by --classes";
   return fmt::format(
       ": labels count from 0; if yours count from 1, subtract 1 from each, or save names instead and list them with "
-      "--class-names FILE; for more than {} classes, pass --classes",
+      "--class-names FILE; for more than {} classes, a fit is told --classes",
       classes);
 }
 
-[[noreturn]] void refuse_names(const std::string& file) {
+// `seen` says which label shows it, for the owner; it may be empty.
+[[noreturn]] void refuse_names(const std::string& file, const std::string& seen = {}) {
   throw BadInput(
-      "{}: labels are names; list all classes in a file, one name a line, and give it to fit as "
-      "--class-names FILE, or save class indices as int64; numbers to predict are given as targets",
-      file);
+      "{}: labels are names{}; list all classes in a file, one name a line, and give it to fit as "
+      "--class-names FILE, or save class indices as int64; numbers to predict are given as targets{}",
+      file, seen, seen.empty() ? "" : kForOwnerOnly);
+}
+
+// A cell of a column of labels that is no integer: what pandas writes where one is missing, or a name.
+[[noreturn]] void refuse_cell(const std::string& file, std::uint64_t row, std::string_view cell) {
+  if (cell.empty()) throw BadInput("{}: row {} has no label; write one, or leave the row out{}", file, row, kForOwnerOnly);
+  if (cell.ends_with(".0")) {
+    throw BadInput("{}: row {} has label {}, which is no integer; write {}{}", file, row, in_quotes(cell),
+                   cell.substr(0, cell.size() - 2), kForOwnerOnly);
+  }
+  refuse_names(file, fmt::format(": row {} has {}", row, in_quotes(cell)));
 }
 
 }  // namespace
@@ -183,7 +195,12 @@ void ArrayFile::read_cells_as_classes(std::uint64_t first_row, std::uint64_t cou
   visit_names(first_row, count, [&](std::uint64_t row, std::string_view cell) {
     const std::optional<std::int64_t> integer = usual_integer(cell);
     const bool is_class = integer && *integer >= 0 && static_cast<std::uint64_t>(*integer) < classes;
-    if (!is_class && unlisted == UnlistedLabels::kRefused) refuse_names(name_);
+    if (integer && !is_class && unlisted == UnlistedLabels::kRefused) {
+      const std::string value(cell);
+      throw BadInput("{}: row {} has label {}, outside 0 to {}{}{}", name_, row, value, classes - 1,
+                     cure_of({.index = 0, .value = value}, classes), kForOwnerOnly);
+    }
+    if (!is_class && unlisted == UnlistedLabels::kRefused) refuse_cell(name_, row, cell);
     out[row - first_row] = is_class ? static_cast<std::int32_t>(*integer) : kUnlistedLabel;
   });
 }

@@ -95,6 +95,9 @@ class CsvReader {
     }
     split(line, cells);
     if (columns_ == 0) columns_ = cells.size();
+    if (cells.size() != columns_ && line.find_first_of(";\t") != std::string_view::npos) {
+      refuse("has cells between semicolons or tabs; write commas between cells, and numbers with points");
+    }
     if (columns_ == 1 && cells.size() == 2) refuse_comma(cells);
     if (cells.size() != columns_) {
       refuse(fmt::format("has {} cells where the first line has {}; write it again", cells.size(), columns_));
@@ -110,6 +113,23 @@ class CsvReader {
 
   // Names of the columns that are read, where the first line was taken for one.
   const std::vector<std::string>& names() const { return names_; }
+  // Refuses a first line of the names that pandas gives to columns without any: they are numbers, and would be a row.
+  void refuse_counted_names(std::span<const std::string_view> cells) const {
+    constexpr std::size_t kFewest = 3;  // 0,1 is a row of many tables
+    const bool has_index = cells.size() > kFewest && cells.front().empty();
+    const std::span<const std::string_view> names = cells.subspan(has_index ? 1 : 0);
+    for (std::size_t column = 0; column < names.size(); ++column) {
+      if (names[column] != std::to_string(column)) return;
+    }
+    if (names.size() < kFewest) return;
+    if (has_index) refuse_index();
+    refuse(
+        "counts 0, 1, 2, ..., as pandas names columns without names; leave it out: to_csv(..., header=False); if it is "
+        "a row, write a line of names above it");
+  }
+  [[noreturn]] void refuse_index() const {
+    refuse("has no name for the first column, which looks like an index; leave it out: to_csv(..., index=False)");
+  }
   // The first line of a table whose cells are no numbers.
   void take_names(const std::vector<std::string_view>& cells) {
     if (cells.size() > 1 && std::ranges::adjacent_find(cells, std::ranges::not_equal_to()) == cells.end()) {
@@ -212,6 +232,7 @@ std::vector<Number> numbers_of(CsvReader& reader, const Read& read, std::string&
   std::vector<Number> numbers;
   std::vector<std::string_view> cells;
   for (bool is_first = reader.names().empty(); reader.next(cells); is_first = false) {
+    if (is_first) reader.refuse_counted_names(cells);
     const std::size_t before = numbers.size();
     for (const std::string_view cell : cells) {
       numbers.emplace_back();
@@ -224,10 +245,7 @@ std::vector<Number> numbers_of(CsvReader& reader, const Read& read, std::string&
         bad_cell = cell;
         return {};
       }
-      if (cells.size() > 1 && cells.front().empty()) {
-        reader.refuse(
-            "has no name for the first column, which looks like an index; leave it out: to_csv(..., index=False)");
-      }
+      if (cells.size() > 1 && cells.front().empty()) reader.refuse_index();
       numbers.resize(before);
       reader.take_names(cells);
       break;

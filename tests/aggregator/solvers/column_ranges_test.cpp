@@ -130,17 +130,18 @@ TEST(ColumnRanges, OneNumberInFiftyIsBeyondTheRange) {
 }
 
 TEST(ColumnRanges, RowsKeepTheirLengthsWhereTheseDiffer) {
-  const auto length_of = [](double shortest, double longest, double sigma) {
+  const auto length_of = [](double shortest, double longest, double sigma, bool takes_alike = false) {
     std::mt19937 engine(3);
     std::uniform_real_distribution<double> uniform(shortest, longest);
     std::normal_distribution<double> noise(0.0, sigma);
     std::vector<std::int64_t> counts(kLengthBins, 0);
     for (int row = 0; row < 5000; ++row) ++counts[length_bin(uniform(engine))];
     for (std::int64_t& count : counts) count += std::llround(noise(engine));
-    return usual_length({"sizes", std::move(counts), sigma});
+    return usual_length({"sizes", std::move(counts), sigma}, takes_alike);
   };
   EXPECT_NEAR(length_of(1.0, 3.0, 20.0), 3.0, 0.3);
   EXPECT_EQ(length_of(2.0, 2.5, 20.0), 0.0) << "of about one length";
+  EXPECT_NEAR(length_of(2.0, 2.5, 20.0, true), 2.5, 0.3) << "where rows keep their lengths all the same";
   EXPECT_EQ(length_of(1.0, 3.0, 5000.0), 0.0) << "hidden by noise";
 }
 
@@ -187,6 +188,10 @@ TEST(ColumnRanges, AreAlikeWhereTheLargestIsAFewTimesTheLeast) {
   EXPECT_TRUE(alike({0.0}, {none}));
   EXPECT_FALSE(alike({0.0, 0.0, 0.0, 0.0}, {1.0, 20.0, 0.0, 0.0}));
   EXPECT_TRUE(alike({0.0, 0.0, 0.0, 0.0}, {1.0, 0.0, 0.0, 0.0})) << "noise hides most";
+  EXPECT_FALSE(alike({2020.0, 0.0, 0.0, 0.0}, {40.0, 0.0, 0.0, 0.0})) << "what is seen is far from 0";
+  EXPECT_FALSE(alike({5000.0, 0.0}, {none, 1.0})) << "one number that is larger than all others";
+  EXPECT_TRUE(alike({1.0, 0.0}, {none, 1.0}));
+  EXPECT_FALSE(alike({5000.0, 0.0}, {none, 0.0}));
 }
 
 }  // namespace dpreduce::column_ranges_test

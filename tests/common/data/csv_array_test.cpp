@@ -85,6 +85,40 @@ TEST_F(CsvArray, ANameAmongClassIndicesIsALabelThatIsNotListed) {
   EXPECT_THAT([&] { array->read_labels(0, 5, 3, labels); }, ThrowsMessage<BadInput>(HasSubstr("labels are names")));
 }
 
+TEST_F(CsvArray, ALabelThatIsMissingOrWrittenAsAFloatIsToldByItsRow) {
+  const auto refused = [&](const std::string& text) {
+    const auto array = opened(text, ArrayRole::kLabels);
+    std::vector<std::int32_t> labels(array->rows());
+    try {
+      array->read_labels(0, array->rows(), 3, labels);
+    } catch (const BadInput& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_THAT(refused("1\n2.0\n"), HasSubstr("row 1 has label \"2.0\", which is no integer; write 2"));
+  EXPECT_THAT(refused("y\n1\n\"\"\n0\n"), HasSubstr("row 1 has no label"));
+  EXPECT_THAT(refused("1\ncat\n"), HasSubstr("labels are names: row 1 has \"cat\"; list all"));
+  EXPECT_THAT(refused("1\n7\ncat\n"), HasSubstr("row 1 has label 7, outside 0 to 2; correct it"));
+}
+
+// What to_csv writes of columns without names, and of a table where cells are between semicolons.
+TEST_F(CsvArray, LinesThatAreNoRowsAreRefused) {
+  const auto refused = [&](const std::string& text) {
+    try {
+      opened(text, ArrayRole::kFeatures);
+    } catch (const BadInput& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_THAT(refused("0,1,2\n.5,.2,.1\n"), HasSubstr("line 1 counts 0, 1, 2, ..., as pandas names columns"));
+  EXPECT_THAT(refused(",0,1,2\n0,.5,.2,.1\n"), HasSubstr("line 1 has no name for the first column"));
+  EXPECT_EQ(refused("0,1\n.5,.2\n"), "") << "a row of many tables";
+  EXPECT_EQ(refused("0,1,3\n.5,.2,.1\n"), "");
+  EXPECT_THAT(refused("a;b\n0,5;1,25\n"), HasSubstr("line 2 has cells between semicolons or tabs; write commas"));
+}
+
 TEST_F(CsvArray, AnIdentifierIsThatOfOnePersonWhateverTheOthersAre) {
   const auto persons = [&](const std::string& text) {
     std::vector<std::string> seen;
