@@ -8,7 +8,8 @@
 //             three bins, the next window is of these
 //     h       the end of the first bin of |y - m| behind which at most 2 % of what is left lies; where nothing is left
 //             the column is hidden, and h is |m|, or the largest of the other columns, or 1
-//     alike   columns of which the largest |m| + h is at most 16 times the least h; hidden ones are left out. Those of one
+//     alike   columns of which the largest |m| + h is at most 16 times the least h; hidden ones are left out. Those of
+//     one
 //             number alone, of which h is the first bin's, count with |m|: they may take up most of a row
 //
 // so that one number in a hundred, however large, widens no range. Post-processing of releases "target_sizes",
@@ -40,9 +41,9 @@ ColumnWindows narrowed(ColumnWindows windows, const ReleasedBlock& places);
 /// h of each column, from spreads about m; 0 of hidden ones. Precondition (asserted): as many columns as medians.
 std::vector<double> column_scales(const ReleasedBlock& spreads, std::span<const double> medians);
 
-/// C by "row_sizes": upper end of the bin behind which at most 2 % of the seen counts are. 0 if noise hides all. Also 0,
-/// unless `takes_alike`, if that bin is fewer than six bins (a factor of 1.7) above the one before which at most 2 % are:
-/// rows of about one length are better scaled to it, since noise is relative to the longest row.
+/// C by "row_sizes": upper end of the bin behind which at most 2 % of the seen counts are. 0 if noise hides all. Also
+/// 0, unless `takes_alike`, if that bin is fewer than six bins (a factor of 1.7) above the one before which at most 2 %
+/// are: rows of about one length are better scaled to it, since noise is relative to the longest row.
 double usual_length(const ReleasedBlock& sizes, bool takes_alike);
 
 /// Returns whether most rows are of zeros in columns with 0 for an end, by "row_zeros", beyond twice the noise.

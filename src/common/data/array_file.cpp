@@ -53,7 +53,8 @@ std::string cure_of(const BadLabel& bad, std::uint64_t classes) {
 
 // A cell of a column of labels that is no integer: what pandas writes where one is missing, or a name.
 [[noreturn]] void refuse_cell(const std::string& file, std::uint64_t row, std::string_view cell) {
-  if (cell.empty()) throw BadInput("{}: row {} has no label; write one, or leave the row out{}", file, row, kForOwnerOnly);
+  if (cell.empty())
+    throw BadInput("{}: row {} has no label; write one, or leave the row out{}", file, row, kForOwnerOnly);
   if (cell.ends_with(".0")) {
     throw BadInput("{}: row {} has label {}, which is no integer; write {}{}", file, row, in_quotes(cell),
                    cell.substr(0, cell.size() - 2), kForOwnerOnly);

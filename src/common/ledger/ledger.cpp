@@ -3,6 +3,7 @@
 #include <array>
 #include <cerrno>
 #include <ctime>
+#include <mutex>
 #include <system_error>
 
 #include <fcntl.h>
@@ -235,6 +236,20 @@ void require_reservable(const LedgerState& state, const Reservation& reservation
   if (limit) require_room(state, reservation, *limit, path);
 }
 
+// The state of a text whose lines are all verified. Those of the text that this process has verified before are not
+// verified again if they are the same bytes: a run reads its ledger several times.
+LedgerState verified(const std::string& text, const std::string& source) {
+  static std::mutex mutex;
+  static std::string known_text;
+  static LedgerState known;
+  const std::lock_guard lock(mutex);
+  LedgerState state = text.starts_with(known_text) ? known : LedgerState{};
+  state.extend(text, source);
+  known_text = text;
+  known = state;
+  return state;
+}
+
 }  // namespace
 
 // Makes state_ that of the text, whose lines are verified, but for the signatures of lines that are this object's own.
@@ -244,7 +259,7 @@ void Ledger::verify_text(const std::string& text, LedgerState::Signatures signat
     if (text.starts_with(verified_text_)) {
       state_.extend(text, path_.string(), signatures);
     } else {
-      state_ = LedgerState::of(text, path_.string());
+      state_ = verified(text, path_.string());
     }
     if (last_head_.lines > 0) require_contains(state_, last_head_, path_.string());
   } catch (...) {
@@ -343,7 +358,7 @@ const LedgerState& Ledger::current() {
 
 LedgerState Ledger::read(const fs::path& path) {
   const LedgerFile file(path, LedgerFile::Use::kRead);
-  return LedgerState::of(file.text(), path.string());
+  return verified(file.text(), path.string());
 }
 
 }  // namespace dpreduce
