@@ -230,7 +230,7 @@ CommandEntry evaluate_command() {
   declare_evaluation(table, run_options, "--metrics");
   declare_private_evaluation(table, run_options);
   for (std::size_t own = first_of_noise; own < table.options().size(); ++own) {
-    table.needs(table.options()[own].names, "--private", kExact);
+    table.needs(table.options()[own].names, "--private", kExact).if_given();
   }
   table.file("--report", output.report, "JSON report, with the confusion matrix for up to 1024 classes")
       .written()

@@ -153,7 +153,7 @@ void declare_labels(OptionTable& table, DataOptions& data) {
 
 Option& declare_targets(OptionTable& table, RowFiles& rows, const char* name, const char* labels, const char* help) {
   table.find(labels)->shown_as([&rows] { return rows.has_targets ? std::string() : option_word(rows.y); });
-  table.excludes(name, labels, "rows have numbers or classes; give one");
+  table.excludes(name, labels, "rows have numbers or classes; give one").if_given();
   return table
       .add({.names = name,
             .help = help,

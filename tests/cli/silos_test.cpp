@@ -614,7 +614,7 @@ TEST_F(SilosTest, WrongOptionsAreRefusedOnce) {
       {"--secure-aggregation --silo-timeout 0", "--silo-timeout 0"},
       {"--secure-aggregation --roster r.toml", "--identity is missing"},
       {"--secure-aggregation --resume", "--resume with --secure-aggregation"},
-      {"--secure-aggregation --test-x x{rank}.npy --test-y y.npy", "coordinator alone reads test"},
+      {"--secure-aggregation --test-x x{rank}.npy --test-y y.npy", "the coordinator alone reads these rows"},
       {"--secure-aggregation --method ls --choose --noise distributed",
        "--choose and --noise distributed with --secure-aggregation"},
       {"--secure-aggregation", "mpirun"},

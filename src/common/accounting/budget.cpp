@@ -51,7 +51,8 @@ double PrivacyBudget::epsilon_at(double delta, Accountant accountant) const {
 PrivacyBudget budget_from(GivenBudget stated) {
   const int budgets = stated.epsilon.has_value() + stated.rho.has_value() + stated.mu.has_value();
   if (budgets == 0) throw UsageError("no privacy budget: give --epsilon and --delta, or --rho, or --mu");
-  DPREDUCE_ASSERT(budgets == 1);
+  if (budgets > 1)
+    throw UsageError("more than one privacy budget: give one of --epsilon (with --delta), --rho and --mu");
   if (stated.epsilon && !stated.delta) {
     throw UsageError("--epsilon {}: needs --delta as well; choose it well below 1 / (number of records)",
                      print_number(*stated.epsilon));

@@ -97,10 +97,9 @@ struct Guarantee {
   bool is_pure() const { return delta == 0.0; }
 };
 
-/// Throws UsageError unless (epsilon, delta), rho or mu is declared, in range: 0 < epsilon <= kLargestEpsilon, 0 <
-/// delta < 1, kSmallestRho <= rho <= kLargestRho, kSmallestMu <= mu <= kLargestMu. A delta beside rho or mu is only the
-/// one at which epsilon is reported. Precondition (asserted): at most one of epsilon, rho and mu is declared; options
-/// exclude each other (declare_given_budget).
+/// Throws UsageError unless exactly one of (epsilon, delta), rho and mu is declared, in range: 0 < epsilon <=
+/// kLargestEpsilon, 0 < delta < 1, kSmallestRho <= rho <= kLargestRho, kSmallestMu <= mu <= kLargestMu. A delta beside
+/// rho or mu is only the one at which epsilon is reported.
 PrivacyBudget budget_from(GivenBudget stated);
 
 /// mu as realized (at most the budget's), with the declared (epsilon, delta), or epsilon at the delta to report.

@@ -243,8 +243,12 @@ void OptionTable::check_ranges() const {
 
 void OptionTable::check_rules() const {
   for (const OptionRule& rule : rules_) {
-    const bool has_first = holds(rule.first);
-    const bool has_second = holds(rule.second);
+    const auto is_so = [&](const std::string& side) {
+      const Option* const option = rule.counts_given ? find(side) : nullptr;
+      return (option != nullptr && option->is_given()) || holds(side);
+    };
+    const bool has_first = is_so(rule.first);
+    const bool has_second = is_so(rule.second);
     const bool is_kept = rule.kind == OptionRule::Kind::kTogether
                              ? has_first == has_second
                              : !has_first || has_second == (rule.kind == OptionRule::Kind::kNeeds);

@@ -88,8 +88,8 @@ struct Option {
   bool is_first() const { return !first_help.empty(); }
   /// Current value, or the given arguments, separated by spaces.
   std::string word() const { return now ? now() : fmt::format("{}", fmt::join(given, " ")); }
-  /// Returns whether the option was given, or its value differs from the one at declaration, whoever set it.
-  bool is_set() const { return is_given() || word() != at_first; }
+  /// Returns whether the value differs from the one at declaration, whoever set it.
+  bool is_set() const { return word() != at_first; }
 
   /// The usual name, without dashes.
   std::string_view long_name() const;
@@ -131,12 +131,14 @@ struct OptionRule {
   enum class Kind { kNeeds, kExcludes, kTogether } kind;
   std::string first;
   std::string second;
-  std::string reason = {};  ///< for the message, after a colon
-  std::string where = {};   ///< only where this is so as well
-  std::string unless = {};  ///< not where this is so
+  std::string reason = {};    ///< for the message, after a colon
+  std::string where = {};     ///< only where this is so as well
+  std::string unless = {};    ///< not where this is so
+  bool counts_given = false;  ///< a side is also so if it is an option that was given with its default
 
   OptionRule& only_where(std::string said) { return where = std::move(said), *this; }
   OptionRule& but_not_where(std::string said) { return unless = std::move(said), *this; }
+  OptionRule& if_given() { return counts_given = true, *this; }
 };
 
 /// Value of an option in words; empty if absent.

@@ -193,6 +193,7 @@ void ArrayFile::read_labels(std::uint64_t first_row, std::uint64_t count, std::u
 void ArrayFile::read_cells_as_classes(std::uint64_t first_row, std::uint64_t count, std::uint64_t classes,
                                       std::span<std::int32_t> out, UnlistedLabels unlisted) {
   DPREDUCE_ASSERT(is_text());
+  std::optional<std::string> heading;  // in row 0, perhaps a line of names: a cell below it says more about the fault
   visit_names(first_row, count, [&](std::uint64_t row, std::string_view cell) {
     const std::optional<std::int64_t> integer = usual_integer(cell);
     const bool is_class = integer && *integer >= 0 && static_cast<std::uint64_t>(*integer) < classes;
@@ -201,9 +202,15 @@ void ArrayFile::read_cells_as_classes(std::uint64_t first_row, std::uint64_t cou
       throw BadInput("{}: row {} has label {}, outside 0 to {}{}{}", name_, row, value, classes - 1,
                      cure_of({.index = 0, .value = value}, classes), kForOwnerOnly);
     }
-    if (!is_class && unlisted == UnlistedLabels::kRefused) refuse_cell(name_, row, cell);
+    if (!is_class && unlisted == UnlistedLabels::kRefused) {
+      const bool is_name = !cell.empty() && !cell.ends_with(".0");
+      if (is_name && row > 0 && heading) refuse_cell(name_, 0, *heading);
+      if (!is_name || row > 0) refuse_cell(name_, row, cell);
+      heading = cell;
+    }
     out[row - first_row] = is_class ? static_cast<std::int32_t>(*integer) : kUnlistedLabel;
   });
+  if (heading) refuse_cell(name_, 0, *heading);
 }
 
 void ArrayFile::read_named_labels(std::uint64_t first_row, std::uint64_t count, const NamedClasses& names,

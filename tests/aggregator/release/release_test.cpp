@@ -361,7 +361,9 @@ TEST_F(ReleaserTest, AReleaseThatIsNotMadeIsChargedOnceAsPlanned) {
     LedgerEntry unmade = charges[3].entry;
     unmade.release_id = charges[1].entry.release_id;
     EXPECT_EQ(unmade, charges[1].entry);
-    if (is_first) EXPECT_THROW(noised.charge_unmade("class_means"), std::logic_error);
+    if (is_first) {
+      EXPECT_THROW(noised.charge_unmade("class_means"), std::logic_error);
+    }
   }
 }
 

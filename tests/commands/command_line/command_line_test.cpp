@@ -336,8 +336,9 @@ INSTANTIATE_TEST_SUITE_P(
         BadCommand{"nearest_choice", fit_arguments({"--format", "jsn"}), "did you mean json?"},
         BadCommand{"stray_word", fit_arguments({"--mu", "1", "more"}), "'more' belongs to no option"},
         BadCommand{"option_without_value", fit_arguments({"--mu"}), "--mu needs a value"},
-        BadCommand{
-            "inspect_without_classes", {"inspect", "--x", "x.npy", "--y", "y.npy"}, "--train-y needs --classes"}),
+        BadCommand{"inspect_without_classes",
+                   {"inspect", "--x", "x.npy", "--y", "y.npy"},
+                   "--train-y goes with --classes or --class-names"}),
     [](const auto& row) { return row.param.name; });
 
 }  // namespace

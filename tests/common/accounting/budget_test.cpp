@@ -65,6 +65,7 @@ TEST(PrivacyBudget, RefusesABudgetThatNoNoiseInRangeMeets) {
 TEST(PrivacyBudget, RefusesWithAUsageErrorThatNamesTheOption) {
   const std::pair<GivenBudget, const char*> bad[] = {{{kAbsent, kAbsent, kAbsent, kAbsent}, "no privacy budget"},
                                                      {{1., kAbsent, kAbsent, kAbsent}, "--epsilon 1: needs --delta"},
+                                                     {{kAbsent, kAbsent, 0.1, 0.5}, "more than one privacy budget"},
                                                      {{0., 1e-5, kAbsent, kAbsent}, "--epsilon = 0:"},
                                                      {{-1., 1e-5, kAbsent, kAbsent}, "--epsilon = -1:"},
                                                      {{kNan, 1e-5, kAbsent, kAbsent}, "--epsilon = nan:"},

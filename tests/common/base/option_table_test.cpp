@@ -162,12 +162,20 @@ TEST(OptionTable, AnOptionIsSetWhereItIsNotWhatItWas) {
   EXPECT_THROW(table.holds("--absent"), std::logic_error);
 }
 
-TEST(OptionTable, AnOptionIsSetWhereItIsGivenWithItsDefault) {
+TEST(OptionTable, ARuleMayCountWhatIsGivenWithItsDefault) {
   Said said;
   SaidTable table(said);
   table.find("--clip")->given = {"1"};
-  EXPECT_TRUE(table.holds("--clip"));
-  EXPECT_FALSE(table.holds("--clip twice"));
+  table.excludes("--clip", "--private", "why");
+  said.is_private = true;
+  EXPECT_EQ(refusal(table), "");
+  table.needs("--clip", "--ledger").if_given();
+  EXPECT_EQ(refusal(table), "--clip goes with --ledger");
+}
+
+TEST(OptionTable, ASideMayBeOfAList) {
+  Said said;
+  SaidTable table(said);
   table.add({.names = "--list"}).given = {"a,b", "c"};
   EXPECT_TRUE(table.holds("--list") && table.holds("--list twice"));
   EXPECT_TRUE(table.holds("--list b") && table.holds("--list x|c"));

@@ -97,7 +97,8 @@ TEST_F(CsvArray, ALabelThatIsMissingOrWrittenAsAFloatIsToldByItsRow) {
     return std::string();
   };
   EXPECT_THAT(refused("1\n2.0\n"), HasSubstr("row 1 has label \"2.0\", which is no integer; write 2"));
-  EXPECT_THAT(refused("y\n1\n\"\"\n0\n"), HasSubstr("row 1 has no label"));
+  EXPECT_THAT(refused("y\n1\n\"\"\n0\n"), HasSubstr("row 2 has no label"));
+  EXPECT_THAT(refused("cat\n1\ndog\n"), HasSubstr("labels are names: row 0 has \"cat\""));
   EXPECT_THAT(refused("1\ncat\n"), HasSubstr("labels are names: row 1 has \"cat\"; list all"));
   EXPECT_THAT(refused("1\n7\ncat\n"), HasSubstr("row 1 has label 7, outside 0 to 2; correct it"));
 }
