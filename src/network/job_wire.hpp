@@ -16,8 +16,8 @@ namespace dpreduce {
 
 /// Runs `party` on a wire of the job, and returns its result, once the others have received its messages. Parties that
 /// have ended are lost. Throws PeerFailed if the coordinator has ended; AggregationAborted naming
-/// what was tried if the coordinator cannot be reached; UsageError if DPREDUCE_PORTS is no range; BadInput if none of its
-/// ports is free.
+/// what was tried if the coordinator cannot be reached; UsageError if DPREDUCE_PORTS is no range; BadInput if none of
+/// its ports is free.
 int run_on_job_wire(const JobPlace& place, const std::function<int(Wire& wire)>& party);
 
 }  // namespace dpreduce

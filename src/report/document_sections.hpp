@@ -34,10 +34,10 @@ std::vector<Section> comparison_sections(std::span<const PageDocument> documents
 
 // Sections of a run; empty if the report has nothing for them.
 
-/// What epsilon means, or that the run is not private.
+/// Says what epsilon means, or that the run is not private.
 Section meaning_section(const ReportedRun& run);
-/// What was promised, and to whom, in the words of `privacy explain`, without the sentences that `said` contains, and
-/// those about an attacker, who is in meaning_section.
+/// Says what was promised, and to whom, in the words of `privacy explain`, without the sentences that `said` contains,
+/// and those about an attacker, who is in meaning_section.
 Section promise_section(const ReportedRun& run, const std::vector<Words>& said = {});
 /// Largest number of classes whose exact figures a card has: those with the lowest ones.
 inline constexpr std::size_t kMostClassesInCard = 100;

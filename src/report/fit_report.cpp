@@ -160,7 +160,7 @@ nlohmann::json fit_report(const FittedRun& run, const std::optional<TestFigures>
   if (options.rows.finds_ranges == FindRanges::kWhereColumnsDiffer) {
     report["columns"] = preprocessing.columns.scale.empty() ? "as they are" : "scaled";
   }
-  // Where rows keep their lengths because the options say so, noise may have hidden these: then C is as it was.
+  // If rows keep their lengths because the options say so, noise may have hidden these: then C is as it was.
   const bool is_clip_found = preprocessing.normalize == Normalize::kNone &&
                              (!options.rows.sets_length || preprocessing.clip_norm != options.rows.clip_norm);
   if (options.rows.chooses_clip && is_clip_found) report["clip_chosen"] = true;

@@ -210,7 +210,7 @@ std::vector<std::string> lines_of_all_options() {
       "audit --mu 1 --method fisher --select 6 --select-by t",
       fit + " --train-weight w --weight-bound 2",
       "evaluate --private --model m --test-x x --test-y y --mu 1 --html h --test-person p --rows-per-person 2 "
-      "--resume --group g --group-names " +
+      "--resume --metrics auc,confusion --group g --group-names " +
           list_of_classes() + " --groups 12 --expected-rows 9 --positive 1 --class-groups " + groups_of_classes(),
       "evaluate --private --model m --test-x x --test-y y --mu 1 --max-labels 3 --max-predicted 2 "
       "--score-threshold 0.5",

@@ -55,6 +55,7 @@ FitOptions with_given(const MethodEntry& method, std::string_view option) {
   given().at(option)(fit);
   const bool is_of_balance = option == "--expected-rows" || option == "--smallest-share";
   if (is_of_balance && method.takes_option("--objective")) fit.method.objective = Objective::kBalanced;
+  if (option == "--isotropy-share" && method.takes_option(option)) fit.rows.center = Centering::kDp;
   return fit;
 }
 
