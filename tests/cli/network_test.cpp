@@ -501,7 +501,7 @@ TEST_F(NetworkTest, ExamplesNameOptionsAndFilesThatThereAre) {
     words.emplace_back("--dry-run");
     const ProgramRun run = run_program(words, {.folder = folder_.path()});
     EXPECT_EQ(run.exit_code, is_coordinator ? 2 : 0) << run.err;
-    EXPECT_THAT(run.err + run.out, HasSubstr(is_coordinator ? "a coordinator sends no rows" : "dry run"));
+    EXPECT_THAT(run.err + run.out, HasSubstr(is_coordinator ? "a coordinator has no rows" : "dry run"));
   }
 }
 
