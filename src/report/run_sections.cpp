@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "common/base/json_text.hpp"
 #include "common/base/public_names.hpp"
 #include "report/document_sections.hpp"
 #include "report/explanation.hpp"
