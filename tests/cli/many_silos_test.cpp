@@ -7,6 +7,7 @@
 #include <fstream>
 #include <vector>
 
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -34,6 +35,7 @@ class MemoryHog {
  public:
   MemoryHog() : process_(::fork()) {
     if (process_ != 0) return;
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // also where the test is killed
     std::vector<char> taken(free_bytes() / 3 * 2);
     for (int value = 1;; ++value) {
       std::memset(taken.data(), value, taken.size());

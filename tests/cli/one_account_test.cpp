@@ -275,7 +275,7 @@ const std::string kBudget = " --epsilon 1.5 --delta 1e-6";
 class KilledAtEveryWriteTest : public OneAccountTest, public testing::WithParamInterface<Story> {};
 
 TEST_P(KilledAtEveryWriteTest, ARunShowsNothingThatIsNotChargedAndIsGoneOnWith) {
-  if (GetParam().stride == kSlowTestsAlone && !runs_slow_tests()) return;
+  if (GetParam().stride == kSlowTestsAlone && !runs_slow_tests()) GTEST_SKIP() << "a long test";
   kill_everywhere(GetParam(), "before");
   kill_everywhere(GetParam(), "torn");
 }

@@ -8,9 +8,8 @@
 //             three bins, the next window is of these
 //     h       the end of the first bin of |y - m| behind which at most 2 % of what is left lies; where nothing is left
 //             the column is hidden, and h is |m|, or the largest of the other columns, or 1
-//     alike   columns of which the largest |m| + h is at most 16 times the least h; hidden ones are left out. Those of
-//     one
-//             number alone, of which h is the first bin's, count with |m|: they may take up most of a row
+//     alike   columns of which the largest |m| + h is at most 16 times the least h; hidden ones are left out. A column
+//             of one number, of which h is the first bin's, counts with |m| alone: it may take up most of a row
 //
 // so that one number in a hundred, however large, widens no range. Post-processing of releases "target_sizes",
 // "target_places", "target_spreads" and the same of features.

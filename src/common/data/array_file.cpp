@@ -36,10 +36,10 @@ void fill_slots(std::span<const std::int32_t> entries, std::span<std::int32_t> s
 // Advice for a class index that is out of range. Labels that count from 1 have the last class plus one as an index.
 std::string cure_of(const BadLabel& bad, std::uint64_t classes) {
   if (bad.value.starts_with('-')) return "; labels are 0 and above: of two classes -1 and 1, write 0 and 1";
-  if (bad.value != std::to_string(classes)) return "; correct it; a fit is told the number of classes by --classes";
+  if (bad.value != std::to_string(classes)) return "; correct it, or fit with more classes (--classes)";
   return fmt::format(
       ": labels count from 0; if yours count from 1, subtract 1 from each, or save names instead and list them with "
-      "--class-names FILE; for more than {} classes, a fit is told --classes",
+      "--class-names FILE; for more than {} classes, fit with a larger --classes",
       classes);
 }
 
@@ -51,7 +51,7 @@ std::string cure_of(const BadLabel& bad, std::uint64_t classes) {
       file, seen, seen.empty() ? "" : kForOwnerOnly);
 }
 
-// A cell of a column of labels that is no integer: what pandas writes where one is missing, or a name.
+// Throws BadInput about a label that is no integer: one that is missing, one that pandas wrote as a float, or a name.
 [[noreturn]] void refuse_cell(const std::string& file, std::uint64_t row, std::string_view cell) {
   if (cell.empty())
     throw BadInput("{}: row {} has no label; write one, or leave the row out{}", file, row, kForOwnerOnly);

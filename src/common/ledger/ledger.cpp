@@ -256,7 +256,7 @@ LedgerState verified(const std::string& text, const std::string& source) {
 // Lines that it has read before must still be there.
 void Ledger::verify_text(const std::string& text, LedgerState::Signatures signatures) {
   try {
-    if (text.starts_with(verified_text_)) {
+    if (!verified_text_.empty() && text.starts_with(verified_text_)) {
       state_.extend(text, path_.string(), signatures);
     } else {
       state_ = verified(text, path_.string());

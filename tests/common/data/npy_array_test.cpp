@@ -225,7 +225,7 @@ TEST(NpyArray, LabelsThatSeemToCountFromOneAreToldSo) {
     expect_bad_input([&] { labels_of(npy_bytes<std::int64_t>("<i8", "(2,)", {1, label}), 3); }, parts);
   };
   refused(3, {"row 1 has label 3", "labels count from 0", "subtract 1", "--class-names"});
-  refused(4, {"row 1 has label 4, outside 0 to 2; correct it; a fit is told the number of classes by --classes"});
+  refused(4, {"row 1 has label 4, outside 0 to 2; correct it, or fit with more classes"});
   refused(-1, {"row 1 has label -1, outside 0 to 2; labels are 0 and above: of two classes -1 and 1, write 0 and 1"});
 }
 
