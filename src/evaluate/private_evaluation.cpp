@@ -41,9 +41,14 @@ std::vector<Classifier> models_of(const EvaluationOptions& asked) {
 }
 
 // Sets and checks the number of groups. Groups are a public list: nothing is reported of the column alone, which is
-// private.
-void take_groups(RowFiles& rows) {
+// private. The coordinator of silos has no rows, and so no column; rows in memory have none.
+void take_groups(RowFiles& rows, bool is_of_silos) {
   if (rows.groups == 0) rows.groups = rows.group_names.size();
+  const bool has_rows = !is_of_silos || !rows.x.empty();
+  const bool lacks_column = rows.group.empty() && has_rows && rows.groups > 0;
+  if (lacks_column || (!rows.group.empty() && rows.groups == 0)) {
+    throw UsageError("--group goes with --groups G or --group-names FILE, which list the groups");
+  }
   if (!rows.group_names.empty() && rows.group_names.size() != rows.groups) {
     throw UsageError("--group-names: {} for {} groups", rows.group_names.size(), rows.groups);
   }
@@ -96,7 +101,7 @@ FitOptions evaluation_of(FitOptions options) {
   }
   options.data.train.has_targets = model.predicts_numbers();
   asked.terms.has_targets = model.predicts_numbers();
-  take_groups(options.data.train);
+  take_groups(options.data.train, options.silos.secure_aggregation);
   asked.terms.groups = options.data.train.groups;
   asked.input_dim = model.input_dim();
   asked.terms.classes = model.classes();

@@ -284,6 +284,14 @@ std::vector<ReleaseRequest> requests_of_preparation(const FitOptions& options, R
   return requests;
 }
 
+// Of the center that is resolved: the rules know the one that is given.
+void require_center_of_isotropy(const FitOptions& options) {
+  const Centering center = options.rows.center.value();
+  if (!options.method.isotropy_share || center == Centering::kDp || center == Centering::kPublic) return;
+  throw UsageError(
+      "--isotropy-share goes with --center dp or public: class means are compared about the mean of all rows");
+}
+
 // The method has what the releases before it leave of mu^2.
 void add_requests_of_method(std::vector<ReleaseRequest>& requests, std::vector<ReleaseRequest> own) {
   double rest = 1.0;
@@ -418,6 +426,7 @@ FitPlan make_fit_plan(const FitOptions& options, std::size_t input_dim, std::uin
   plan.requests = requests_of_preparation(options, terms);
   plan.dim = terms.dim;
   require_more_than_signs(options, plan.dim);
+  require_center_of_isotropy(options);
   add_requests_of_method(plan.requests, method->requests(terms));
   if (options.evaluation.share) share_with_evaluation(plan.requests, terms, options);
   for (ReleaseRequest& request : plan.requests) request.rows_per_unit = options.data.bounded_rows();

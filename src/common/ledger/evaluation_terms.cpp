@@ -57,6 +57,13 @@ std::vector<EvaluationMetric> metrics_of(std::string_view words, std::string_vie
 void require_valid(const EvaluationTerms& terms, std::string_view option) {
   require_valid_of_numbers(terms, option);
   if (terms.has_targets) return;
+  // Sensitivities follow from these: they are looked at here, too, whichever way the terms have come.
+  if (terms.has(EvaluationMetric::kF1) != (terms.most_labels > 0)) {
+    throw UsageError("{} f1 goes with --max-labels k and labels that are n x K zeros and ones", option);
+  }
+  if (terms.most_labels > 0 && (terms.metrics.size() > 1 || terms.groups > 0 || terms.has_pair)) {
+    throw UsageError("--max-labels with --private: f1 of one model is the only metric of label sets");
+  }
   if (terms.most_labels > terms.classes || terms.most_predicted > terms.classes) {
     throw UsageError("--max-labels {} and --max-predicted {}: must be at most the number of classes, {}",
                      terms.most_labels, terms.most_predicted, terms.classes);
