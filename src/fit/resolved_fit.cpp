@@ -284,7 +284,7 @@ std::vector<ReleaseRequest> requests_of_preparation(const FitOptions& options, R
   return requests;
 }
 
-// Of the center that is resolved: the rules know the one that is given.
+// Looks at the resolved center: rules of options know the one that is given.
 void require_center_of_isotropy(const FitOptions& options) {
   const Centering center = options.rows.center.value();
   if (!options.method.isotropy_share || center == Centering::kDp || center == Centering::kPublic) return;
