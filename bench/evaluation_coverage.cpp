@@ -25,8 +25,8 @@
 
 #include "common/accounting/gaussian_dp.hpp"
 #include "common/ledger/noise_plan.hpp"
-#include "evaluate/estimates.hpp"
-#include "evaluate/private_figures.hpp"
+#include "worker/metrics/numbers.hpp"
+#include "worker/metrics/score_curve.hpp"
 #include "worker/statistics/evaluation.hpp"
 
 namespace dpreduce {

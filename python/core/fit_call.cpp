@@ -18,12 +18,12 @@
 #include "core/array_views.hpp"
 #include "core/errors.hpp"
 #include "core/interpreter.hpp"
-#include "evaluate/private_evaluation.hpp"
 #include "fit/fit.hpp"
 #include "methods/registry.hpp"
 #include "refit/target_refit.hpp"
 #include "report/fit_report.hpp"
 #include "report/ledger_json.hpp"
+#include "report/private_evaluation.hpp"
 
 namespace dpreduce::python {
 namespace {

@@ -26,7 +26,6 @@
 #include "common/data/worker_rows.hpp"
 #include "common/model/classifier_file.hpp"
 #include "common/ranks/silo_job.hpp"
-#include "evaluate/private_evaluation.hpp"
 #include "fit/files_once.hpp"
 #include "fit/machine_memory.hpp"
 #include "fit/ranked_rows.hpp"
@@ -40,6 +39,7 @@
 #include "refit/target_refit.hpp"
 #include "report/explanation.hpp"
 #include "report/fit_report.hpp"
+#include "report/private_evaluation.hpp"
 #include "report/run_facts.hpp"
 #include "report/run_metrics.hpp"
 

@@ -14,13 +14,13 @@
 #include "common/base/option_table.hpp"
 #include "common/base/text.hpp"
 #include "common/ranks/lifetime.hpp"
-#include "evaluate/private_evaluation.hpp"
 #include "fit/validated_options.hpp"
 #include "methods/fit_table.hpp"
 #include "methods/registry.hpp"
 #include "network/coordinator_wire.hpp"
 #include "network/health_file.hpp"
 #include "network/silo_wire.hpp"
+#include "report/private_evaluation.hpp"
 
 namespace dpreduce {
 namespace {

@@ -10,21 +10,10 @@
 #include "common/model/classifier_file.hpp"
 #include "common/randomness/signing_key.hpp"
 #include "methods/registry.hpp"
-#include "worker/statistics/evaluation.hpp"
+#include "worker/metrics/score_curve.hpp"
 
 namespace dpreduce {
 namespace {
-
-// Noised counts of negatives by bins of their scores.
-std::vector<double> negatives_of(const Release& release, const EvaluationTerms& terms) {
-  const bool has_scores = terms.has(EvaluationMetric::kRoc);
-  const auto counts = release.block(has_scores ? "scores" : "negatives").values();
-  std::vector<double> negatives;
-  for (std::size_t e = has_scores ? 1 : 0; e < counts.size(); e += has_scores ? 2 : 1) {
-    negatives.push_back(static_cast<double>(counts[e]));
-  }
-  return negatives;
-}
 
 // Part of mu^2 that the blocks of a release use, sum_b D_b sqrt(W_b), where mu^2 is divided for the least loss.
 double part_of(const ReleaseRequest& request) {

@@ -13,8 +13,8 @@
 #include "common/base/error.hpp"
 #include "common/base/option_table.hpp"
 #include "common/ranks/communicator.hpp"
-#include "evaluate/estimates.hpp"
 #include "refit/target_refit.hpp"
+#include "worker/metrics/estimates.hpp"
 
 namespace dpreduce {
 namespace {

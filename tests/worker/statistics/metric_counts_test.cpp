@@ -1,11 +1,11 @@
 // What an evaluation releases of rows, and how far one row moves it.
-#include <cmath>
-#include <random>
-
 #include "common/base/error.hpp"
 #include "common/model/classifier.hpp"
 #include "tests/testing.hpp"
+#include "tests/worker/declared_squares.hpp"
 #include "tests/worker/scoring_model.hpp"
+#include "worker/metrics/calibration.hpp"
+#include "worker/metrics/score_curve.hpp"
 #include "worker/statistics/evaluation.hpp"
 
 namespace dpreduce::metric_counts_test {
@@ -32,7 +32,9 @@ Statistic statistic_of(const EvaluationTerms& terms, const std::vector<Row>& row
   return std::move(counts).take();
 }
 
-std::vector<std::int64_t> block(const Statistic& statistic, std::string_view name) {
+using Integers = std::vector<std::int64_t>;
+
+Integers block(const Statistic& statistic, std::string_view name) {
   const auto values = statistic.block(statistic.index_of(name));
   return {values.begin(), values.end()};
 }
@@ -42,24 +44,24 @@ TEST(MetricCounts, ARowIsCountedOnceInEachBlock) {
   const Statistic statistic = statistic_of(terms, {{1, {0.1, 0.7, 0.2}, {0.1, 0.7, 0.2}},    // right
                                                    {2, {0.5, 0.1, 0.4}, {0.5, 0.1, 0.4}},    // second
                                                    {0, {0.2, 0.2, 0.6}, {0.2, 0.2, 0.6}}});  // second, by its number
-  EXPECT_EQ(block(statistic, "totals"), (std::vector<std::int64_t>{1, 2}));
-  EXPECT_EQ(block(statistic, "by_class"), (std::vector<std::int64_t>{0, 1, 1, 0, 0, 1}));
-  EXPECT_EQ(block(statistic, "by_prediction"), (std::vector<std::int64_t>{0, 1, 1, 0, 0, 1}));
-  EXPECT_EQ(block(statistic, "confusion"), (std::vector<std::int64_t>{0, 0, 1, 0, 1, 0, 1, 0, 0}));
-  EXPECT_EQ(block(statistic, "top_k"), (std::vector<std::int64_t>{3, 0}));
-  std::vector<std::int64_t> bins(2 * kCalibrationBins, 0);
+  EXPECT_EQ(block(statistic, "totals"), (Integers{1, 2}));
+  EXPECT_EQ(block(statistic, "by_class"), (Integers{0, 1, 1, 0, 0, 1}));
+  EXPECT_EQ(block(statistic, "by_prediction"), (Integers{0, 1, 1, 0, 0, 1}));
+  EXPECT_EQ(block(statistic, "confusion"), (Integers{0, 0, 1, 0, 1, 0, 1, 0, 0}));
+  EXPECT_EQ(block(statistic, "top_k"), (Integers{3, 0}));
+  Integers bins(2 * kCalibrationBins, 0);
   bins[2 * 10] = 1;     // 0.7, right
   bins[2 * 7 + 1] = 1;  // 0.5
   bins[2 * 9 + 1] = 1;  // 0.6
   EXPECT_EQ(block(statistic, "calibration"), bins);
-  std::vector<std::int64_t> gaps(kCalibrationBins, 0);
+  Integers gaps(kCalibrationBins, 0);
   gaps[10] = static_cast<std::int64_t>(std::floor(32768.0 * (1.0 - 0.7)));
   gaps[7] = -16384;
   gaps[9] = -static_cast<std::int64_t>(std::floor(32768.0 * 0.6));
   EXPECT_EQ(block(statistic, "calibration_gaps"), gaps);
   double log_loss = 0.0;
   for (const double p : {0.7, 0.4, 0.2}) log_loss += std::floor(32768.0 * -std::log(p) / std::log(30.0));
-  EXPECT_EQ(block(statistic, "log_loss"), (std::vector<std::int64_t>{static_cast<std::int64_t>(log_loss)}));
+  EXPECT_EQ(block(statistic, "log_loss"), (Integers{static_cast<std::int64_t>(log_loss)}));
   const double brier = std::floor(32768 * 0.07) + std::floor(32768 * 0.31) + std::floor(32768 * 0.52);
   EXPECT_NEAR(static_cast<double>(block(statistic, "brier").front()), brier, 3.0);
 }
@@ -85,12 +87,12 @@ TEST(MetricCounts, ARowOfAClassOrGroupThatIsNotListedHasNoCellOfItsOwn) {
       {.label = kUnlistedLabel, .predicted = 2, .scores = scores, .probabilities = scores, .group = kUnlistedLabel});
   counts.add({.label = kUnlistedLabel, .predicted = 2, .scores = scores, .probabilities = scores, .group = 1});
   const Statistic statistic = std::move(counts).take();
-  EXPECT_EQ(block(statistic, "totals"), (std::vector<std::int64_t>{0, 2}));
-  EXPECT_EQ(block(statistic, "by_group"), (std::vector<std::int64_t>{0, 0, 0, 1}));
-  EXPECT_EQ(block(statistic, "by_class"), std::vector<std::int64_t>(6, 0));
-  EXPECT_EQ(block(statistic, "by_prediction"), (std::vector<std::int64_t>{0, 0, 0, 0, 0, 2}));
-  EXPECT_EQ(block(statistic, "confusion"), std::vector<std::int64_t>(9, 0));
-  EXPECT_EQ(block(statistic, "top_k"), (std::vector<std::int64_t>{0, 2}));
+  EXPECT_EQ(block(statistic, "totals"), (Integers{0, 2}));
+  EXPECT_EQ(block(statistic, "by_group"), (Integers{0, 0, 0, 1}));
+  EXPECT_EQ(block(statistic, "by_class"), Integers(6, 0));
+  EXPECT_EQ(block(statistic, "by_prediction"), (Integers{0, 0, 0, 0, 0, 2}));
+  EXPECT_EQ(block(statistic, "confusion"), Integers(9, 0));
+  EXPECT_EQ(block(statistic, "top_k"), (Integers{0, 2}));
   EXPECT_EQ(block(statistic, "calibration")[2 * 7 + 1], 2);
   EXPECT_EQ(block(statistic, "calibration_gaps")[7], -2 * 16384);
   const std::size_t bin = score_bin(0.5, terms.score_bins);  // of class 2, which is not the row's
@@ -114,7 +116,7 @@ TEST(MetricCounts, ConfusionByGroupsOfClassesCountsTheirGroups) {
   const EvaluationTerms terms{.metrics = {M::kConfusion}, .classes = 3, .class_groups = {0, 1, 0}};
   MetricCounts counts(terms, evaluation_request({.evaluation = terms}, 1.0));
   for (const auto& [y, p] : {std::pair{0, 2}, {2, 2}, {1, 0}, {2, 1}}) counts.add({.label = y, .predicted = p});
-  EXPECT_EQ(block(std::move(counts).take(), "confusion"), (std::vector<std::int64_t>{2, 1, 1, 0}));
+  EXPECT_EQ(block(std::move(counts).take(), "confusion"), (Integers{2, 1, 1, 0}));
 }
 
 TEST(MetricCounts, OfLabelSetsEachClassOfEitherSetIsCountedOnce) {
@@ -129,17 +131,18 @@ TEST(MetricCounts, OfLabelSetsEachClassOfEitherSetIsCountedOnce) {
   counts.add({.label = 0, .predicted = 0, .labels = some, .predicted_labels = others});
   counts.add({.label = 0, .predicted = 0, .labels = some, .predicted_labels = {}});
   const Statistic statistic = std::move(counts).take();
-  EXPECT_EQ(block(statistic, "sets"), (std::vector<std::int64_t>{1, 4}));
+  EXPECT_EQ(block(statistic, "sets"), (Integers{1, 4}));
   // The farthest that an exchange goes: nothing in common, and all of it.
-  MetricCounts none(terms, exchanged);
-  MetricCounts all(terms, exchanged);
   const std::vector<std::int32_t> first{0, 1};
   const std::vector<std::int32_t> last{2, 3};
-  none.add({.label = 0, .predicted = 0, .labels = first, .predicted_labels = last});
-  all.add({.label = 0, .predicted = 0, .labels = first, .predicted_labels = first});
-  EXPECT_EQ(block(std::move(none).take(), "sets"), (std::vector<std::int64_t>{0, 4}));
-  EXPECT_EQ(block(std::move(all).take(), "sets"), (std::vector<std::int64_t>{2, 0}));  // 2^2 + 4^2 = 20
-  EXPECT_EQ(block(statistic, "sets_by_class"), (std::vector<std::int64_t>{0, 2, 0, 1, 1, 1, 0, 0}));
+  const auto sets_of = [&](const std::vector<std::int32_t>& predicted) {
+    MetricCounts of_row(terms, exchanged);
+    of_row.add({.label = 0, .predicted = 0, .labels = first, .predicted_labels = predicted});
+    return block(std::move(of_row).take(), "sets");
+  };
+  EXPECT_EQ(sets_of(last), (Integers{0, 4}));
+  EXPECT_EQ(sets_of(first), (Integers{2, 0}));  // 2^2 + 4^2 = 20
+  EXPECT_EQ(block(statistic, "sets_by_class"), (Integers{0, 2, 0, 1, 1, 1, 0, 0}));
 }
 
 TEST(MetricCounts, OfTwoModelsARowIsCountedOnceByWhichOfThemAreRight) {
@@ -150,7 +153,7 @@ TEST(MetricCounts, OfTwoModelsARowIsCountedOnceByWhichOfThemAreRight) {
   }
   const Statistic statistic = std::move(counts).take();
   EXPECT_EQ(statistic.shape().size(), 1U);
-  EXPECT_EQ(block(statistic, "pairs"), (std::vector<std::int64_t>{2, 3, 1, 1}));
+  EXPECT_EQ(block(statistic, "pairs"), (Integers{2, 3, 1, 1}));
 }
 
 // Narrow bins in the middle, wide ones where scores are nearly certain, and every edge in the bin above it.
@@ -181,14 +184,14 @@ TEST(MetricCounts, OfPositivesTheSharesOfNegativesBelowAndAboveAreSummedUp) {
   counts.add({.label = 1, .predicted = 1, .scores = low, .probabilities = low});
   counts.add({.label = 0, .predicted = 1, .scores = high, .probabilities = high});
   const Statistic statistic = std::move(counts).take();
-  EXPECT_EQ(block(statistic, "above_negatives"), (std::vector<std::int64_t>{40960, 24576}));
+  EXPECT_EQ(block(statistic, "above_negatives"), (Integers{40960, 24576}));
 }
 
 TEST(MetricCounts, ScoresAreCountedByTheirBins) {
   EvaluationTerms terms{.metrics = {M::kRoc}, .classes = 2, .has_probabilities = true};
   const Statistic statistic =
       statistic_of(terms, {{1, {0, 1}, {0.0, 1.0}}, {0, {1, 0}, {1.0, 0.0}}, {0, {0, 1}, {0.2, 0.8}}});
-  std::vector<std::int64_t> bins(2 * terms.score_bins, 0);
+  Integers bins(2 * terms.score_bins, 0);
   bins[2 * 15] = 1;
   bins[1] = 1;
   bins[2 * score_bin(0.8, terms.score_bins) + 1] = 1;
@@ -229,16 +232,11 @@ TEST(MetricCounts, NoRowMovesThemFurtherThanDeclared) {
         } else {
           neighbor.back() = draw();
         }
-        const Statistic one = statistic_of(terms, rows);
-        const Statistic other = statistic_of(terms, neighbor);
+        const auto moved = squared_differences(request, statistic_of(terms, rows), statistic_of(terms, neighbor));
         for (std::size_t b = 0; b < request.blocks.size(); ++b) {
-          double moved = 0.0;
-          for (std::size_t e = 0; e < one.block(b).size(); ++e) {
-            moved += std::pow(static_cast<double>(one.block(b)[e] - other.block(b)[e]), 2);
-          }
           const auto declared = static_cast<double>(request.profiles.front().squared_l2[b]);
-          EXPECT_LE(moved, declared) << request.blocks[b].name;
-          largest[b] = std::max(largest[b], moved / declared);
+          EXPECT_LE(moved[b], declared) << request.blocks[b].name;
+          largest[b] = std::max(largest[b], static_cast<double>(moved[b]) / declared);
         }
       }
       for (std::size_t b = 0; b < largest.size(); ++b) EXPECT_GE(largest[b], 0.5) << request.blocks[b].name;
@@ -269,15 +267,10 @@ TEST(MetricCounts, NoRowOfNumbersMovesThemFurtherThanDeclaredAndSomeDoSo) {
     std::vector<Statistic> rows;
     for (const std::vector<double>& point : points) rows.push_back(statistic_with(&point, &point));
     const Statistic none = statistic_with(nullptr, nullptr);
-    std::vector<double> largest(request.blocks.size(), 0.0);
+    std::vector<long double> largest(request.blocks.size(), 0.0L);
     const auto compare = [&](const Statistic& one, const Statistic& other) {
-      for (std::size_t b = 0; b < largest.size(); ++b) {
-        double moved = 0.0;
-        for (std::size_t e = 0; e < one.block(b).size(); ++e) {
-          moved += std::pow(static_cast<double>(one.block(b)[e] - other.block(b)[e]), 2);
-        }
-        largest[b] = std::max(largest[b], moved);
-      }
+      const auto moved = squared_differences(request, one, other);
+      for (std::size_t b = 0; b < largest.size(); ++b) largest[b] = std::max(largest[b], moved[b]);
     };
     for (const Statistic& one : rows) {
       if (adjacency == Adjacency::kAddRemove) compare(one, none);
@@ -286,9 +279,9 @@ TEST(MetricCounts, NoRowOfNumbersMovesThemFurtherThanDeclaredAndSomeDoSo) {
       }
     }
     for (std::size_t b = 0; b < largest.size(); ++b) {
-      const auto declared = static_cast<double>(request.profiles.front().squared_l2[b]);
+      const auto declared = static_cast<long double>(request.profiles.front().squared_l2[b]);
       const bool never_moves = adjacency == Adjacency::kReplaceOne && request.blocks[b].name == "rows";
-      EXPECT_EQ(largest[b], never_moves ? 0.0 : declared) << request.blocks[b].name << " " << to_string(adjacency);
+      EXPECT_EQ(largest[b], never_moves ? 0.0L : declared) << request.blocks[b].name << " " << to_string(adjacency);
     }
   }
 }
@@ -306,8 +299,8 @@ TEST(MetricCounts, PositivesMoveTheirSumsAsFarAsDeclared) {
       counts.add({.label = 1, .predicted = 1, .scores = scores, .probabilities = scores});
       return block(std::move(counts).take(), "above_negatives");
     };
-    const std::vector<std::int64_t> high = sums_of(1.0);
-    const std::vector<std::int64_t> low = sums_of(0.0);
+    const Integers high = sums_of(1.0);
+    const Integers low = sums_of(0.0);
     double moved = 0.0;
     for (std::size_t e = 0; e < 2; ++e) {
       const auto other = adjacency == Adjacency::kReplaceOne ? static_cast<double>(low[e]) : 0.0;
@@ -323,20 +316,20 @@ TEST(EvaluationTerms, AreReadFromWordsAndRefusedWhereAModelCannotServe) {
                               std::pair{"", "name at least one"}, std::pair{"accuracy,,auc", "'' is not a metric"}}) {
     EXPECT_THAT(refusal<UsageError>([&] { metrics_of(refused.first); }), HasSubstr(refused.second));
   }
-  EvaluationTerms terms = all_metrics(3);
-  EXPECT_NO_THROW(require_valid(terms));
-  terms.has_probabilities = false;
-  EXPECT_THAT(refusal<UsageError>([&] { require_valid(terms); }), HasSubstr("which this model does not have"));
-  terms = {.metrics = {M::kAuc}, .classes = 3, .has_probabilities = true};
-  EXPECT_THAT(refusal<UsageError>([&] { require_valid(terms); }), HasSubstr("give the one to compare with all others"));
-  terms = {.metrics = {M::kTopK}, .classes = 3, .top_k = 4};
-  EXPECT_THAT(refusal<UsageError>([&] { require_valid(terms); }), HasSubstr("--top-k 4"));
-  terms = {.metrics = {M::kConfusion}, .classes = 1001};
-  EXPECT_THAT(refusal<UsageError>([&] { require_valid(terms); }), HasSubstr("1002001 cells"));
-  terms.class_groups = {0, 1};
-  EXPECT_THAT(refusal<UsageError>([&] { require_valid(terms); }), HasSubstr("one group for each of the"));
-  terms.class_groups.assign(1001, 3);
-  EXPECT_NO_THROW(require_valid(terms));
+  EXPECT_NO_THROW(require_valid(all_metrics(3)));
+  EvaluationTerms without_probabilities = all_metrics(3);
+  without_probabilities.has_probabilities = false;
+  const std::pair<EvaluationTerms, const char*> impossible[] = {
+      {without_probabilities, "which this model does not have"},
+      {{.metrics = {M::kAuc}, .classes = 3, .has_probabilities = true}, "give the one to compare with all others"},
+      {{.metrics = {M::kTopK}, .classes = 3, .top_k = 4}, "--top-k 4"},
+      {{.metrics = {M::kConfusion}, .classes = 1001}, "1002001 cells"},
+      {{.metrics = {M::kConfusion}, .classes = 1001, .class_groups = {0, 1}}, "one group for each of the"}};
+  for (const auto& refused : impossible) {
+    EXPECT_THAT(refusal<UsageError>([&] { require_valid(refused.first); }), HasSubstr(refused.second));
+  }
+  EXPECT_NO_THROW(
+      require_valid({.metrics = {M::kConfusion}, .classes = 1001, .class_groups = std::vector<std::size_t>(1001, 3)}));
 }
 
 }  // namespace dpreduce::metric_counts_test

@@ -5,10 +5,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "evaluate/estimates.hpp"
-#include "evaluate/private_figures.hpp"
 #include "tests/testing.hpp"
-#include "worker/statistics/evaluation.hpp"
+#include "worker/metrics/calibration.hpp"
+#include "worker/metrics/estimates.hpp"
+#include "worker/metrics/score_curve.hpp"
 
 namespace dpreduce::simulated_figures_test {
 

@@ -1,4 +1,4 @@
-#include "evaluate/private_evaluation.hpp"
+#include "report/private_evaluation.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -11,10 +11,10 @@
 #include "common/base/version.hpp"
 #include "common/model/classifier_file.hpp"
 #include "common/model/released_file.hpp"
-#include "evaluate/private_figures.hpp"
 #include "methods/registry.hpp"
 #include "report/fit_report.hpp"
 #include "report/plan_report.hpp"
+#include "worker/metrics/score_curve.hpp"
 
 namespace dpreduce {
 

@@ -4,8 +4,8 @@
 #include <random>
 #include <tuple>
 
-#include "evaluate/estimates.hpp"
 #include "tests/testing.hpp"
+#include "worker/metrics/estimates.hpp"
 
 namespace dpreduce::share_interval_test {
 

@@ -4,8 +4,8 @@
 #include <random>
 
 #include "common/ledger/evaluation_terms.hpp"
-#include "evaluate/estimates.hpp"
 #include "tests/testing.hpp"
+#include "worker/metrics/numbers.hpp"
 
 namespace dpreduce::number_figures_test {
 

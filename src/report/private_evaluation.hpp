@@ -26,7 +26,7 @@ class EvaluationObserver {
  public:
   explicit EvaluationObserver(const FitOptions& options) : options_(options) {}
   ReleaseWatcher watcher();
-  /// Metrics as private_figures returns them. Precondition: the releases were made.
+  /// Metrics as private_figures (worker/metrics/metric_entry.hpp) returns them. Precondition: the releases were made.
   nlohmann::json figures() const;
 
  private:
