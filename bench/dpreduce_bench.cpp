@@ -1,12 +1,16 @@
 // Speed of the parts on this machine, alone or under mpirun: `dpreduce_bench gram|noise|reduce|round --format json`.
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <random>
+#include <span>
 #include <string>
 #include <thread>
 #include <utility>
@@ -25,11 +29,14 @@
 #include "common/base/standard_output.hpp"
 #include "common/data/worker_rows.hpp"
 #include "common/kernels/kernel_choice.hpp"
+#include "common/kernels/thread_team.hpp"
+#include "common/lattice/lattice_weights.hpp"
 #include "common/ledger/triangle.hpp"
 #include "common/randomness/noise_key.hpp"
 #include "common/randomness/rounded_gaussian.hpp"
 #include "common/ranks/communicator.hpp"
-#include "synthetic_round.hpp"
+#include "worker/chunk_residuals.hpp"
+#include "worker/kept_chunks.hpp"
 
 namespace dpreduce {
 namespace {
@@ -173,6 +180,75 @@ double gram_rate(const BenchOptions& options, Communicator& ranks) {
   const double seconds = gram_seconds(options, "auto", rows, false, ranks);
   return static_cast<double>(ranks.size()) * gram_multiply_adds(rows, options.dim) / seconds;
 }
+
+// n x d floats in [-1, 1), the same in every run.
+std::vector<float> synthetic_features(std::uint64_t rows, std::size_t dim) {
+  std::mt19937 bits(1);
+  std::vector<float> features(rows * dim);
+  for (float& feature : features) feature = static_cast<float>(static_cast<std::int32_t>(bits())) * 0x1p-31F;
+  return features;
+}
+
+// A training round on rows of no data set: uniform features and weights, labels in turn.
+class SyntheticRound {
+ public:
+  SyntheticRound(std::uint64_t rows, std::size_t dim, std::size_t classes, unsigned threads)
+      : chunks_(chunks_of(rows, dim, classes, threads)),
+        weights_(weights_of(classes, dim), Lattice{1.0, dim}),
+        threads_(threads) {}
+
+  // gradient <- gradient + sum_i rho_i q_i^T (K x d, softmax), as the statistic "gradient" does of rows that are kept.
+  // Cost: 2 n K d multiply-adds. Tells where the time went.
+  RoundSeconds accumulate(std::span<std::int64_t> gradient) const {
+    const GradientPoint point{weights_};
+    ChunkResiduals residuals(point, threads_);
+    for (const LatticeRows& chunk : chunks_) residuals.accumulate(chunk, gradient);
+    return residuals.seconds();
+  }
+
+  // Reads all rows on the threads and does nothing else: what a round cannot be faster than. The result is of no use,
+  // but that the compiler must make it.
+  std::int64_t read() const {
+    std::atomic<std::int64_t> sum{0};
+    ThreadTeam team(threads_);
+    team.for_each(chunks_.size(), [&](std::size_t index) {
+      const std::int16_t* const values = chunks_[index].values();
+      std::int64_t of_chunk = 0;
+      for (std::size_t value = 0; value + 4 <= chunks_[index].rows() * chunks_[index].dim(); value += 4) {
+        std::int64_t four;
+        std::memcpy(&four, values + value, sizeof four);
+        of_chunk ^= four;
+      }
+      sum ^= of_chunk;
+    });
+    return sum;
+  }
+
+ private:
+  // Lattice rows in memory, in chunks as training has them.
+  static KeptChunks chunks_of(std::uint64_t rows, std::size_t dim, std::size_t classes, unsigned threads) {
+    constexpr std::uint64_t kRowsOfChunk = 4096;
+    const RowTransform transform(Preprocessing{.input_dim = dim, .center = {}});
+    KeptChunks chunks;
+    for (std::uint64_t first = 0; first < rows; first += kRowsOfChunk) {
+      const std::uint64_t count = std::min(kRowsOfChunk, rows - first);
+      std::vector<std::int32_t> labels(count);
+      for (std::uint64_t row = 0; row < count; ++row) labels[row] = static_cast<std::int32_t>((first + row) % classes);
+      chunks.emplace_back(Lattice{1.0, dim}, count);
+      chunks.back().assign(transform, synthetic_features(count, dim), labels, threads);
+      chunks.back().measure_energies(threads);
+    }
+    return chunks;
+  }
+  static std::vector<double> weights_of(std::size_t classes, std::size_t dim) {
+    const std::vector<float> uniform = synthetic_features(classes, dim);
+    return {uniform.begin(), uniform.end()};
+  }
+
+  KeptChunks chunks_;
+  LatticeWeights weights_;
+  unsigned threads_;
+};
 
 // A round as training does it, on rows that are kept: the gradient's sum goes to the coordinator, weights come back.
 // Parts are those of the coordinator's rank, a thread, mean over the calls; the limits are measured in the same run.

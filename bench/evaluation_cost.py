@@ -14,8 +14,9 @@ import sys
 
 import numpy as np
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-PROGRAM = os.environ.get("DPREDUCE", os.path.join(ROOT, "build/release/dpreduce"))
+from measured_machine import PROGRAM
+from page_part import table
+
 ROWS, DIM, CLASSES, REPEATS = (int(os.environ.get(name, usual)) for name, usual in
                                (("ROWS", 1_000_000), ("DIM", 768), ("CLASSES", 1000), ("REPEATS", 4)))
 FITTED = 20_000  # rows of the model that is evaluated
@@ -61,10 +62,9 @@ def main():
     finally:
         shutil.rmtree(folder)
     print(f"{ROWS:,} rows of {DIM} float16 features, {CLASSES:,} classes: CPU seconds of the whole command on one core, the least of {REPEATS} in turn.\n")
-    print("| command | CPU seconds | times `evaluate` |\n|---|---|---|")
     plain = least["`evaluate`"]
-    for way, seconds in least.items():
-        print(f"| {way} | {seconds:.1f} | {seconds / plain:.3f} |")
+    print(table(["command", "CPU seconds", "times `evaluate`"],
+                [[way, f"{seconds:.1f}", f"{seconds / plain:.3f}"] for way, seconds in least.items()]))
 
 
 if __name__ == "__main__":

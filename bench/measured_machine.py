@@ -1,7 +1,11 @@
-"""The machine that figures of a page are measured on."""
+"""The machine that figures of a page are measured on, and the program that they are of."""
 import json
 import os
 import subprocess
+
+from page_part import ROOT
+
+PROGRAM = os.path.abspath(os.environ.get("DPREDUCE", os.path.join(ROOT, "build/release/dpreduce")))
 
 
 def bench_beside(program):

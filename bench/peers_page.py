@@ -13,11 +13,10 @@ import statistics
 import subprocess
 import sys
 
-from measured_machine import machine
-from page_part import write_part
-from peers import CLASSES, COMPOSED, DELTA, NUMBERS, OF_ACCOUNTANTS, OF_CLASSES, OF_NUMBERS, REPOSITORIES, ROOT
+from measured_machine import PROGRAM, machine
+from page_part import ROOT, table, write_part, write_whole
+from peers import CLASSES, COMPOSED, DELTA, NUMBERS, OF_ACCOUNTANTS, OF_CLASSES, OF_NUMBERS, REPOSITORIES
 
-PROGRAM = os.path.abspath(os.environ.get("DPREDUCE", os.path.join(ROOT, "build/release/dpreduce")))
 SEEDS = int(os.environ.get("SEEDS", 5))
 EPSILONS = [float(word) for word in os.environ.get("EPSILONS", "0.3 1 3 10").split()]
 KEPT = os.path.abspath(os.environ.get("KEPT", os.path.join(ROOT, "build/peers")))
@@ -84,14 +83,8 @@ def cell_of(folder, **cell):
         sys.exit(f"{cell}: {done.stderr}")
     print(cell, done.stdout.strip(), file=sys.stderr)
     os.makedirs(KEPT, exist_ok=True)
-    with open(path + ".new", "w", encoding="utf-8") as file:
-        file.write(done.stdout)
-    os.replace(path + ".new", path)
+    write_whole(path, done.stdout)
     return json.loads(done.stdout)
-
-
-def table(head, rows):
-    return "\n".join(f"| {' | '.join(row)} |" for row in [head, ["---"] * len(head), *rows])
 
 
 def spread(cell, name, form="{:.3f}"):
@@ -104,6 +97,11 @@ def cost(cell):
     return [f"{cell['seconds']:.2g}", f"{cell['mib']:.0f}"]
 
 
+def table_of(name, rows):
+    """One set's: methods by epsilons."""
+    return f"\n**{name}**\n\n" + table(["epsilon", *(f"{epsilon:g}" for epsilon in EPSILONS), "seconds", "MiB"], rows) + "\n"
+
+
 def classes(folder):
     text = OF_A_CLASS.format(seeds=SEEDS, few=min(SEEDS, 3))
     for name in CLASSES:
@@ -112,7 +110,7 @@ def classes(folder):
             seeds = SEEDS if name != list(CLASSES)[-1] else min(SEEDS, 3)
             cells = [cell_of(folder, task="classes", set=name, method=method, epsilon=epsilon, seeds=seeds) for epsilon in EPSILONS]
             rows.append([method, *(spread(cell, "accuracy") for cell in cells), *cost(cells[-1])])
-        text += f"\n**{name}**\n\n" + table(["epsilon", *(f"{epsilon:g}" for epsilon in EPSILONS), "seconds", "MiB"], rows) + "\n"
+        text += table_of(name, rows)
     return text
 
 
@@ -130,7 +128,7 @@ def numbers(folder):
                 error = f"{statistics.median(errors):.3f}" if len(errors) == len(cell["figures"]) else "-"
                 told.append(f"{r2:.3f}, {error}" if r2 > -1 else f"below -1, {error}")
             rows.append([method, *(told if len(told) > 1 else told * len(EPSILONS)), *cost(cells[-1])])
-        text += f"\n**{name}**\n\n" + table(["epsilon", *(f"{epsilon:g}" for epsilon in EPSILONS), "seconds", "MiB"], rows) + "\n"
+        text += table_of(name, rows)
     return text
 
 

@@ -14,11 +14,9 @@ import sys
 import tempfile
 import time
 
-from measured_machine import bench_beside, machine_with_load
-from page_part import write_part
+from measured_machine import PROGRAM, bench_beside, machine_with_load
+from page_part import ROOT, table, write_part
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-PROGRAM = os.path.abspath(os.environ.get("DPREDUCE", os.path.join(ROOT, "build/release/dpreduce")))
 REPEATS, ROWS, DIM, CLASSES, COUNT = (int(os.environ.get(name, usual)) for name, usual in [
     ("REPEATS", 5), ("ROWS", 8192), ("DIM", 1664), ("CLASSES", 1000), ("COUNT", 16_777_216)])
 BEFORE = os.path.abspath(os.environ["BEFORE"]) if "BEFORE" in os.environ else None
@@ -89,14 +87,10 @@ def bench(name, *options, ranks=1, program=PROGRAM):
     return min(calls, key=lambda told: told["seconds"])
 
 
-def table(head, *lines):
-    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in [head, ["---"] * len(head), *lines])
-
-
 def grams():
     dims = sorted({64, 128, 256, 512, 1024, DIM, 2048, 4096}) if DIM > 1000 else [DIM]
     rates = [f"{bench('gram', '--rows', ROWS, '--dim', dim, '--threads', 1)['gmac_per_second']:.0f}" for dim in dims]
-    return table(["d", *dims], ["GMAC/s", *rates])
+    return table(["d", *dims], [["GMAC/s", *rates]])
 
 
 def rounds():
@@ -106,7 +100,7 @@ def rounds():
             ("two ranks, one thread each", bench("round", *options, "--threads", 1, ranks=2))]
     alone = ways[0][1]["gmac_per_second"]
     return table(["", "GMAC/s", "times one thread"],
-                 *([way, f"{told['gmac_per_second']:.0f}", f"{told['gmac_per_second'] / alone:.2f}"] for way, told in ways))
+                 [[way, f"{told['gmac_per_second']:.0f}", f"{told['gmac_per_second'] / alone:.2f}"] for way, told in ways])
 
 
 def rounds_by_classes():
@@ -118,13 +112,13 @@ def rounds_by_classes():
         parts = [f"{told[part + '_seconds'] * 1e3:.1f}" for part in ("scores", "residuals", "outer_product", "packing")]
         lines.append([classes, *before, f"{told['seconds'] * 1e3:.0f}", f"{told['gmac_per_second']:.0f}", f"{told['times_read']:.1f}", f"{told['share_of_gram']:.2f}", *parts])
     head = ["classes", *(["ms before"] if BEFORE else []), "ms a round", "GMAC/s", "times a read", "share of Gram", "scores", "residuals", "R^T Q", "packing"]
-    return table(head, *lines)
+    return table(head, lines)
 
 
 def noises():
     sigmas = (12, 20, 40)
     rates = [bench("noise", "--sigma", 2**sigma, "--count", COUNT, "--threads", 1)["samples_per_second"] for sigma in sigmas]
-    return table(["sigma", *(f"2^{sigma}" for sigma in sigmas)], ["million samples/s", *(f"{rate / 1e6:.0f}" for rate in rates)])
+    return table(["sigma", *(f"2^{sigma}" for sigma in sigmas)], [["million samples/s", *(f"{rate / 1e6:.0f}" for rate in rates)]])
 
 
 def made_up_rows(folder):
@@ -147,7 +141,7 @@ def fits():
                     seconds[name, ranks].append(time.monotonic() - began)
     told = lambda times: f"{statistics.median(times):.2f} ({min(times):.2f})"
     return table(["", "one rank", "two ranks", "ratio"],
-                 *([name, told(seconds[name, 1]), told(seconds[name, 2]), f"{statistics.median(seconds[name, 1]) / statistics.median(seconds[name, 2]):.2f}"] for name in builds))
+                 [[name, told(seconds[name, 1]), told(seconds[name, 2]), f"{statistics.median(seconds[name, 1]) / statistics.median(seconds[name, 2]):.2f}"] for name in builds])
 
 
 def silo_start():

@@ -14,11 +14,9 @@ import sys
 
 import numpy as np
 
-from measured_machine import machine_with_load
-from page_part import write_part
+from measured_machine import PROGRAM, machine_with_load
+from page_part import table, write_part
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-PROGRAM = os.environ.get("DPREDUCE", os.path.join(ROOT, "build/release/dpreduce"))
 REPEATS = int(os.environ.get("REPEATS", 3))
 SHORT = 2.0
 SHAPES = os.environ.get("SHAPES", "small imagenet").split()
@@ -74,10 +72,6 @@ def cpu_seconds(folder, data, method, way, classes):
     if status != 0:
         sys.exit(f"launch/person-cost: exit {os.waitstatus_to_exitcode(status)} of {' '.join(command)}")
     return used.ru_utime + used.ru_stime
-
-
-def table(head, lines):
-    return "\n".join("| " + " | ".join(line) + " |" for line in [head, ["---"] * len(head), *lines])
 
 
 def section(shape, folder):

@@ -22,9 +22,8 @@ import tempfile
 import time
 
 from measured_machine import bench_beside, machine
-from page_part import write_part
+from page_part import ROOT, build_id, write_part
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILD = os.path.join(ROOT, "build/release")
 
 
@@ -235,10 +234,6 @@ def measure(ranks, _, scalings, methods, out):
                        "seconds": time.monotonic() - began, "phases": json.dumps(phases_of(folder))}
 
 
-def built():
-    return subprocess.run([os.path.join(ROOT, "launch/build-id")], check=True, capture_output=True, text=True).stdout.strip()
-
-
 def rates(ranks, out):
     lines, program = [], bench_beside(os.environ.get("DPREDUCE", f"{BUILD}/dpreduce"))
     with tempfile.TemporaryDirectory(dir=out) as folder:
@@ -379,7 +374,7 @@ def main(out, what, *words):
     os.makedirs(out, exist_ok=True)
     if what == "rates":
         return rates(ranks, out)
-    add(out, {"simulate": simulate, "silos": simulate_silos, "measure": measure}[what](ranks, networks, scalings, methods, out), machine(f"{BUILD}/dpreduce"), built())
+    add(out, {"simulate": simulate, "silos": simulate_silos, "measure": measure}[what](ranks, networks, scalings, methods, out), machine(f"{BUILD}/dpreduce"), build_id())
 
 
 if __name__ == "__main__":

@@ -5,16 +5,15 @@
     accuracy_table.py print DATA CLASSES DELTA     one table of dpreduce's methods on any set
 """
 import os
-import subprocess
 import sys
 from string import Template
 
 from published_methods import PUBLISHED, RIDGES
-from runs import RunFailed, Runner, Set, Spread, best_of, settings_of
+from runs import RunFailed, Runner, Set, best_of, settings_of
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.append(f"{ROOT}/bench")
-from page_part import write_part  # noqa: E402
+from page_part import build_id, table, write_part, write_whole  # noqa: E402
 DELTA = 1e-5
 # Of docs/experiments/accuracy.md, with their epsilons, unless SETS and EPSILONS say otherwise.
 SETS = {"fmnist768": "0.1 0.5 1 2 8", "debshort": "0.1 1 8", "glyphs62": "0.1 1 8", "teams45": "0.1 1 8",
@@ -43,8 +42,7 @@ def write_page(template, page, runner, seeds, part=None, **values):
     """docs/PAGE.md, or its part of that name, of bench/accuracy/TEMPLATE.md, and what all pages of runs state."""
     with open(f"{ROOT}/bench/accuracy/{template}.md") as f:
         document = Template(f.read()).substitute(
-            build=subprocess.run([f"{ROOT}/launch/build-id"], check=True, capture_output=True, text=True).stdout.strip(),
-            delta=f"{DELTA:g}".replace("e-0", "e-"), seed_count=len(seeds), seeds=", ".join(map(str, seeds)),
+            build=build_id(), delta=f"{DELTA:g}".replace("e-0", "e-"), seed_count=len(seeds), seeds=", ".join(map(str, seeds)),
             minutes=f"{sum(entry['seconds'] for entry in runner.results.used()) / 60:.0f}",
             notes="\n".join(f"[^{i}]: {note}" for i, note in enumerate(NOTES, 1)
                             if any(f"[^{i}]" in str(value) for value in values.values())), **values)
@@ -52,9 +50,7 @@ def write_page(template, page, runner, seeds, part=None, **values):
     if part:
         write_part(path, part, document)
     else:
-        with open(path + ".partial", "w") as f:
-            f.write(document)
-        os.rename(path + ".partial", path)
+        write_whole(path, document)
     print(path)
 
 
@@ -65,11 +61,6 @@ def percent(accuracy):
 def cell(spread, best=None):
     median = percent(spread.median)
     return f"{'**' + median + '**' if best == median else median} ({percent(spread.low)} to {percent(spread.high)})"
-
-
-def table(head, rows):
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
 def with_options(method, setting):
@@ -89,8 +80,7 @@ class Figures:
     def own(self, method):
         """{epsilon: Spread} of dpreduce with these options."""
         task = lambda epsilon, seed: self.runner.own(self.data, method, epsilon, self.delta, seed)
-        self.runner.make([task(e, s) for e in self.epsilons for s in self.seeds], f"{self.name}, {method}")
-        return {e: Spread.of([self.runner.accuracies(task(e, s))[0][1] for s in self.seeds], {}) for e in self.epsilons}
+        return self.runner.spreads(f"{self.name}, {method}", self.epsilons, self.seeds, task)
 
     def tuned_auto(self):
         """{epsilon: Spread} of the best setting of GRID_OF_AUTO, by the test set."""
@@ -133,16 +123,12 @@ def best_median(named, epsilons):
     return {e: max((spreads[e] for spreads in named.values()), key=lambda spread: spread.median) for e in epsilons}
 
 
-def value_text(value):
-    return "auto" if value is None else str(value)
-
-
 def setting_text(setting):
-    return ", ".join(f"{name.lstrip('-')} {value_text(value)}" for name, value in setting.items()) or "-"
+    return ", ".join(f"{name.lstrip('-')} {value}" for name, value in setting.items()) or "-"
 
 
 def grid_text(grid):
-    return "; ".join(f"{name.lstrip('-')} {', '.join(map(value_text, values))}" for name, values in grid.items()) or "-"
+    return "; ".join(f"{name.lstrip('-')} {', '.join(map(str, values))}" for name, values in grid.items()) or "-"
 
 
 def tuned_part(figures, untuned):

@@ -11,10 +11,11 @@ import ast
 import json
 import os
 import statistics
-import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.append(os.path.dirname(HERE))
+from page_part import build_id, write_whole  # noqa: E402
 
 
 def split(data, out, public_rows):
@@ -94,11 +95,6 @@ def load(path):
         return json.load(file)
 
 
-def build_id():
-    script = os.path.join(HERE, "../../launch/build-id")
-    return subprocess.run([script], check=True, capture_output=True, text=True).stdout.strip()
-
-
 def command():
     """What made the page, with the variables that made it smaller."""
     stated = [f"{name}={os.environ[name]}" for name in ("METHODS", "EPSILONS", "RATIOS", "SEEDS") if name in os.environ]
@@ -113,9 +109,7 @@ def section(sweep, name, what):
 def write(path, sections):
     with open(os.path.join(HERE, "imbalance.md"), encoding="utf-8") as file:
         text = file.read().replace("@SECTIONS@", "\n\n".join(sections)).replace("@BUILD@", build_id()).replace("@COMMAND@", command())
-    with open(path + ".new", "w", encoding="utf-8") as file:
-        file.write(text)
-    os.replace(path + ".new", path)
+    write_whole(path, text)
 
 
 def main(arguments):

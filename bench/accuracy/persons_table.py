@@ -5,7 +5,6 @@
 """
 import hashlib
 import json
-import math
 import os
 import subprocess
 import sys
@@ -13,7 +12,9 @@ import sys
 import numpy as np
 
 from accuracy_table import DELTA, ROOT, cell, numbers, percent, stated_variables, table, write_page
-from runs import RunFailed, Runner, Set, Spread, sha256
+from published_methods import bisect
+from regression_methods import delta_of, mu_of
+from runs import RunFailed, Runner, Set, sha256
 
 METHOD = "--method auto"
 BOUNDS = (1, 2, 5, 10)
@@ -22,26 +23,10 @@ ROWS_OF_DRAWN = 10
 MOST_CLASSES = 10  # of a set: so many runs are made in a modest time
 
 
-def phi(x):
-    return 0.5 * math.erfc(-x / math.sqrt(2))
-
-
-def delta_of(mu, epsilon):
-    return phi(mu / 2 - epsilon / mu) - math.exp(epsilon) * phi(-mu / 2 - epsilon / mu)
-
-
-def bisected(is_above, low, high):
-    """The largest value that is not above, but for a rounding."""
-    for _ in range(200):
-        middle = (low + high) / 2
-        low, high = (low, middle) if is_above(middle) else (middle, high)
-    return low
-
-
 def epsilon_of_rows(epsilon, delta, rows):
     """The epsilon that a row may cost where a person with so many rows is to cost `epsilon`: mu is divided by them."""
-    mu = bisected(lambda mu: delta_of(mu, epsilon) > delta, 1e-6, 100)
-    return float(f"{bisected(lambda e: delta_of(mu / rows, e) < delta, 0, epsilon):.6g}")
+    mu = mu_of(epsilon, delta)
+    return float(f"{bisect(lambda e: delta_of(mu / rows, e) < delta, 0, epsilon):.6g}")
 
 
 def drawn():
@@ -137,8 +122,7 @@ class Figures:
     def spreads(self, of, options, what, rows=1):
         """{epsilon: Spread}, epsilon of a person."""
         task = lambda epsilon, seed: self.runner.own(of, options, epsilon_of_rows(epsilon, DELTA, rows), DELTA, seed)
-        self.runner.make([task(e, s) for e in self.epsilons for s in self.seeds], f"{self.data.name}, {what}")
-        return {e: Spread.of([self.runner.accuracies(task(e, s))[0][1] for s in self.seeds], {}) for e in self.epsilons}
+        return self.runner.spreads(f"{self.data.name}, {what}", self.epsilons, self.seeds, task)
 
     def all(self):
         persons = f"--train-person {self.data.folder}/train_person.npy"

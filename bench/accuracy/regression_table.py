@@ -11,7 +11,7 @@ import numpy as np
 
 from accuracy_table import DELTA, ROOT, numbers, setting_text, stated_variables, table, write_page
 from regression_methods import CEILING, METHODS, TUNED
-from runs import RunFailed, Runner, Set, Spread, best_of, settings_of, sha256
+from runs import RunFailed, Runner, Set, best_of, settings_of, sha256
 
 TUNED_ON = ["diamonds", "ames", "insteval", "lending", "heavy"]
 HELD_BACK = ["cps1988", "chicago"]
@@ -56,8 +56,7 @@ class Figures:
         data = data or self.data
         options = method + (f" --train-person {data.file('train_person')}" if "persons" in data.about else "")
         task = lambda epsilon, seed: self.runner.own(data, options, epsilon, DELTA, seed)
-        self.runner.make([task(e, s) for e in self.epsilons for s in self.seeds], f"{self.name}, {method}")
-        return {e: Spread.of([self.runner.accuracies(task(e, s))[0][1] for s in self.seeds], {}) for e in self.epsilons}
+        return self.runner.spreads(f"{self.name}, {method}", self.epsilons, self.seeds, task)
 
     def without_noise(self, method):
         persons = f" --train-person {self.data.file('train_person')}" if "persons" in self.data.about else ""

@@ -191,6 +191,11 @@ class Runner:
     def accuracies(self, task):
         return self.results.get(task[1])["accuracies"]
 
+    def spreads(self, what, epsilons, seeds, task):
+        """{epsilon: Spread} over seeds; task(epsilon, seed) is the run."""
+        self.make([task(e, s) for e in epsilons for s in seeds], what)
+        return {e: Spread.of([self.accuracies(task(e, s))[0][1] for s in seeds], {}) for e in epsilons}
+
 
 @dataclass
 class Spread:

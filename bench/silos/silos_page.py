@@ -12,7 +12,7 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.append(os.path.dirname(HERE))
-from page_part import write_part  # noqa: E402
+from page_part import table, write_part  # noqa: E402
 
 
 def rows(data, out, count):
@@ -27,10 +27,6 @@ def rows(data, out, count):
 def load(folder):
     with open(os.path.join(folder, "silos.json"), encoding="utf-8") as file:
         return json.load(file)
-
-
-def table(head, lines):
-    return "\n".join("| " + " | ".join(line) + " |" for line in [head, ["---"] * len(head), *lines])
 
 
 def accuracies(runs):

@@ -1,4 +1,4 @@
-// dpreduce_attacks: the program itself, one party of which deviates where --fault says so (faulty_wire.hpp).
+// dpreduce_attacks: the program itself, one party of which deviates where --fault says so (lying_sessions.hpp).
 //
 //     mpirun -n 4 dpreduce_attacks fit --secure-aggregation --fault 3:kill@masked ...
 #include "commands/command_line.hpp"

@@ -1,15 +1,11 @@
 #include "audit/confidence_bounds.hpp"
 
-#include <cmath>
-#include <stdexcept>
-
 #include <boost/math/distributions/binomial.hpp>
-#include <gtest/gtest.h>
 
 #include "common/accounting/gaussian_dp.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::confidence_bounds_test {
 
 double normal_cdf(double x) {
   return 0.5 * std::erfc(-x / std::sqrt(2.0));
@@ -94,5 +90,4 @@ TEST(Claim, AgreesWithTheAccountingThatItChecks) {
   EXPECT_THROW(epsilon_of_mu(-1.0, 0.1), std::logic_error);
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::confidence_bounds_test

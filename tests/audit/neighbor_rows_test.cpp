@@ -1,27 +1,20 @@
 #include "audit/neighbor_rows.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <filesystem>
-#include <map>
-#include <stdexcept>
-
-#include <gtest/gtest.h>
-
 #include "common/base/output_file.hpp"
 #include "common/data/worker_rows.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::neighbor_rows_test {
 
-NeighborTerms terms(Adjacency adjacency) {
+NeighborTerms terms(Adjacency adjacency, std::size_t person_rows = 0) {
   return {.classes = 3,
           .dim = 4,
           .clip_norm = 2.0,
           .other_rows = 5,
           .rows_taken_for = 4,
           .balancing_rows = 6,
-          .adjacency = adjacency};
+          .adjacency = adjacency,
+          .person_rows = person_rows};
 }
 
 TEST(NeighborRows, DifferByOneRecord) {
@@ -88,9 +81,7 @@ std::map<std::int64_t, std::vector<std::pair<float, std::int32_t>>> rows_by_pers
 
 TEST(NeighborRows, DifferByOneWholePersonOnEveryRank) {
   for (const Adjacency adjacency : {Adjacency::kAddRemove, Adjacency::kReplaceOne}) {
-    NeighborTerms of_persons = terms(adjacency);
-    of_persons.person_rows = 6;
-    const auto pairs = worst_case_pairs(of_persons);
+    const auto pairs = worst_case_pairs(terms(adjacency, 6));
     EXPECT_EQ(pairs.size(), 2U);
     for (const NeighborPair& pair : pairs) {
       auto without = rows_by_person(pair.without);
@@ -113,8 +104,7 @@ TEST(NeighborRows, DifferByOneWholePersonOnEveryRank) {
 }
 
 TEST(NeighborRows, AHollowPersonMovesCountsAlone) {
-  NeighborTerms of_persons = terms(Adjacency::kAddRemove);
-  of_persons.person_rows = 6;
+  NeighborTerms of_persons = terms(Adjacency::kAddRemove, 6);
   of_persons.has_counts = true;
   const auto pairs = worst_case_pairs(of_persons);
   ASSERT_EQ(pairs.size(), 3U);
@@ -126,12 +116,10 @@ TEST(NeighborRows, AHollowPersonMovesCountsAlone) {
 }
 
 TEST(NeighborRows, ArePersonsThatTheRanksOfAFitWeighTogether) {
-  NeighborTerms of_persons = terms(Adjacency::kAddRemove);
-  of_persons.person_rows = 8;
   FitOptions options;
   options.data.train.person = {"persons"};
   options.data.rows_per_person = 2;
-  for (const NeighborPair& pair : worst_case_pairs(of_persons)) {
+  for (const NeighborPair& pair : worst_case_pairs(terms(Adjacency::kAddRemove, 8))) {
     const PrivateFolder folder;
     const WorkerRows rows = open_world(options, pair.with.write(folder.path(), "1"));
     for (std::size_t row = 0; row < pair.with.rows(); ++row) {
@@ -151,5 +139,4 @@ TEST(NeighborRows, RefuseTermsWithoutRoom) {
   EXPECT_THROW(rows.add(std::vector<float>(2), 0), std::logic_error);
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::neighbor_rows_test

@@ -1,24 +1,17 @@
 #include "audit/one_run_audit.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <random>
-#include <stdexcept>
-#include <vector>
-
 #include <boost/math/distributions/binomial.hpp>
-#include <gtest/gtest.h>
 
 #include "audit/confidence_bounds.hpp"
 #include "audit/neighbor_rows.hpp"
 #include "common/base/error.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::one_run_audit_test {
 
 constexpr std::size_t kAuditClasses = 5;
 constexpr std::size_t kAuditDim = 256;
-constexpr double kError = 1e-6;  // of each test below
+constexpr double kErrorOfAudits = 1e-6;  // of each test of OneRunAudit
 
 OneRunResult audit(double mu, std::size_t canaries, Adjacency adjacency, Centering center,
                    std::string method_name = "mean", std::uint64_t rows_per_person = 0) {
@@ -41,7 +34,8 @@ OneRunResult audit(double mu, std::size_t canaries, Adjacency adjacency, Centeri
   std::vector<float> row(kAuditDim, 0.0625F);  // of norm 1
   for (int copy = 0; copy < 50; ++copy) rows.add(row, copy % static_cast<int>(kAuditClasses));
   const WorldRows files = rows.write(folder.path(), "rest");
-  return audit_in_one_run(method, files.x, files.y, {.canaries = canaries, .delta = 1e-9, .error = kError}, folder);
+  return audit_in_one_run(method, files.x, files.y, {.canaries = canaries, .delta = 1e-9, .error = kErrorOfAudits},
+                          folder);
 }
 
 TEST(OneRunAudit, SeesAlmostEveryCanaryThroughFaintNoise) {
@@ -88,10 +82,6 @@ TEST(OneRunAudit, FindsSumsBesideAGramMatrixAndNoneAmongGradients) {
 TEST(OneRunAudit, RefusesASingleCanary) {
   EXPECT_THROW(audit(1.0, 1, Adjacency::kAddRemove, Centering::kNone), std::logic_error);
 }
-
-}  // namespace
-
-namespace {
 
 // The older bound, for comparison: P[at least v right] <= P[W >= v] + 2 m delta alpha, W ~ Binomial(r, q),
 // q = e^epsilon / (1 + e^epsilon), alpha = max_i P[v - i <= W < v] / i. Source: [steinke2023],
@@ -230,6 +220,4 @@ TEST(OneRunBound, RefusesImpossibleCounts) {
   EXPECT_THROW(best_guess_count(10, 0.0, 0.1), std::logic_error);
 }
 
-}  // namespace
-
-}  // namespace dpreduce
+}  // namespace dpreduce::one_run_audit_test

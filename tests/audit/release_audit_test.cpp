@@ -1,16 +1,11 @@
 #include "audit/release_audit.hpp"
 
-#include <filesystem>
-#include <stdexcept>
-
-#include <gtest/gtest.h>
-
 #include "audit/neighbor_rows.hpp"
 #include "common/base/output_file.hpp"
 #include "common/data/worker_rows.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::release_audit_test {
 
 constexpr std::size_t kReleaseDim = 4;
 
@@ -22,18 +17,16 @@ struct Audited {
                                                 .other_rows = 8,
                                                 .rows_taken_for = 20,
                                                 .balancing_rows = 0})[0];
-    files_without = pair.without.write(folder.path(), "0");
-    files_with = pair.with.write(folder.path(), "1");
+    files = write_worlds(pair, false, 1.0, folder.path());
   }
   std::vector<ReleaseLoss> losses(std::size_t most_trials) {
-    WorkerRows without = open_world(method.options(), files_without);
-    WorkerRows with = open_world(method.options(), files_with);
+    WorkerRows without = open_world(method.options(), files.without);
+    WorkerRows with = open_world(method.options(), files.with);
     return audit_releases(method, without, with, {most_trials, 1e-3}, folder / "ledger.jsonl");
   }
   PrivateFolder folder;
   AuditedMethod method;
-  WorldRows files_without;
-  WorldRows files_with;
+  WorldFiles files;
 };
 
 FitOptions options_of(std::string method) {
@@ -79,5 +72,4 @@ TEST(ReleaseAudit, NeedsSomeTrials) {
   EXPECT_THROW(Audited(options_of("mean")).losses(23), std::logic_error);
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::release_audit_test

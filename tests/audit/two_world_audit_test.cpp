@@ -1,16 +1,11 @@
 #include "audit/two_world_audit.hpp"
 
 #include <atomic>
-#include <cmath>
-#include <random>
-#include <stdexcept>
-
-#include <gtest/gtest.h>
 
 #include "audit/confidence_bounds.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::two_world_audit_test {
 
 constexpr double kMu = 0.8;
 constexpr double kDelta = 1e-4;
@@ -112,17 +107,13 @@ TEST(TwoWorldAudit, RefusesWhatItCannotCount) {
   const std::vector<View> both{{0, 2}};
   EXPECT_THROW(proven_loss(Runs::Zero(11, 2), Runs::Zero(20, 2), both, 0.0, 0.1), std::logic_error);
   EXPECT_THROW(proven_loss(Runs::Zero(20, 3), Runs::Zero(20, 2), both, 0.0, 0.1), std::logic_error);
-  EXPECT_THROW(proven_loss(Runs::Zero(20, 2), Runs::Zero(20, 2), both, 0.0, 0.0), std::logic_error);
-  EXPECT_THROW(proven_loss(Runs::Zero(20, 2), Runs::Zero(20, 2), {}, 0.0, 0.1), std::logic_error);
-  EXPECT_THROW(proven_loss(Runs::Zero(20, 2), Runs::Zero(20, 2), {{0, 0}}, 0.0, 0.1), std::logic_error);
-  EXPECT_THROW(proven_loss(Runs::Zero(20, 2), Runs::Zero(20, 2), {{1, 2}}, 0.0, 0.1), std::logic_error);
-  EXPECT_THROW(proven_loss(Runs::Zero(20, 2), Runs::Zero(20, 2), {{0, 2, ViewKind::kScore}}, 0.0, 0.1),
-               std::logic_error);
+  const Runs runs = Runs::Zero(20, 2);
+  EXPECT_THROW(proven_loss(runs, runs, both, 0.0, 0.0), std::logic_error);
+  EXPECT_THROW(proven_loss(runs, runs, {}, 0.0, 0.1), std::logic_error);
+  EXPECT_THROW(proven_loss(runs, runs, {{0, 0}}, 0.0, 0.1), std::logic_error);
+  EXPECT_THROW(proven_loss(runs, runs, {{1, 2}}, 0.0, 0.1), std::logic_error);
+  EXPECT_THROW(proven_loss(runs, runs, {{0, 2, ViewKind::kScore}}, 0.0, 0.1), std::logic_error);
 }
-
-}  // namespace
-
-namespace {
 
 constexpr Eigen::Index kRuns = 4000;
 
@@ -207,6 +198,4 @@ TEST(Attack, RefusesRunsThatDoNotFit) {
   EXPECT_THROW(Attack(Discriminant::kLinear, worlds.without, worlds.with).scores(Runs(5, 2)), std::logic_error);
 }
 
-}  // namespace
-
-}  // namespace dpreduce
+}  // namespace dpreduce::two_world_audit_test

@@ -1,9 +1,6 @@
 // Accuracies of `fit --non-private` against others', on rows that `synth` makes anew: what the integer lattice costs
 // beside the same solvers in double precision, and how far scikit-learn is. tests/data/reference/accuracies.py made the
 // numbers; 20,000 test rows of the distribution of the training rows, so that 0.1 point are 20 rows.
-#include <fstream>
-#include <memory>
-
 #include "common/randomness/signing_key.hpp"
 #include "tests/cli/program_test.hpp"
 
@@ -18,39 +15,33 @@ json data_sets() {
 }
 
 // One data set, made once.
-class AccuracyTest : public testing::TestWithParam<std::size_t> {
+class AccuracyTest : public ProgramTest, public testing::WithParamInterface<std::size_t> {
  protected:
   void SetUp() override {
     reference_ = data_sets().at(GetParam());
-    const ProgramRun synth = run_program(split_arguments("synth --out . " + reference_.at("synth").get<std::string>()),
-                                         {.folder = folder_.path()});
+    const ProgramRun synth = run("synth --out . " + reference_.at("synth").get<std::string>());
     ASSERT_EQ(synth.exit_code, 0) << synth.err;
-    std::string bytes;
+    std::string rows;
     for (const int shard : {0, 1, 2}) {
-      for (const std::string kind : {"x", "y"}) {
-        bytes += read_bytes(folder_ / fmt::format("train_{}_{}.npy", kind, shard));
-      }
+      for (const char* kind : {"x", "y"}) rows += bytes(fmt::format("train_{}_{}.npy", kind, shard));
     }
-    ASSERT_EQ(to_hex(sha256(bytes)), reference_.at("sha256").get<std::string>())
+    ASSERT_EQ(to_hex(sha256(rows)), reference_.at("sha256").get<std::string>())
         << "these are not the rows that the numbers are of";
   }
 
   double accuracy(const std::string& options) const {
-    const ProgramRun run = run_program(
-        split_arguments(fmt::format("fit --non-private --threads 1 --format json --train-x train_x_0.npy --train-y "
-                                    "train_y_0.npy --test-x train_x_1.npy train_x_2.npy --test-y train_y_1.npy "
-                                    "train_y_2.npy --classes {} {}",
-                                    reference_.at("classes").get<int>(), options)),
-        {.folder = folder_.path()});
-    EXPECT_EQ(run.exit_code, 0) << run.err;
-    return run.json().at("test").at("accuracy").get<double>();
+    const ProgramRun fit = run(fmt::format(
+        "fit --non-private --threads 1 --format json --train-x train_x_0.npy --train-y train_y_0.npy --test-x "
+        "train_x_1.npy train_x_2.npy --test-y train_y_1.npy train_y_2.npy --classes {} {}",
+        reference_.at("classes").get<int>(), options));
+    EXPECT_EQ(fit.exit_code, 0) << fit.err;
+    return fit.json().at("test").at("accuracy").get<double>();
   }
 
   double of_scikit_learn(const std::string& model) const {
     return reference_.at("scikit_learn").at(model).get<double>();
   }
 
-  TemporaryFolder folder_;
   json reference_;
 };
 

@@ -13,9 +13,7 @@ class AuditCommandTest : public ProgramTest {
 };
 
 TEST_F(AuditCommandTest, TellsClaimBoundsAndVerdict) {
-  const ProgramRun done =
-      succeed("--method mean --epsilon 2 --delta 1e-5 --metric euclidean --trials 100 --format json");
-  const json report = done.json();
+  const json report = figures("--method mean --epsilon 2 --delta 1e-5 --metric euclidean --trials 100");
   EXPECT_EQ(report["method"], "mean");
   EXPECT_EQ(report["adjacency"], "add-remove");
   EXPECT_EQ(report["claimed"]["epsilon"], 2.0);
@@ -30,21 +28,22 @@ TEST_F(AuditCommandTest, TellsClaimBoundsAndVerdict) {
   EXPECT_GT(report["seconds"], 0.0);
   EXPECT_EQ(report["pairs"].size(), 2U);
   EXPECT_THAT(run("--method mean --mu 1 --trials 100").out, HasSubstr("the claim stands"));
+  EXPECT_THAT(succeed("--help").out,
+              AllOf(HasSubstr("Examples:"), HasSubstr("dpreduce audit --method mean --one-run")));
 }
 
 TEST_F(AuditCommandTest, RoundsOnSamplesClaimNoMu) {
   const std::string options =
       "--method gd --batch 0.5 --rounds 1 --epsilon 2 --delta 1e-5 --accountant rdp --trials 100";
-  const ProgramRun done = succeed(options + " --format json");
-  EXPECT_TRUE(done.json()["claimed"]["mu"].is_null());
-  EXPECT_LE(done.json()["epsilon_lower"], 2.0);
+  const json report = figures(options);
+  EXPECT_TRUE(report["claimed"]["mu"].is_null());
+  EXPECT_LE(report["epsilon_lower"], 2.0);
   EXPECT_THAT(run(options).out, HasSubstr("mu none"));
 }
 
 TEST_F(AuditCommandTest, ChoicesAmongPublicRowsArePure) {
   const std::string options = "--method public --epsilon 1 --trials 100";
-  const ProgramRun done = succeed(options + " --format json");
-  const json report = done.json();
+  const json report = figures(options);
   EXPECT_EQ(report["method"], "public");
   EXPECT_EQ(report["claimed"]["epsilon"], 1.0);
   EXPECT_EQ(report["claimed"]["delta"], 0.0);
@@ -58,20 +57,17 @@ TEST_F(AuditCommandTest, TakesPrototypesAndWhatTheyAreComparedWith) {
   for (const std::string method :
        {"public --top-k 2 --adjacency replace-one --center public", "public --d-min 1", "prototypes --auto",
         "coinpress", "global-adapt --rounds 1", "auto --objective balanced --rounds 1"}) {
-    const ProgramRun done = succeed("--trials 100 --mu 1 --format json --method " + method);
-    EXPECT_LE(done.json()["mu_lower"], 1.0) << method;
+    EXPECT_LE(figures("--trials 100 --mu 1 --method " + method)["mu_lower"], 1.0) << method;
   }
 }
 
 TEST_F(AuditCommandTest, HidesCanariesAmongTheUsersRows) {
-  std::vector<float> x(60 * 8, 0.25F);
   std::vector<std::int32_t> y;
   for (int row = 0; row < 60; ++row) y.push_back(row % 3);
-  write_bytes(folder_ / "x.npy", npy_header_bytes(npy_text("<f4", "(60, 8)")) + element_bytes(x));
-  write_bytes(folder_ / "y.npy", npy_header_bytes(npy_text("<i4", "(60,)")) + element_bytes(y));
+  write_npy(folder_ / "x.npy", std::vector<float>(60 * 8, 0.25F), 8);
+  write_npy(folder_ / "y.npy", y);
   const std::string rows = "--method mean --one-run --train-x x.npy --train-y y.npy --classes 3 --canaries 200 --mu 1 ";
-  const ProgramRun done = succeed(rows + "--format json");
-  const json report = done.json();
+  const json report = figures(rows);
   EXPECT_EQ(report["trials"], 1);
   EXPECT_EQ(report["canaries"], 200);
   EXPECT_LE(report["correct"], report["guesses"]);
@@ -107,16 +103,7 @@ TEST_F(AuditCommandTest, RefusesWhatItCannotDo) {
       {"--mu 1 --method fc --rounds 0", "--rounds 0"},
       {"--mu 1 --method magic", "magic"}};
   for (const auto& [arguments, message] : cases) expect_refused(arguments, 2, message);
-}
-
-TEST_F(AuditCommandTest, RunsWithoutALauncher) {
   expect_refused("--mu 1 --trials 1000", 2, "without mpirun", 2);
-}
-
-TEST_F(AuditCommandTest, HelpHasExamples) {
-  const ProgramRun help = succeed("--help");
-  EXPECT_THAT(help.out, HasSubstr("Examples:"));
-  EXPECT_THAT(help.out, HasSubstr("dpreduce audit --method mean --one-run"));
 }
 
 }  // namespace dpreduce::audit_test

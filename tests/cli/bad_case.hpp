@@ -1,11 +1,12 @@
 // One way in which a user or the world goes wrong, and what the program must answer.
 #pragma once
 
-#include <functional>
-
 #include "tests/cli/program_test.hpp"
 
 namespace dpreduce {
+
+/// Makes the bad file.
+using Prepare = std::function<void(const TemporaryFolder&)>;
 
 /// Where a case is tried.
 enum class Launch { kAloneAndOnRanks, kOnRanksOnly };
@@ -16,8 +17,8 @@ struct BadCase {
   std::string name;
   std::string arguments;
   int exit_code = 0;
-  std::string message;                                       ///< a part of the one line on standard error
-  std::function<void(const TemporaryFolder&)> prepare = {};  ///< makes the bad file
+  std::string message;  ///< a part of the one line on standard error
+  Prepare prepare = {};
   Launch launch = Launch::kAloneAndOnRanks;
   Privileges privileges = Privileges::kOwn;
 };
@@ -31,6 +32,17 @@ inline const std::string kFitWithoutBudget =
 /// Without a file of features, without a file of labels.
 inline const std::string kFitOfFeatures = "fit --train-y y.npy --classes 3 --mu 1 --seed 1 --train-x ";
 inline const std::string kFitOfLabels = "fit --train-x x.npy --classes 3 --mu 1 --seed 1 --train-y ";
+
+inline Prepare file_of(const std::string& name, const std::string& content) {
+  return [=](const TemporaryFolder& folder) { write_bytes(folder / name, content); };
+}
+/// `name` is a copy of `original` without its last bytes.
+inline Prepare copy_without_end(const std::string& name, const std::string& original, std::size_t bytes) {
+  return [=](const TemporaryFolder& folder) {
+    const std::string all = read_bytes(folder / original);
+    write_bytes(folder / name, all.substr(0, all.size() - bytes));
+  };
+}
 
 std::vector<BadCase> bad_training_files();
 std::vector<BadCase> bad_options();

@@ -1,7 +1,5 @@
-#include <filesystem>
-
+// More of what may be wrong with a model or a ledger: common/model/classifier_file_test, common/ledger.
 #include "tests/cli/bad_case.hpp"
-#include "tests/cli/training_files.hpp"
 
 namespace dpreduce {
 namespace {
@@ -10,19 +8,6 @@ using Folder = TemporaryFolder;
 namespace fs = std::filesystem;
 
 const std::string kPredict = "predict --x x.npy --out labels.npy --model ";
-
-// The good model with one text replaced by another of the same length.
-std::function<void(const Folder&)> model_with(const std::string& text, const std::string& other) {
-  return [=](const Folder& folder) {
-    std::string bytes = read_bytes(folder / "model.safetensors");
-    bytes.replace(bytes.find(text), text.size(), other);
-    write_bytes(folder / "bad.safetensors", bytes);
-  };
-}
-
-std::string safetensors(const std::string& header, const std::string& data) {
-  return element_bytes(std::vector<std::uint64_t>{header.size()}) + header + data;
-}
 
 const std::string kUnseededFit =
     "fit --method mean --train-x x.npy --train-y y.npy --classes 3 --mu 1 --report report.json ";
@@ -41,22 +26,8 @@ void wider_rows(const Folder& folder) {
 std::vector<BadCase> bad_models_and_outputs() {
   return {
       {"ModelMissing", kPredict + "absent.safetensors", 3, "absent.safetensors: cannot be"},
-      {"ModelOfANewerProgram", kPredict + "bad.safetensors", 3, "a newer dpreduce wrote this",
-       model_with("\"format_version\":\"1\"", "\"format_version\":\"5\"")},
-      {"ModelOfAnOlderProgram", kPredict + "bad.safetensors", 3, "format version 0 is unknown",
-       model_with("\"format_version\":\"1\"", "\"format_version\":\"0\"")},
-      {"ModelTruncated", kPredict + "bad.safetensors", 3, "bad.safetensors: ",
-       [](const Folder& folder) {
-         fs::copy_file(folder / "model.safetensors", folder / "bad.safetensors");
-         fs::resize_file(folder / "bad.safetensors", fs::file_size(folder / "bad.safetensors") - 3);
-       }},
-      {"ModelOfGarbage", kPredict + "bad.safetensors", 3, "is it a safetensors file",
-       [](const Folder& folder) { write_bytes(folder / "bad.safetensors", std::string(200, 'g')); }},
-      {"ModelOfAnotherProgram", kPredict + "bad.safetensors", 3, "was this file written by dpreduce",
-       [](const Folder& folder) {
-         write_bytes(folder / "bad.safetensors",
-                     safetensors(R"({"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})", std::string(8, '\0')));
-       }},
+      {"ModelTruncated", kPredict + "bad.safetensors", 3,
+       "bad.safetensors: ", copy_without_end("bad.safetensors", "model.safetensors", 3)},
       {"ModelThatIsADirectory", kPredict + ".", 3, ".: "},
       {"PredictOnOtherFeatures", "predict --model model.safetensors --x wide.npy --out labels.npy", 3,
        "wide.npy: rows have 5 features, but the model was trained on 4", wider_rows},
@@ -87,12 +58,7 @@ std::vector<BadCase> bad_models_and_outputs() {
          text.replace(text.find("\"elements\":12"), 13, "\"elements\":10");
          write_bytes(folder / "ledger.jsonl", text);
        }},
-      {"LedgerOfGarbage", kGoodFit, 6, "ledger.jsonl:1: not a ledger line",
-       [](const Folder& folder) { write_bytes(folder / "ledger.jsonl", "no ledger\n"); }},
-      {"LedgerTorn", kGoodFit, 6, "the last line is torn",
-       [](const Folder& folder) {
-         fs::resize_file(folder / "ledger.jsonl", fs::file_size(folder / "ledger.jsonl") - 1);
-       }},
+      {"LedgerOfGarbage", kGoodFit, 6, "ledger.jsonl:1: not a ledger line", file_of("ledger.jsonl", "no ledger\n")},
       {"LedgerNotWritable", kGoodFit, 3, "ledger.jsonl: cannot be written",
        [](const Folder& folder) { fs::permissions(folder / "ledger.jsonl", fs::perms::owner_read); },
        Launch::kAloneAndOnRanks, Privileges::kNone},
@@ -100,8 +66,6 @@ std::vector<BadCase> bad_models_and_outputs() {
        "absent/ledger.jsonl: cannot be written"},
       {"LedgerIntoClosedFolder", kGoodFit + "--ledger closed/ledger.jsonl", 3, "closed/ledger.jsonl: cannot be written",
        read_only_folder, Launch::kAloneAndOnRanks, Privileges::kNone},
-      {"LedgerThatIsADirectory", kGoodFit + "--ledger folder", 3, "folder: the ledger must be a regular file",
-       [](const Folder& folder) { fs::create_directory(folder / "folder"); }},
       {"BudgetOfTheDataSpent", kUnseededFit + "--ledger spent.jsonl --budget-epsilon 1e-3 --budget-delta 1e-9", 4,
        "spent.jsonl"},
       {"VerifyOfNoLedger", "ledger verify absent.jsonl", 3, "absent.jsonl: "},

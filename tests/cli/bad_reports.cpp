@@ -1,20 +1,14 @@
 // Files that `privacy explain` must not take for the report of a fit, or not believe.
-#include <filesystem>
-
 #include "tests/cli/bad_case.hpp"
 
 namespace dpreduce {
 namespace {
 
-using Folder = TemporaryFolder;
-using nlohmann::json;
-namespace fs = std::filesystem;
-
 const std::string kExplain = "privacy explain bad.json";
 
 // A private report, changed.
-std::function<void(const Folder&)> report_with(const std::function<void(json& report)>& change) {
-  return [=](const Folder& folder) {
+Prepare report_with(const std::function<void(json& report)>& change) {
+  return [=](const TemporaryFolder& folder) {
     json report = json::parse(read_bytes(folder / "report.json"));
     report["private"] = true;
     report["privacy"].erase("forfeited_by");
@@ -22,27 +16,26 @@ std::function<void(const Folder&)> report_with(const std::function<void(json& re
     write_bytes(folder / "bad.json", report.dump());
   };
 }
-
-std::function<void(const Folder&)> file_of(const std::string& bytes) {
-  return [=](const Folder& folder) { write_bytes(folder / "bad.json", bytes); };
+Prepare report_with(const std::string& field, const json& value) {
+  return report_with([=](json& report) { report[json::json_pointer(field)] = value; });
 }
-
-// Larger than is read; takes no room on the disk.
-void huge_file(const Folder& folder) {
-  write_bytes(folder / "bad.json", "{");
-  fs::resize_file(folder / "bad.json", (std::uintmax_t{64} << 20) + 1);
+Prepare report_without(const std::string& field) {
+  const json::json_pointer pointer(field);
+  return report_with([=](json& report) { report.at(pointer.parent_pointer()).erase(pointer.back()); });
 }
 
 // Of a run that makes one selection and no sums.
-json pure_privacy(double epsilon, double epsilon_of_selection) {
-  json privacy{{"epsilon", epsilon}, {"delta", 0}, {"mu", 1}};
+Prepare report_of_selection(double epsilon_of_selection, double mu) {
+  json privacy{{"epsilon", 1.0}, {"delta", 0}, {"mu", mu}};
   privacy["releases"] = json::array();
   privacy["selections"] = json::array({{{"name", "prototypes"}, {"epsilon", epsilon_of_selection}, {"candidates", 9}}});
-  return privacy;
+  return report_with([=](json& report) { report["privacy"].update(privacy); });
 }
 
-json& first_release(json& report) {
-  return report["privacy"]["releases"][0];
+// Larger than is read; takes no room on the disk.
+void huge_file(const TemporaryFolder& folder) {
+  write_bytes(folder / "bad.json", "{");
+  std::filesystem::resize_file(folder / "bad.json", (std::uintmax_t{64} << 20) + 1);
 }
 
 }  // namespace
@@ -52,56 +45,42 @@ std::vector<BadCase> bad_reports() {
       {"ReportMissing", "privacy explain absent.json", 3, "absent.json: cannot be opened"},
       {"ReportThatIsADirectory", "privacy explain .", 3, ".: is a directory"},
       {"ReportThatIsADevice", "privacy explain /dev/zero", 3, "/dev/zero: is not a regular file"},
-      {"ReportEmpty", kExplain, 3, "bad.json: ", file_of("")},
-      {"ReportOfGarbage", kExplain, 3, "bad.json: not a JSON file", file_of("no report\n")},
-      {"ReportTruncated", kExplain, 3, "bad.json: not a JSON file",
-       [](const Folder& folder) {
-         fs::copy_file(folder / "report.json", folder / "bad.json");
-         fs::resize_file(folder / "bad.json", fs::file_size(folder / "bad.json") - 3);
-       }},
+      {"ReportEmpty", kExplain, 3, "bad.json: ", file_of("bad.json", "")},
+      {"ReportOfGarbage", kExplain, 3, "bad.json: not a JSON file", file_of("bad.json", "no report\n")},
+      {"ReportTruncated", kExplain, 3, "bad.json: not a JSON file", copy_without_end("bad.json", "report.json", 3)},
       {"ReportHuge", kExplain, 3, "larger than 64 MiB", huge_file},
-      {"ReportOfDeepNesting", kExplain, 3, "more than 32 deep", file_of(std::string(2000000, '['))},
-      {"ReportThatIsAList", kExplain, 3, "not a report;", file_of("[1, 2]")},
+      {"ReportOfDeepNesting", kExplain, 3, "more than 32 deep", file_of("bad.json", std::string(2000000, '['))},
+      {"ReportThatIsAList", kExplain, 3, "not a report;", file_of("bad.json", "[1, 2]")},
       {"ReportThatIsAnArray", "privacy explain x.npy", 3, "x.npy: not a JSON file"},
-      {"ReportOfAnEvaluation", kExplain, 3, "'privacy' is missing", file_of(R"({"accuracy": 0.5})")},
-      {"ReportWithoutPrivate", kExplain, 3, "'private' is missing",
-       report_with([](json& report) { report.erase("private"); })},
-      {"ReportWithoutMethod", kExplain, 3, "'method' is missing",
-       report_with([](json& report) { report.erase("method"); })},
-      {"ReportWithoutReleases", kExplain, 3, "'privacy.releases' is missing",
-       report_with([](json& report) { report["privacy"].erase("releases"); })},
+      {"ReportOfAnEvaluation", kExplain, 3, "'privacy' is missing", file_of("bad.json", R"({"accuracy": 0.5})")},
+      {"ReportWithoutPrivate", kExplain, 3, "'private' is missing", report_without("/private")},
+      {"ReportWithoutMethod", kExplain, 3, "'method' is missing", report_without("/method")},
+      {"ReportWithoutReleases", kExplain, 3, "'privacy.releases' is missing", report_without("/privacy/releases")},
       {"ReportOfNoRelease", kExplain, 3, "private, but without a release",
-       report_with([](json& report) { report["privacy"]["releases"] = json::array(); })},
+       report_with("/privacy/releases", json::array())},
       {"ReportOfWordsForNumbers", kExplain, 3, "'privacy.epsilon' must be a number",
-       report_with([](json& report) { report["privacy"]["epsilon"] = "one"; })},
-      {"ReportOfNegativeEpsilon", kExplain, 3, "'privacy.epsilon' is -1",
-       report_with([](json& report) { report["privacy"]["epsilon"] = -1; })},
-      {"ReportOfDeltaZeroWithNoise", kExplain, 3, "delta 0 with Gaussian noise",
-       report_with([](json& report) { report["privacy"]["delta"] = 0; })},
+       report_with("/privacy/epsilon", "one")},
+      {"ReportOfNegativeEpsilon", kExplain, 3, "'privacy.epsilon' is -1", report_with("/privacy/epsilon", -1)},
+      {"ReportOfDeltaZeroWithNoise", kExplain, 3, "delta 0 with Gaussian noise", report_with("/privacy/delta", 0)},
       {"ReportOfDeltaZeroWithoutMu", kExplain, 3, "delta 0 without mu", report_with([](json& report) {
          report["privacy"]["delta"] = 0;
          report["privacy"]["mu"] = nullptr;
        })},
       {"ReportOfMoreSelectionThanEpsilon", kExplain, 3, "selections of epsilon 5 together, the whole run 1",
-       report_with([](json& report) { report["privacy"].update(pure_privacy(1, 5)); })},
-      {"ReportOfMoreSelectionThanMu", kExplain, 3, "selections of mu ", report_with([](json& report) {
-         report["privacy"].update(pure_privacy(1, 1));
-         report["privacy"]["mu"] = 0.1;
-       })},
+       report_of_selection(5, 1)},
+      {"ReportOfMoreSelectionThanMu", kExplain, 3, "selections of mu ", report_of_selection(1, 0.1)},
       {"ReportOfASelectionWithoutLimit", kExplain, 3, "'privacy.selections[0].epsilon' is 300, and must be",
-       report_with([](json& report) { report["privacy"].update(pure_privacy(1, 300)); })},
-      {"ReportOfDeltaOne", kExplain, 3, "'privacy.delta' is 1",
-       report_with([](json& report) { report["privacy"]["delta"] = 1; })},
-      {"ReportOfNoSigma", kExplain, 3, "'privacy.releases[0].sigma' is 0",
-       report_with([](json& report) { first_release(report)["sigma"] = 0; })},
+       report_of_selection(300, 1)},
+      {"ReportOfDeltaOne", kExplain, 3, "'privacy.delta' is 1", report_with("/privacy/delta", 1)},
+      {"ReportOfNoSigma", kExplain, 3, "'privacy.releases[0].sigma' is 0", report_with("/privacy/releases/0/sigma", 0)},
       {"ReportOfHalfANumber", kExplain, 3, "'privacy.releases[0].coordinates' must be a whole number",
-       report_with([](json& report) { first_release(report)["coordinates"] = 1.5; })},
+       report_with("/privacy/releases/0/coordinates", 1.5)},
       {"ReportOfOtherNeighbors", kExplain, 3, "'privacy.adjacency' is \"swap\"",
-       report_with([](json& report) { report["privacy"]["adjacency"] = "swap"; })},
+       report_with("/privacy/adjacency", "swap")},
       {"ReportThatPromisesTooMuch", kExplain, 3, "contradicts itself: mu 1 gives epsilon",
-       report_with([](json& report) { report["privacy"]["epsilon"] = 0.5; })},
+       report_with("/privacy/epsilon", 0.5)},
       {"ReportOfABlockBeyondTheRun", kExplain, 3, "contradicts itself: block class_sums alone has mu",
-       report_with([](json& report) { first_release(report)["sigma"] = 1.0; })},
+       report_with("/privacy/releases/0/sigma", 1.0)},
   };
 }
 

@@ -1,5 +1,4 @@
 // The program that measures the parts of a run, and the table that launch/scaling makes of it.
-#include <algorithm>
 #include <cstdlib>
 
 #include "tests/cli/program_test.hpp"
@@ -10,8 +9,7 @@ class BenchTest : public ProgramTest {};
 
 TEST_F(BenchTest, ARoundTellsItsFiguresOnAnyNumberOfRanks) {
   for (const int ranks : {0, 1, 3}) {
-    const ProgramRun done = succeed("round --rows 100 --dim 16 --classes 5 --threads 2 --format json", ranks);
-    const json round = done.json();
+    const json round = figures("round --rows 100 --dim 16 --classes 5 --threads 2", ranks);
     EXPECT_EQ(round["ranks"], std::max(ranks, 1));
     EXPECT_EQ(round["classes"], 5);
     const double macs = 2.0 * 100 * 16 * 5;
@@ -29,20 +27,17 @@ TEST_F(BenchTest, ARoundTellsItsFiguresOnAnyNumberOfRanks) {
   EXPECT_EQ(run("round --rows 2 --dim 16 --classes 2", 3).exit_code, 0) << "a rank may have no row";
 }
 
-TEST_F(BenchTest, AGramMatrixSharesItsRows) {
-  const json gram = run("gram --rows 101 --dim 16 --format json", 3).json();
-  EXPECT_EQ(gram["ranks"], 3);
-  EXPECT_EQ(gram["rows"], 101);
-}
-
 TEST_F(BenchTest, EachPartTellsItsFigures) {
-  const json gram = succeed("gram --rows 64 --dim 32 --repeats 1 --format json").json();
+  const json shared = figures("gram --rows 101 --dim 16", 3);
+  EXPECT_EQ(shared["ranks"], 3);
+  EXPECT_EQ(shared["rows"], 101);
+  const json gram = figures("gram --rows 64 --dim 32 --repeats 1");
   for (const char* key : {"kernel", "rows", "dim", "threads", "seconds", "gmac_per_second"}) {
     EXPECT_TRUE(gram.contains(key)) << key;
   }
-  const json noise = succeed("noise --sigma 1048576 --count 10000 --repeats 1 --format json").json();
+  const json noise = figures("noise --sigma 1048576 --count 10000 --repeats 1");
   EXPECT_GT(noise["samples_per_second"].get<double>(), 0.0);
-  const json reduce = succeed("reduce --elements 1000 --repeats 1 --format json", 3).json();
+  const json reduce = figures("reduce --elements 1000 --repeats 1", 3);
   EXPECT_EQ(reduce["ranks"], 3);
   EXPECT_GT(reduce["gigabytes_per_second"].get<double>(), 0.0);
   EXPECT_THAT(succeed("gram --rows 64 --dim 32 --repeats 1").out, HasSubstr("gmac_per_second"));
@@ -66,7 +61,7 @@ TEST_F(BenchTest, ScalingWritesATableAndAPicture) {
   ASSERT_EQ(rows.size(), 9u) << "a header; Gram and round, strong and weak, 1 and 2 ranks";
   EXPECT_THAT(rows[3], testing::MatchesRegex("gram,weak,1,1,64,8,,[0-9.e-]+,[0-9.e-]+,1.000"));
   EXPECT_THAT(rows[8], testing::MatchesRegex("round,weak,2,1,128,8,3,[0-9.e-]+,[0-9.e-]+,[0-9.]+"));
-  EXPECT_THAT(bytes("out/scaling.svg"), testing::AllOf(HasSubstr("<svg"), HasSubstr(">round</text>")));
+  EXPECT_THAT(bytes("out/scaling.svg"), AllOf(HasSubstr("<svg"), HasSubstr(">round</text>")));
 }
 
 }  // namespace dpreduce::bench_test

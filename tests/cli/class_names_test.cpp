@@ -1,7 +1,4 @@
 // Labels that are names: from files of strings and a list of classes to a model that keeps the names.
-#include <fstream>
-#include <map>
-
 #include "tests/cli/program_test.hpp"
 
 namespace dpreduce::class_names_test {
@@ -40,6 +37,9 @@ class ClassNames : public ProgramTest {
   }
 
   std::string model() const { return bytes("model.safetensors"); }
+  std::vector<std::string> predicted() const {
+    return lines_of(succeed("predict --model model.safetensors --x x.npy").out);
+  }
 
   const TrainingRows rows_;
 };
@@ -55,21 +55,18 @@ TEST_F(ClassNames, StringsAndTheirNumbersMakeOneModelForAnyNumberOfRanks) {
   EXPECT_TRUE(model() == of_numbers);
   succeed(kFit + " --train-y y.npy --classes 3");
   EXPECT_FALSE(model() == of_numbers);  // without the names
+  EXPECT_FALSE(document("report.json").contains("class_names"));
+  expect_refused("evaluate --model model.safetensors --test-x x.npy --test-y strings.npy", 3,
+                 "strings.npy: labels are names");
 }
 
-TEST_F(ClassNames, ModelAndReportKeepTheList) {
+TEST_F(ClassNames, ReportPredictionsAndTablesSayThem) {
   succeed(kFit + " --train-y strings.npy --class-names names.txt --test-x test_x.npy --test-y test_strings.npy");
   const json report = document("report.json");
   EXPECT_EQ(report["class_names"], json(kNames));
   EXPECT_EQ(report["classes"], 3);
   EXPECT_GT(report["test"]["accuracy"], 0.9);
-  succeed(kFit + " --train-y y.npy --classes 3");
-  EXPECT_FALSE(document("report.json").contains("class_names"));
-}
-
-TEST_F(ClassNames, PredictionsAndTablesSayThem) {
-  succeed(kFit + " --train-y strings.npy --class-names names.txt");
-  const std::vector<std::string> printed = lines_of(succeed("predict --model model.safetensors --x x.npy").out);
+  const std::vector<std::string> printed = predicted();
   ASSERT_EQ(printed.size(), rows_.rows());
   std::size_t right = 0;
   for (std::size_t row = 0; row < printed.size(); ++row) {
@@ -89,10 +86,8 @@ TEST_F(ClassNames, PredictionsAndTablesSayThem) {
   EXPECT_EQ(lines_of(bytes("scores.csv")).front(), "oak,\"élm, wych\",ash");
 
   for (const char* labels : {"strings.npy", "y.npy"}) {
-    const json figures =
-        succeed(fmt::format("evaluate --model model.safetensors --test-x x.npy --test-y {} --train-y {} --format json",
-                            labels, labels))
-            .json();
+    const json figures = this->figures(
+        fmt::format("evaluate --model model.safetensors --test-x x.npy --test-y {0} --train-y {0}", labels));
     EXPECT_EQ(figures["class_names"], json(kNames));
     EXPECT_DOUBLE_EQ(figures["accuracy"], static_cast<double>(right) / static_cast<double>(rows_.rows()));
   }
@@ -100,82 +95,51 @@ TEST_F(ClassNames, PredictionsAndTablesSayThem) {
   for (const std::string& name : kNames) EXPECT_THAT(table, HasSubstr(name + "  "));
 }
 
-TEST_F(ClassNames, InspectCountsRowsOfNamedClasses) {
-  const json figures = succeed("inspect --x x.npy --y strings.npy --class-names names.txt --format json").json();
-  EXPECT_EQ(figures["class_rows"], json({40, 30, 20}));
-  EXPECT_EQ(figures["class_names"], json(kNames));
-  EXPECT_FALSE(figures.contains("doubt"));
-}
-
-TEST_F(ClassNames, InspectDoubtsLabelsThatCountFromOne) {
+TEST_F(ClassNames, InspectCountsRowsOfNamedClassesAndDoubtsLabelsThatCountFromOne) {
+  const json named = figures("inspect --x x.npy --y strings.npy --class-names names.txt");
+  EXPECT_EQ(named["class_rows"], json({40, 30, 20}));
+  EXPECT_EQ(named["class_names"], json(kNames));
+  EXPECT_FALSE(named.contains("doubt"));
   std::vector<std::int64_t> from_one = rows_.labels;
   for (std::int64_t& label : from_one) ++label;
   write_label_file(folder_ / "one.npy", from_one);
-  const json figures = succeed("inspect --x x.npy --y one.npy --classes 4 --format json").json();
-  EXPECT_THAT(figures["doubt"].get<std::string>(), HasSubstr("labels count from 0"));
-  expect_refused(kFit + " --train-y one.npy --classes 3", 3,
-                 "has label 3, outside 0 to 2: labels count from 0; if yours count from 1, subtract");
+  const json doubted = figures("inspect --x x.npy --y one.npy --classes 4");
+  EXPECT_THAT(doubted["doubt"].get<std::string>(), HasSubstr("labels count from 0"));
 }
 
 TEST_F(ClassNames, SweepsTakeThem) {
   succeed(
       "sweep --train-x x.npy --train-y strings.npy --test-x test_x.npy --test-y test_strings.npy --class-names "
-      "names.txt "
-      "--methods mean --epsilons 1 --out swept");
+      "names.txt --methods mean --epsilons 1 --out swept");
   EXPECT_GT(document("swept.json")["runs"].size(), 0u);
 }
 
 TEST_F(ClassNames, AnOrderOfItsOwnIsAnotherModel) {
   write_names("turned.txt", {kNames[2], kNames[1], kNames[0]});
   succeed(kFit + " --train-y strings.npy --class-names turned.txt");
-  const std::vector<std::string> printed = lines_of(succeed("predict --model model.safetensors --x x.npy").out);
+  const std::vector<std::string> printed = predicted();
   succeed(kFit + " --train-y strings.npy --class-names names.txt");
-  const std::vector<std::string> usual = lines_of(succeed("predict --model model.safetensors --x x.npy").out);
+  const std::vector<std::string> usual = predicted();
   std::size_t same = 0;
   for (std::size_t row = 0; row < usual.size(); ++row) same += printed[row] == usual[row] ? 1 : 0;
   EXPECT_GT(same, usual.size() * 9 / 10);  // the noise of classes is exchanged, the names of rows are not
 }
 
+// What is wrong with a list itself: common/data/named_classes_test.
 TEST_F(ClassNames, WhatDoesNotFitIsRefusedOnEveryRankBeforeAnythingIsCharged) {
   write_names("short.txt", {kNames[0], kNames[2]});
   write_names("near.txt", {"oak", "élm wych", "ash"});
-  write_names("twice.txt", {"oak", "ash", "oak"});
-  struct Case {
-    std::string options;
-    int exit_code;
-    std::string message;
-  };
-  const std::vector<Case> cases = {
-      {" --train-y strings.npy --classes 3", 3, "strings.npy: labels are names; list all classes in a file"},
-      {" --train-y strings.npy --class-names near.txt", 3,
-       "label \"élm, wych\", which is not in the list of classes; did you mean \"élm wych\"?"},
-      {" --train-y y.npy --class-names short.txt", 3, "has label 2, outside 0 to 1: labels count from 0"},
-      {" --train-y y.npy --class-names names.txt --classes 4", 2,
-       "class names: there are 3 for 4 classes; --class-names and --classes must agree"},
-      {" --train-y y.npy --class-names absent.txt", 3, "--class-names absent.txt: cannot be read"},
-      {" --train-y y.npy --class-names twice.txt", 3, "--class-names twice.txt, line 3: \"oak\" is already in line 1"},
-      {" --train-y y.npy", 2, "fit needs --classes"}};
-  for (const Case& one : cases) {
-    for (const int ranks : {0, 3}) expect_refused(kFit + one.options, one.exit_code, one.message, ranks);
+  for (const auto& [options, code, said] :
+       {std::tuple{" --train-y strings.npy --classes 3", 3,
+                   "strings.npy: labels are names; list all classes in a file"},
+        std::tuple{" --train-y strings.npy --class-names near.txt", 3,
+                   "label \"élm, wych\", which is not in the list of classes; did you mean \"élm wych\"?"},
+        std::tuple{" --train-y y.npy --class-names short.txt", 3, "has label 2, outside 0 to 1: labels count from 0"},
+        std::tuple{" --train-y y.npy --class-names names.txt --classes 4", 2,
+                   "class names: there are 3 for 4 classes; --class-names and --classes must agree"},
+        std::tuple{" --train-y y.npy --class-names absent.txt", 3, "--class-names absent.txt: cannot be read"}}) {
+    for (const int ranks : {0, 3}) expect_refused(kFit + options, code, said, ranks);
   }
-}
-
-TEST_F(ClassNames, AModelWithoutNamesTakesNoStringsToTestOn) {
-  succeed(kFit + " --train-y y.npy --classes 3");
-  expect_refused("evaluate --model model.safetensors --test-x x.npy --test-y strings.npy", 3,
-                 "strings.npy: labels are names");
-}
-
-TEST_F(ClassNames, Rank0AloneReadsTheList) {
-  const TemporaryFolder elsewhere;
-  const std::string files = fmt::format(" --train-x {0}/x.npy --train-y {0}/strings.npy", folder_.path());
-  const std::string fit = "fit --method mean --mu 2 --seed 3 --ledger ledger --out model.safetensors";
-  succeed(
-      fmt::format("{}{} --class-names names.txt : -n 2 -wdir {} {} fit", fit, files, elsewhere.path(), program_path()),
-      1);
-  const std::string of_ranks = model();
-  succeed(fit + files + " --class-names names.txt");
-  EXPECT_TRUE(model() == of_ranks);
 }
 
 // Silos whose lists differ would train on each other's classes exchanged, and no one would see it.
@@ -235,7 +199,7 @@ TEST_F(ClassNames, SetsOfNamedClassesAreZerosAndOnes) {
   write_bytes(folder_ / "sets.npy",
               npy_header_bytes(npy_text("|i1", fmt::format("({}, 3)", rows_.rows()))) + element_bytes(sets));
   succeed(kFit + " --train-y sets.npy --class-names names.txt --max-labels 2");
-  EXPECT_THAT(kNames, testing::Contains(lines_of(succeed("predict --model model.safetensors --x x.npy").out).front()));
+  EXPECT_THAT(kNames, testing::Contains(predicted().front()));
 }
 
 }  // namespace dpreduce::class_names_test

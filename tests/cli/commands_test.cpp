@@ -1,11 +1,4 @@
 // Every command but fit: what it prints and writes, alone and on several ranks.
-#include <algorithm>
-#include <cmath>
-#include <fstream>
-#include <limits>
-#include <numeric>
-#include <sstream>
-
 #include "common/accounting/gaussian_dp.hpp"
 #include "common/base/output_file.hpp"
 #include "common/data/sharded_array.hpp"
@@ -13,8 +6,6 @@
 #include "tests/cli/program_test.hpp"
 
 namespace dpreduce::commands_test {
-
-using testing::StartsWith;
 
 constexpr std::size_t kClasses = 4;
 constexpr std::size_t kTestRows = 600;
@@ -34,6 +25,13 @@ std::vector<std::uint64_t> counts_of(const std::vector<std::int32_t>& labels, st
 
 class CommandsTest : public ProgramTest {};
 
+const std::string kTrain = " --train-x train_x.npy --train-y train_y.npy --classes 4 ";
+const std::string kTest = " --test-x test_x.npy --test-y test_y.npy ";
+const std::string kFitMeans = "fit --method mean" + kTrain;
+const std::string kPredict = "predict --model model.safetensors --x test_x.npy ";
+const std::string kEvaluate = "evaluate --model model.safetensors" + kTest;
+const std::string kBudget = "--epsilon 1 --delta 1e-5 ";
+
 // With data and a model of it.
 class ModelCommandsTest : public CommandsTest {
  protected:
@@ -41,23 +39,16 @@ class ModelCommandsTest : public CommandsTest {
     succeed(
         "synth --out . --kind gaussian-mixture --rows 2000 --test-rows 600 --dim 16 --classes 4 --separation 2 "
         "--imbalance-ratio 10");
-    succeed("fit --method mean --train-x train_x.npy --train-y train_y.npy --classes 4 --mu 2 --seed 1 --center dp");
+    succeed(kFitMeans + "--mu 2 --seed 1 --center dp");
+  }
+
+  // The figures of a private evaluation with a seed, which three ranks tell as well.
+  json figures_of_any_ranks(const std::string& line) const {
+    const json alone = figures(line + " --ledger alone.jsonl");
+    EXPECT_EQ(figures(line + " --ledger on_ranks.jsonl", 3)["metrics"], alone["metrics"]);
+    return alone;
   }
 };
-
-TEST_F(ModelCommandsTest, PredictedLabelsAreTheSameOnScreenInFilesAndOnRanks) {
-  const std::string predict = "predict --model model.safetensors --x test_x.npy";
-  const ProgramRun printed = succeed(predict);
-  std::vector<std::int32_t> labels;
-  for (const std::string& line : lines_of(printed.out)) labels.push_back(std::stoi(line));
-  ASSERT_EQ(labels.size(), kTestRows);
-  EXPECT_EQ(succeed(predict, 3).out, printed.out);
-
-  EXPECT_EQ(succeed(predict + " --out labels.npy").out, "");
-  EXPECT_EQ(labels_in(folder_ / "labels.npy", kClasses), labels);
-  succeed(predict + " --out labels_3.npy", 3);
-  EXPECT_TRUE(bytes("labels_3.npy") == bytes("labels.npy"));
-}
 
 std::vector<std::vector<std::string>> fields_of(const std::string& text) {
   std::vector<std::vector<std::string>> rows;
@@ -69,12 +60,21 @@ std::vector<std::vector<std::string>> fields_of(const std::string& text) {
   return rows;
 }
 
-TEST_F(ModelCommandsTest, TablesHoldTheSameWhateverTheirFormat) {
-  const std::string predict = "predict --model model.safetensors --x test_x.npy ";
+TEST_F(ModelCommandsTest, PredictionsAreTheSameOnScreenInTablesOfAnyFormatAndOnRanks) {
+  const std::string printed = succeed(kPredict).out;
+  std::vector<std::int32_t> labels;
+  for (const std::string& line : lines_of(printed)) labels.push_back(std::stoi(line));
+  ASSERT_EQ(labels.size(), kTestRows);
+  EXPECT_EQ(succeed(kPredict, 3).out, printed);
+  EXPECT_EQ(succeed(kPredict + "--out alone.npy").out, "");
+  EXPECT_EQ(labels_in(folder_ / "alone.npy", kClasses), labels);
+  succeed(kPredict + "--out on_ranks.npy", 3);
+  EXPECT_TRUE(bytes("on_ranks.npy") == bytes("alone.npy"));
   for (const int ranks : {0, 3}) {
-    EXPECT_EQ(succeed(predict + "--out labels.csv --scores scores.csv", ranks).out, "");
-    EXPECT_EQ(succeed(predict + "--out labels.npy --scores scores.npy", ranks).out, "");
-    const std::vector<std::int32_t> labels = labels_in(folder_ / "labels.npy", kClasses);
+    SCOPED_TRACE(fmt::format("{} ranks", ranks));
+    EXPECT_EQ(succeed(kPredict + "--out labels.csv --scores scores.csv", ranks).out, "");
+    EXPECT_EQ(succeed(kPredict + "--out labels.npy --scores scores.npy", ranks).out, "");
+    EXPECT_TRUE(bytes("labels.npy") == bytes("alone.npy"));
     const auto lines = fields_of(bytes("labels.csv"));
     const auto scores = fields_of(bytes("scores.csv"));
     ASSERT_EQ(lines.size(), kTestRows + 1);
@@ -94,120 +94,99 @@ TEST_F(ModelCommandsTest, TablesHoldTheSameWhateverTheirFormat) {
       }
     }
   }
-  succeed(predict + "--out best.csv --top-k 2");
+  succeed(kPredict + "--out best.csv --top-k 2");
   EXPECT_EQ(fields_of(bytes("best.csv")).front(), (std::vector<std::string>{"label_1", "label_2"}));
   EXPECT_EQ(fields_of(bytes("best.csv")).size(), kTestRows + 1);
-  succeed(predict + "--out sets.csv --sets --threshold 0");
+  succeed(kPredict + "--out sets.csv --sets --threshold 0");
   EXPECT_EQ(fields_of(bytes("sets.csv"))[1].size(), kClasses);
-}
-
-TEST_F(ModelCommandsTest, LabelsBesideScoresAreThoseWithoutThem) {
-  const std::string predict = "predict --model model.safetensors --x test_x.npy ";
-  succeed(predict + "--out alone.npy");
-  succeed(predict + "--out beside.npy --scores scores.npy", 3);
-  EXPECT_TRUE(bytes("beside.npy") == bytes("alone.npy"));
-  succeed(predict + "--out scores_of_old.npy --scores");  // without a file of their own they take that of labels
+  succeed(kPredict + "--out scores_of_old.npy --scores");  // without a file of their own they take that of labels
   EXPECT_TRUE(bytes("scores_of_old.npy") == bytes("scores.npy"));
-  succeed(predict + "--scores only.npy");
+  succeed(kPredict + "--scores only.npy");
   EXPECT_TRUE(bytes("only.npy") == bytes("scores.npy"));
 }
 
 TEST_F(ModelCommandsTest, ProbabilitiesAreThoseOfTheLoss) {
-  const auto table = [&](const std::string& name) {
-    std::vector<double> numbers;
-    const auto rows = fields_of(bytes(name));
-    for (std::size_t row = 1; row < rows.size(); ++row) {
-      for (const std::string& field : rows[row]) numbers.push_back(std::stod(field));
+  const auto rows_in = [&](const std::string& table) {
+    std::vector<std::vector<double>> rows;
+    for (const auto& fields : fields_of(bytes(table))) {
+      if (fields.front() == "class_0") continue;
+      std::vector<double>& row = rows.emplace_back();
+      for (const std::string& field : fields) row.push_back(std::stod(field));
     }
-    return numbers;
+    return rows;
   };
   for (const std::string loss : {"softmax", "sigmoid", "softmax --warm-start"}) {
-    succeed(
-        "fit --method gd --rounds 8 --train-x train_x.npy --train-y train_y.npy --classes 4 --mu 2 --seed 1 --loss " +
-        loss);
-    succeed("predict --model model.safetensors --x test_x.npy --scores s.csv --probabilities p.csv");
-    const std::vector<double> scores = table("s.csv");
-    const std::vector<double> probabilities = table("p.csv");
-    ASSERT_EQ(probabilities.size(), kTestRows * kClasses);
+    succeed("fit --method gd --rounds 8" + kTrain + "--mu 2 --seed 1 --loss " + loss);
+    succeed(kPredict + "--scores s.csv --probabilities p.csv");
+    const auto scores = rows_in("s.csv");
+    const auto probabilities = rows_in("p.csv");
+    ASSERT_EQ(probabilities.size(), kTestRows);
     for (std::size_t row = 0; row < kTestRows; ++row) {
+      ASSERT_EQ(probabilities[row].size(), kClasses);
       double sum = 0.0;
-      double total = 0.0;
+      for (const double score : scores[row]) sum += std::exp(score);
       for (std::size_t c = 0; c < kClasses; ++c) {
-        sum += std::exp(scores[row * kClasses + c]);
-        total += probabilities[row * kClasses + c];
-      }
-      for (std::size_t c = 0; c < kClasses; ++c) {
-        const double score = scores[row * kClasses + c];
+        const double score = scores[row][c];
         const double expected = loss == "softmax"   ? std::exp(score) / sum
                                 : loss == "sigmoid" ? 1.0 / (1.0 + std::exp(-score))
                                                     : score / 2.0;
-        EXPECT_NEAR(probabilities[row * kClasses + c], expected, 1e-5) << loss;
+        EXPECT_NEAR(probabilities[row][c], expected, 1e-5) << loss;
       }
       if (loss == "sigmoid") continue;  // of each class by itself
-      EXPECT_NEAR(total, 1.0, 1e-5) << loss;
+      EXPECT_NEAR(std::accumulate(probabilities[row].begin(), probabilities[row].end(), 0.0), 1.0, 1e-5) << loss;
     }
   }
 }
 
 TEST_F(ModelCommandsTest, WhatHasNoProbabilitiesSaysSo) {
-  const auto refused = [&](const std::string& options, const std::string& message) {
-    expect_refused("predict --model model.safetensors --x test_x.npy " + options, 2, message);
-  };
-  refused("--probabilities p.csv", "--probabilities: model.safetensors has none: scores of method mean only rank");
-  refused("--out labels.txt", "--out labels.txt: tables are written as .npy or .csv");
-  refused("--scores s.parquet", "--scores s.parquet: tables are written as .npy or .csv");
-  refused("--out t.csv --scores ./t.csv", "must be different files");
-  refused("--scores", "--scores needs --out, or a file of its own");
-  EXPECT_FALSE(has("p.csv"));
+  for (const auto& [options, said] :
+       {std::pair{"--probabilities p.csv",
+                  "--probabilities: model.safetensors has none: scores of method mean only rank"},
+        std::pair{"--out labels.txt", "--out labels.txt: tables are written as .npy or .csv"},
+        std::pair{"--scores s.parquet", "--scores s.parquet: tables are written as .npy or .csv"},
+        std::pair{"--out t.csv --scores ./t.csv", "must be different files"},
+        std::pair{"--scores", "--scores needs --out, or a file of its own"}}) {
+    expect_refused(kPredict + options, 2, said);
+  }
 }
 
-TEST_F(ModelCommandsTest, EvaluateAgreesWithThePredictions) {
-  succeed("predict --model model.safetensors --x test_x.npy --out labels.npy");
+// What is worked out of a confusion matrix: common/model/metrics_test.
+TEST_F(ModelCommandsTest, EvaluateCountsThePredictionsAndTheReportOfAFitHasItsFigures) {
+  succeed(kPredict + "--out labels.npy");
   const std::vector<std::int32_t> predicted = labels_in(folder_ / "labels.npy", kClasses);
   const std::vector<std::int32_t> truth = labels_in(folder_ / "test_y.npy", kClasses);
   std::vector<std::vector<std::uint64_t>> confusion(kClasses, std::vector<std::uint64_t>(kClasses));
+  double right = 0.0;
   for (std::size_t row = 0; row < kTestRows; ++row) {
     ++confusion[static_cast<std::size_t>(truth[row])][static_cast<std::size_t>(predicted[row])];
+    right += truth[row] == predicted[row] ? 1 : 0;
   }
-  double right = 0.0;
-  std::vector<double> recalls;
-  for (std::size_t c = 0; c < kClasses; ++c) {
-    right += static_cast<double>(confusion[c][c]);
-    recalls.push_back(static_cast<double>(confusion[c][c]) /
-                      static_cast<double>(std::accumulate(confusion[c].begin(), confusion[c].end(), std::uint64_t{0})));
-  }
-
-  const std::string evaluate =
-      "evaluate --model model.safetensors --test-x test_x.npy --test-y test_y.npy --train-y train_y.npy --format json "
-      "--report evaluation.json";
-  const json figures = succeed(evaluate).json();
+  const std::string evaluate = kEvaluate + "--train-y train_y.npy --report evaluation.json";
+  const json figures = this->figures(evaluate);
   EXPECT_EQ(figures["confusion_matrix"], json(confusion));
   EXPECT_DOUBLE_EQ(figures["accuracy"].get<double>(), right / kTestRows);
-  EXPECT_NEAR(figures["balanced_accuracy"].get<double>(),
-              std::accumulate(recalls.begin(), recalls.end(), 0.0) / kClasses, 1e-12);
-  for (std::size_t c = 0; c < kClasses; ++c) EXPECT_DOUBLE_EQ(figures["per_class"][c].get<double>(), recalls[c]);
   EXPECT_EQ(figures["minority_classes"], json({3}));  // the tail of the long tail
-  EXPECT_DOUBLE_EQ(figures["minority_accuracy"].get<double>(), recalls[3]);
+  EXPECT_EQ(figures["minority_accuracy"], figures["per_class"][3]);
   EXPECT_EQ(document("evaluation.json"), figures);
 
-  json on_ranks = succeed(evaluate, 3).json();
+  json on_ranks = this->figures(evaluate, 3);
   EXPECT_EQ(on_ranks["ranks"], 3);
   on_ranks["ranks"] = figures["ranks"];
   EXPECT_EQ(on_ranks, figures);
-  EXPECT_FALSE(succeed("evaluate --model model.safetensors --test-x test_x.npy --test-y test_y.npy --format json")
-                   .json()
-                   .contains("minority_accuracy"));
+  EXPECT_FALSE(this->figures(kEvaluate).contains("minority_accuracy"));
+  succeed(kFitMeans + "--mu 2 --seed 1 --center dp --report report.json" + kTest);
+  const json of_fit = document("report.json")["test"];
+  for (const char* key : {"accuracy", "balanced_accuracy", "per_class"}) EXPECT_EQ(of_fit[key], figures[key]);
 }
 
 // The figures that any number of ranks tells, near the exact ones, each in its interval; one charge; nothing exact.
 TEST_F(ModelCommandsTest, APrivateEvaluationIsNearTheExactOneAndIsCharged) {
-  const std::string rows = "evaluate --model model.safetensors --test-x test_x.npy --test-y test_y.npy ";
-  const json exact = succeed(rows + "--format json").json();
-  const std::string all = rows +
-                          "--private --mu 3 --seed 5 --format json --metrics "
-                          "accuracy,recall,precision,confusion,topk --top-k 2 --ledger seeded.jsonl";
-  const json alone = succeed(all).json();
-  json on_ranks = succeed(all, 3).json();
+  const json exact = figures(kEvaluate);
+  const std::string all = kEvaluate +
+                          "--private --mu 3 --seed 5 --metrics accuracy,recall,precision,confusion,topk --top-k 2 "
+                          "--ledger seeded.jsonl";
+  const json alone = figures(all);
+  json on_ranks = figures(all, 3);
   on_ranks["ranks"] = alone["ranks"];
   on_ranks["ledger"] = alone["ledger"];  // each run has a name of its own
   EXPECT_EQ(on_ranks, alone);
@@ -223,56 +202,38 @@ TEST_F(ModelCommandsTest, APrivateEvaluationIsNearTheExactOneAndIsCharged) {
                   6 * metrics["confusion"]["noise"].get<double>());
     }
   }
-  const json again =
-      succeed(rows +
-              "--private --public-model --epsilon 1 --delta 1e-5 --format json --ledger own.jsonl --report e.json")
-          .json();
+  const std::string charged = kEvaluate + "--private --public-model --ledger own.jsonl " + kBudget;
+  const json again = figures(charged + "--report e.json");
   EXPECT_EQ(document("e.json"), again);
   EXPECT_EQ(again["private"], true);
   EXPECT_EQ(again["metrics"]["recall"].size(), kClasses);
   EXPECT_FALSE(again.contains("rows") || again.contains("per_class_support"));
-  const json ledger = succeed("ledger show --ledger own.jsonl --format json").json();
-  EXPECT_EQ(ledger["releases"].size(), 1U);
-  const json spent =
-      succeed(rows + "--private --public-model --epsilon 1 --delta 1e-5 --format json --ledger own.jsonl").json();
+  EXPECT_EQ(figures("ledger show --ledger own.jsonl")["releases"].size(), 1U);
+  const json spent = figures(charged);
   EXPECT_NE(spent["metrics"]["accuracy"]["value"], again["metrics"]["accuracy"]["value"]) << "noise of its own";
 }
 
 TEST_F(ModelCommandsTest, TwoModelsAreComparedOnTheSameRows) {
-  succeed(
-      "fit --method mean --train-x train_x.npy --train-y train_y.npy --classes 4 --mu 2 --seed 9 --out b.safetensors");
-  const std::string rows = " --test-x test_x.npy --test-y test_y.npy --format json ";
-  const auto accuracy_of = [&](const std::string& model) {
-    return succeed("evaluate --model " + model + rows).json()["accuracy"].get<double>();
-  };
-  const double first = accuracy_of("model.safetensors");
-  const double second = accuracy_of("b.safetensors");
-  const std::string both = "evaluate --model model.safetensors --model b.safetensors --metrics accuracy" + rows +
-                           "--private --mu 5 --seed 3 --ledger pair.jsonl";
-  const json alone = succeed(both).json();
-  const json& metrics = alone["metrics"];
+  succeed(kFitMeans + "--mu 2 --seed 9 --out b.safetensors");
+  const double first = figures(kEvaluate)["accuracy"];
+  const double second = figures("evaluate --model b.safetensors" + kTest)["accuracy"];
+  const std::string pair = kEvaluate + "--model b.safetensors ";
+  const json metrics = figures_of_any_ranks(pair + "--metrics accuracy --private --mu 5 --seed 3")["metrics"];
   EXPECT_NEAR(metrics["accuracy"]["value"].get<double>(), first, 0.05);
   EXPECT_NEAR(metrics["accuracy_b"]["value"].get<double>(), second, 0.05);
   EXPECT_LE(metrics["difference"]["low"].get<double>(), second - first);
   EXPECT_GE(metrics["difference"]["high"].get<double>(), second - first);
-  EXPECT_EQ(succeed(both, 3).json()["metrics"], metrics);
-  expect_refused("evaluate --model model.safetensors --model b.safetensors" + rows, 2,
-                 "--model twice goes with --private");
-  expect_refused(
-      "evaluate --model model.safetensors --model b.safetensors --model model.safetensors --private --mu 1" + rows, 2,
-      "name one, or two");
+  expect_refused(pair, 2, "--model twice goes with --private");
+  expect_refused(pair + "--model model.safetensors --private --mu 1", 2, "name one, or two");
 }
 
 // By groups that a file of their own has, whole or by rank, as numbers or names; a group that no row is in says so.
 TEST_F(ModelCommandsTest, GroupsOfRowsHaveFiguresOfTheirOwn) {
   std::ofstream(folder_ / "names.txt") << "oak\nelm\nash\nfir\nnowhere\n";
-  const std::string all = "evaluate --model model.safetensors --test-x test_x.npy --test-y test_y.npy --format json ";
-  const json exact = succeed(all).json();
+  const json exact = figures(kEvaluate);
   // Each class is a group, so that a group's accuracy is the class's recall.
-  const std::string asked =
-      all + "--private --mu 5 --seed 3 --ledger groups.jsonl --group test_y.npy --group-names names.txt";
-  const json alone = succeed(asked).json();
-  EXPECT_EQ(succeed(asked, 3).json()["metrics"], alone["metrics"]);
+  const json alone =
+      figures_of_any_ranks(kEvaluate + "--private --mu 5 --seed 3 --group test_y.npy --group-names names.txt");
   const json& groups = alone["metrics"]["by_group"];
   ASSERT_EQ(groups.size(), 5U);
   for (std::size_t g = 0; g < 4; ++g) {
@@ -282,47 +243,40 @@ TEST_F(ModelCommandsTest, GroupsOfRowsHaveFiguresOfTheirOwn) {
   EXPECT_TRUE(groups[4]["value"].is_null());
   EXPECT_TRUE(alone["metrics"]["largest_gap"].contains("high"));
   EXPECT_EQ(alone["group_names"][1], "elm");
-  expect_refused(all + "--private --mu 1 --group test_y.npy --ledger no.jsonl", 2, "--group goes with --groups");
-  expect_refused(all + "--private --mu 1 --group test_y.npy --group-names none.txt", 3, "--group-names none.txt");
-  expect_refused(all + "--group test_y.npy --groups 4", 2, "--group goes with --private");
-  expect_refused(all + "--private --mu 1 --group test_y.npy --groups 2 --ledger no.jsonl", 3, "test_y.npy");
-  EXPECT_FALSE(has("no.jsonl"));
+  const std::string private_groups = kEvaluate + "--private --mu 1 --ledger no.jsonl --group test_y.npy ";
+  expect_refused(private_groups, 2, "--group goes with --groups");
+  expect_refused(private_groups + "--group-names none.txt", 3, "--group-names none.txt");
+  expect_refused(private_groups + "--groups 2", 3, "test_y.npy");
+  expect_refused(kEvaluate + "--group test_y.npy --groups 4", 2, "--group goes with --private");
 }
 
 // In two releases, the second at what the first has told; for one class against the rest, on any number of ranks, and
 // of persons.
 TEST_F(ModelCommandsTest, TheAreaUnderTheCurveIsToldInTwoReleases) {
-  succeed(
-      "fit --method fc --rounds 2 --loss softmax --train-x train_x.npy --train-y train_y.npy --classes 4 --mu 4 --seed "
-      "1 --out fc.safetensors");
-  const std::string asked =
-      "evaluate --model fc.safetensors --test-x test_x.npy --test-y test_y.npy --format json --private --metrics "
-      "auc,roc ";
-  const json alone = succeed(asked + "--positive 2 --mu 4 --seed 3 --ledger auc.jsonl").json();
-  EXPECT_EQ(succeed(asked + "--positive 2 --mu 4 --seed 3 --ledger auc3.jsonl", 3).json()["metrics"], alone["metrics"]);
+  succeed("fit --method fc --rounds 2 --loss softmax" + kTrain + "--mu 4 --seed 1 --out fc.safetensors");
+  const std::string asked = "evaluate --model fc.safetensors" + kTest + "--private --metrics auc,roc --mu 4 ";
+  const std::string seeded = asked + "--positive 2 --seed 3 ";
+  const json alone = figures_of_any_ranks(seeded);
   const json& metrics = alone["metrics"];
   EXPECT_GT(metrics["auc"]["value"].get<double>(), 0.7);
   EXPECT_NEAR(metrics["auc"]["value"].get<double>(), metrics["roc"]["auc"]["value"].get<double>(), 0.15);
   ASSERT_EQ(alone["privacy"]["releases"].size(), 2U);
   EXPECT_EQ(alone["privacy"]["releases"][1]["release"], "positives");
-  const json persons =
-      succeed(asked + "--positive 2 --mu 4 --seed 3 --ledger p.jsonl --test-person test_y.npy --rows-per-person 1")
-          .json();
+  const json persons = figures(seeded + "--ledger p.jsonl --test-person test_y.npy --rows-per-person 1");
   EXPECT_EQ(persons["privacy"]["unit"], "person");
   // Rows count by their weights alone, and stay where their groups are.
-  succeed(asked + "--positive 2 --mu 4 --ledger g.jsonl --test-person test_y.npy --group test_y.npy --groups 4", 3);
-  expect_refused(asked + "--mu 4 --ledger no.jsonl", 2, "--positive CLASS");
-  expect_refused(asked + "--positive 4 --mu 4 --ledger no.jsonl", 2, "--positive 4");
-  EXPECT_FALSE(has("no.jsonl"));
+  succeed(asked + "--positive 2 --ledger g.jsonl --test-person test_y.npy --group test_y.npy --groups 4", 3);
+  expect_refused(asked + "--ledger no.jsonl", 2, "--positive CLASS");
+  expect_refused(asked + "--positive 4 --ledger no.jsonl", 2, "--positive 4");
 }
 
 // With one seed, so that noise is the same: what is told beside the figures is the same of any rows, however many.
 TEST_F(ModelCommandsTest, APrivateEvaluationTellsNothingOfRowsButItsFigures) {
   const auto told_of = [&](const std::string& rows) {
-    json report =
-        succeed("evaluate --model model.safetensors --private --mu 2 --seed 3 --format json --ledger " + rows +
-                ".jsonl --metrics accuracy,recall,confusion --test-x " + rows + "_x.npy --test-y " + rows + "_y.npy")
-            .json();
+    json report = figures(
+        fmt::format("evaluate --model model.safetensors --private --mu 2 --seed 3 --metrics accuracy,recall,confusion "
+                    "--ledger {0}.jsonl --test-x {0}_x.npy --test-y {0}_y.npy",
+                    rows));
     EXPECT_TRUE(report["metrics"].contains("confusion"));
     report.erase("metrics");
     report.erase("ledger");  // each run has a name
@@ -336,26 +290,23 @@ TEST_F(ModelCommandsTest, LabelSetsHavePrivateF1) {
   succeed("synth --kind gaussian-mixture --rows 900 --test-rows 600 --dim 20 --classes 4 --max-labels 2 --out sets");
   succeed(
       "fit --method gd --rounds 8 --train-x sets/train_x.npy --train-y sets/train_y.npy --classes 4 --max-labels 2 "
-      "--mu 4 "
-      "--seed 1 --out sets.safetensors");
-  const std::string rows =
-      "evaluate --model sets.safetensors --test-x sets/test_x.npy --test-y sets/test_y.npy --format json ";
-  const double exact = succeed(rows + "--threshold 0.4").json()["micro_f1"].get<double>();
+      "--mu 4 --seed 1 --out sets.safetensors");
+  const std::string rows = "evaluate --model sets.safetensors --test-x sets/test_x.npy --test-y sets/test_y.npy ";
+  const double exact = figures(rows + "--threshold 0.4")["micro_f1"];
   const std::string asked = rows + "--private --mu 4 --seed 3 --max-labels 2 --max-predicted 4 --threshold 0.4 ";
-  const json alone = succeed(asked + "--ledger sets.jsonl").json();
-  EXPECT_EQ(succeed(asked + "--ledger sets3.jsonl", 3).json()["metrics"], alone["metrics"]);
+  const json alone = figures_of_any_ranks(asked);
   EXPECT_LE(alone["metrics"]["micro_f1"]["low"].get<double>(), exact);
   EXPECT_GE(alone["metrics"]["micro_f1"]["high"].get<double>(), exact);
   EXPECT_EQ(alone["metrics"]["f1"].size(), 4U);
-  expect_refused(rows + "--private --mu 1 --ledger no.jsonl", 2, "--max-labels");
+  const std::string refused = rows + "--private --mu 1 --ledger no.jsonl ";
+  expect_refused(refused, 2, "--max-labels");
   expect_refused(asked + "--score-threshold 0.5 --ledger no.jsonl", 2, "--threshold with --score-threshold");
-  expect_refused(rows + "--private --mu 1 --max-labels 1 --threshold 0.4 --ledger no.jsonl", 3, "--max-labels 1");
-  expect_refused(rows + "--private --mu 1 --max-labels 2 --metrics accuracy --ledger no.jsonl", 2,
+  expect_refused(refused + "--max-labels 1 --threshold 0.4", 3, "--max-labels 1");
+  expect_refused(refused + "--max-labels 2 --metrics accuracy", 2,
                  "--max-labels and --private with --metrics accuracy: f1 of one model");
 }
 
 TEST_F(ModelCommandsTest, APrivateEvaluationIsRefusedBeforeItIsCharged) {
-  const std::string rows = "evaluate --model model.safetensors --test-x test_x.npy --test-y test_y.npy ";
   for (const auto& [options, code, said] :
        {std::tuple{"--epsilon 1 --delta 1e-5", 2, "--epsilon goes with --private"},
         std::tuple{"--level 0.9", 2, "--level goes with --private"},
@@ -373,34 +324,27 @@ TEST_F(ModelCommandsTest, APrivateEvaluationIsRefusedBeforeItIsCharged) {
         std::tuple{"--private --mu 1 --level 1.5", 2, "--level"},
         std::tuple{"--private --public-model --epsilon 3 --delta 1e-5 --budget-epsilon 1 --budget-delta 1e-5", 4,
                    "budget"}}) {
-    expect_refused(rows + options + " --ledger untouched.jsonl", code, said);
+    expect_refused(kEvaluate + options + " --ledger untouched.jsonl", code, said);
   }
-  expect_refused(rows + "--private --ledger untouched.jsonl", 2, "no privacy budget", 3);
-  EXPECT_FALSE(has("untouched.jsonl"));
+  expect_refused(kEvaluate + "--private --ledger untouched.jsonl", 2, "no privacy budget", 3);
 }
 
 // Two epsilons of 1 have no room in a budget of 1.2, whatever the user says of the rows.
 TEST_F(ModelCommandsTest, ALedgerIsOneSetOfRecords) {
-  const std::string fit =
-      "fit --method mean --train-x train_x.npy --train-y train_y.npy --classes 4 --epsilon 1 --delta 1e-5 --quiet ";
-  const std::string evaluate =
-      "evaluate --private --model model.safetensors --test-x test_x.npy --test-y test_y.npy --epsilon 1 --delta 1e-5 ";
-  const std::string limit = "--budget-epsilon 1.2 --budget-delta 1e-5 ";
-  succeed(fit + limit + "--overwrite --ledger train.jsonl");
-  expect_refused(evaluate + limit + "--ledger train.jsonl", 4, "recorded runs have spent epsilon 1;");
-  expect_refused(evaluate + limit + "--ledger train.jsonl --data-set test", 2, "--data-set is not an option");
-  expect_refused(evaluate + limit + "--ledger train.jsonl --train-x train_x.npy", 2, "--train-x is not an option");
-  succeed(evaluate + limit + "--ledger test.jsonl");
+  const std::string limited = kBudget + "--budget-epsilon 1.2 --budget-delta 1e-5 --ledger ";
+  const std::string evaluate = kEvaluate + "--private " + limited;
+  succeed(kFitMeans + "--quiet " + limited + "train.jsonl");
+  expect_refused(evaluate + "train.jsonl", 4, "recorded runs have spent epsilon 1;");
+  expect_refused(evaluate + "train.jsonl --data-set test", 2, "--data-set is not an option");
+  expect_refused(evaluate + "train.jsonl --train-x train_x.npy", 2, "--train-x is not an option");
+  succeed(evaluate + "test.jsonl");
 }
 
 TEST_F(ModelCommandsTest, WhatAPrivateEvaluationReportsIsReadByEveryReaderOfReports) {
-  succeed(
-      "fit --method mean --train-x train_x.npy --train-y train_y.npy --classes 4 --mu 2 --out m.safetensors --report "
-      "r.json --test-x test_x.npy --test-y test_y.npy --ledger both.jsonl");
+  succeed(kFitMeans + "--mu 2 --out m.safetensors --report r.json --ledger both.jsonl" + kTest);
   EXPECT_EQ(document("r.json")["test"]["figures"], "exact");
-  succeed(
-      "evaluate --private --model m.safetensors --test-x test_x.npy --test-y test_y.npy --mu 1 --report e.json --html "
-      "e.html --ledger both.jsonl");
+  const std::string evaluate = "evaluate --model m.safetensors" + kTest;
+  succeed(evaluate + "--private --mu 1 --report e.json --html e.html --ledger both.jsonl");
   const json evaluation = document("e.json");
   EXPECT_EQ(evaluation["figures"], "private");
   succeed("ledger verify both.jsonl --report e.json");
@@ -408,27 +352,23 @@ TEST_F(ModelCommandsTest, WhatAPrivateEvaluationReportsIsReadByEveryReaderOfRepo
       fmt::format("from {:.3f} to {:.3f}", evaluation["metrics"]["accuracy"]["low"].get<double>(),
                   evaluation["metrics"]["accuracy"]["high"].get<double>());
   const std::string explained = succeed("privacy explain e.json").out;
-  EXPECT_THAT(explained, HasSubstr(interval));
-  EXPECT_THAT(explained, testing::Not(HasSubstr("which are exact")));
+  EXPECT_THAT(explained, AllOf(HasSubstr(interval), Not(HasSubstr("which are exact"))));
   EXPECT_THAT(bytes("e.html"), HasSubstr("data-intervals="));
   succeed("report r.json e.json --public --out both.html");
   succeed("export m.safetensors --card card.md --report r.json --evaluation e.json");
   const std::string exact = fmt::format("{:.3f}", document("r.json")["test"]["accuracy"].get<double>());
   const std::string card = bytes("card.md");
-  EXPECT_THAT(card, testing::AllOf(HasSubstr("reveals little about any one test row"), HasSubstr("| accuracy |"),
-                                   HasSubstr("## Guarantee of the test rows\n"),
-                                   testing::Not(HasSubstr("utside of the guarantee"))));
-  EXPECT_THAT(card, testing::Not(HasSubstr(fmt::format("| accuracy | {} |\n", exact))));
+  EXPECT_THAT(card, AllOf(HasSubstr("reveals little about any one test row"), HasSubstr("| accuracy |"),
+                          HasSubstr("## Guarantee of the test rows\n"), Not(HasSubstr("utside of the guarantee")),
+                          Not(HasSubstr(fmt::format("| accuracy | {} |\n", exact)))));
   expect_refused("export model.safetensors --card c.md --evaluation e.json", 3, "e.json: is of another model");
   expect_refused("export m.safetensors --card c.md --evaluation r.json", 3, "give a report of evaluate --private");
-  expect_refused("evaluate --model m.safetensors --test-x test_x.npy --test-y test_y.npy --html x.html", 2, "--html");
+  expect_refused(evaluate + "--html x.html", 2, "--html");
 }
 
 // Its report cannot be written: what was paid for is told all the same, by the next start, the same each time.
 TEST_F(ModelCommandsTest, APrivateEvaluationThatStoppedTellsTheSameAtNoCharge) {
-  const std::string evaluate =
-      "evaluate --private --model model.safetensors --test-x test_x.npy --test-y test_y.npy --epsilon 1 --delta 1e-5 "
-      "--public-model --ledger stopped.jsonl ";
+  const std::string evaluate = kEvaluate + kBudget + "--private --public-model --ledger stopped.jsonl ";
   const ProgramRun stopped = run(evaluate + "--report /dev/full");
   EXPECT_EQ(stopped.exit_code, 3);
   EXPECT_THAT(stopped.err, HasSubstr("--resume"));
@@ -437,7 +377,7 @@ TEST_F(ModelCommandsTest, APrivateEvaluationThatStoppedTellsTheSameAtNoCharge) {
   for (const std::string& name : folder_.names()) {
     if (kept(name)) std::filesystem::copy(folder_ / name, folder_ / ("kept/" + name));
   }
-  const json told = succeed(evaluate + "--resume --format json").json();
+  const json told = figures(evaluate + "--resume");
   for (const std::string& name : folder_.names()) {
     if (kept(name)) std::filesystem::remove(folder_ / name);
   }
@@ -446,33 +386,21 @@ TEST_F(ModelCommandsTest, APrivateEvaluationThatStoppedTellsTheSameAtNoCharge) {
   }
   succeed(evaluate + "--resume --report e.json", 3);
   EXPECT_EQ(document("e.json")["metrics"], told["metrics"]);
-  const json shown = succeed("ledger show --ledger stopped.jsonl --format json").json();
+  const json shown = figures("ledger show --ledger stopped.jsonl");
   EXPECT_EQ(shown["releases"].size(), 1U);
   EXPECT_TRUE(shown["open_runs"].empty());
 }
 
 TEST_F(ModelCommandsTest, ARaceForOneReportIsLostBeforeItIsPaidFor) {
   const AtomicFile of_another_run(folder_ / "e.json", Existing::kKeep);
-  expect_refused(
-      "evaluate --private --model model.safetensors --test-x test_x.npy --test-y test_y.npy --epsilon 1 --delta 1e-5 "
-      "--ledger raced.jsonl --report e.json",
-      2, "e.json: another process is writing it");
-}
-
-TEST_F(ModelCommandsTest, TheReportOfAFitHasTheFiguresOfEvaluate) {
-  succeed(
-      "fit --method mean --train-x train_x.npy --train-y train_y.npy --classes 4 --mu 2 --seed 1 --report report.json "
-      "--test-x test_x.npy --test-y test_y.npy");
-  const json report = document("report.json");
-  const json figures =
-      succeed("evaluate --model model.safetensors --test-x test_x.npy --test-y test_y.npy --format json").json();
-  for (const char* key : {"accuracy", "balanced_accuracy", "per_class"}) EXPECT_EQ(report["test"][key], figures[key]);
+  expect_refused(kEvaluate + kBudget + "--private --ledger raced.jsonl --report e.json", 2,
+                 "e.json: another process is writing it");
 }
 
 TEST_F(CommandsTest, InspectTellsTheOwnerExactFigures) {
   succeed("synth --out . --rows 3001 --test-rows 0 --dim 32 --classes 5 --imbalance-ratio 5");
-  const std::string inspect = "inspect --x train_x.npy --y train_y.npy --classes 5 --clip 0.5 --format json";
-  const json figures = succeed(inspect).json();
+  const std::string inspect = "inspect --x train_x.npy --y train_y.npy --classes 5 --clip 0.5";
+  const json figures = this->figures(inspect);
   EXPECT_THAT(figures["notice"].get<std::string>(), StartsWith("PRIVATE"));
   EXPECT_EQ(figures["rows"], 3001);
   EXPECT_EQ(figures["features"], 32);
@@ -485,7 +413,7 @@ TEST_F(CommandsTest, InspectTellsTheOwnerExactFigures) {
   }
   EXPECT_LT(figures["feature_shift_beta"]["max"].get<double>(), 1e-5);
 
-  const json on_ranks = succeed(inspect, 3).json();
+  const json on_ranks = this->figures(inspect, 3);
   for (const char* key : {"rows", "class_rows", "norms", "rows_zero", "share_longer_than_clip"}) {
     EXPECT_EQ(on_ranks[key], figures[key]) << key;
   }
@@ -500,21 +428,21 @@ TEST_F(CommandsTest, InspectCountsRowsThatAFitWouldRefuse) {
   rows.features[4] = std::numeric_limits<float>::quiet_NaN();
   std::fill_n(rows.features.begin() + 8, 4, 0.0F);
   write_rows(rows);
-  const json figures = succeed("inspect --x x.npy --y y.npy --classes 2 --format json").json();
+  const json figures = this->figures("inspect --x x.npy --y y.npy --classes 2");
   EXPECT_EQ(figures["rows"], 10);
   EXPECT_EQ(figures["rows_not_finite"], 1);
   EXPECT_EQ(figures["rows_zero"], 1);
 }
 
 TEST_F(CommandsTest, SynthWritesWhatItSays) {
-  const ProgramRun run = succeed(
-      "synth --out made --rows 1000 --test-rows 100 --dim 24 --classes 4 --shards 3 --imbalance-ratio 8 --seed 5");
+  const std::string synth = "synth --rows 1000 --test-rows 100 --dim 24 --classes 4 --shards 3 --imbalance-ratio 8 ";
+  const ProgramRun run = succeed(synth + "--out made --seed 5");
   const std::vector<std::string> names = {"train_x_0.npy", "train_x_1.npy", "train_x_2.npy", "train_y_0.npy",
                                           "train_y_1.npy", "train_y_2.npy", "test_x.npy",    "test_y.npy"};
   EXPECT_EQ(lines_of(run.out).size(), names.size());
   for (const std::string& name : names) {
     EXPECT_THAT(run.out, HasSubstr("made/" + name));
-    EXPECT_TRUE(has(("made/" + name)));
+    EXPECT_TRUE(has("made/" + name));
   }
   std::vector<std::string> x;
   std::vector<std::int32_t> labels;
@@ -530,14 +458,11 @@ TEST_F(CommandsTest, SynthWritesWhatItSays) {
   EXPECT_TRUE(std::is_sorted(counts.rbegin(), counts.rend()));
   EXPECT_NEAR(static_cast<double>(counts.front()) / static_cast<double>(counts.back()), 8.0, 0.3);
 
-  succeed("synth --out again --rows 1000 --test-rows 100 --dim 24 --classes 4 --shards 3 --imbalance-ratio 8 --seed 5",
-          3);
+  succeed(synth + "--out again --seed 5", 3);
   EXPECT_TRUE(content_of(folder_ / "again") == content_of(folder_ / "made"));
-  succeed("synth --out other --rows 1000 --test-rows 100 --dim 24 --classes 4 --shards 3 --imbalance-ratio 8 --seed 6");
+  succeed(synth + "--out other --seed 6");
   EXPECT_FALSE(content_of(folder_ / "other") == content_of(folder_ / "made"));
-}
 
-TEST_F(CommandsTest, SynthMakesOneMajority) {
   succeed("synth --out . --rows 1000 --test-rows 0 --dim 8 --classes 5 --majority-share 0.6");
   EXPECT_EQ(counts_of(labels_in(folder_ / "train_y.npy", 5), 5), (std::vector<std::uint64_t>{600, 100, 100, 100, 100}));
 }
@@ -584,8 +509,7 @@ TEST_F(CommandsTest, SanitizingIsChargedOnTheLedgerThatIsGiven) {
   succeed("synth --out . --rows 50 --test-rows 0 --dim 4 --classes 2");
   const std::string sanitize =
       "synth sanitize --x train_x.npy --epsilon 1 --delta 1e-5 --ledger s.jsonl --budget-epsilon 1.2 --budget-delta "
-      "1e-5 "
-      "--out ";
+      "1e-5 --out ";
   std::filesystem::create_directory(folder_ / "full");
   write_bytes(folder_ / "full/x.npy", "kept");
   expect_refusal(run_program(split_arguments(sanitize + "full"), {.folder = folder_.path(), .keeps_files = true}), 3,
@@ -601,8 +525,6 @@ TEST_F(CommandsTest, SanitizingIsChargedOnTheLedgerThatIsGiven) {
   EXPECT_NEAR(entry.mu, gdp_mu(1.0, 1e-5), 1e-9);
   EXPECT_TRUE(one.open_runs().empty());
   expect_refused(sanitize + "b", 4, "s.jsonl: recorded runs have spent epsilon");
-  EXPECT_FALSE(has("b"));
-  EXPECT_EQ(Ledger::read(folder_ / "s.jsonl").charges().size(), 1U);
 
   succeed("synth sanitize --x train_x.npy --mu 1 --seed 3 --ledger seeded.jsonl --out c");
   EXPECT_FALSE(Ledger::read(folder_ / "seeded.jsonl").charges().at(0).entry.terms.is_private);
@@ -614,23 +536,15 @@ TEST_F(CommandsTest, SanitizingIsChargedOnTheLedgerThatIsGiven) {
   bad.features[5] = std::numeric_limits<float>::quiet_NaN();
   write_npy(bad, folder_ / "bad.npy", folder_ / "bad_y.npy");
   expect_refused("synth sanitize --x bad.npy --mu 1 --ledger bad.jsonl --out e", 3, "bad.npy: row 1");
-  EXPECT_FALSE(has("bad.jsonl"));
 }
 
-TEST_F(CommandsTest, EveryHelpHasAnExample) {
+// Of all commands: commands/command_line/command_line_test.
+TEST_F(CommandsTest, HelpAndTheVersionAreToldAndNoCommandIsAnError) {
   EXPECT_THAT(succeed("--help").out, HasSubstr("Exit codes"));
-  for (const std::string command :
-       {"fit", "predict", "evaluate", "privacy calibrate", "privacy convert", "privacy compose", "privacy split",
-        "privacy explain", "ledger show", "ledger verify", "ledger release", "export", "synth", "synth sanitize",
-        "synth partition", "inspect", "keygen"}) {
-    const ProgramRun help = succeed(command + " --help");
-    EXPECT_THAT(help.out, HasSubstr("Examples:"));
-    EXPECT_THAT(help.out, HasSubstr("dpreduce " + command));
+  for (const std::string command : {"fit", "ledger release", "synth sanitize", "synth partition", "keygen"}) {
+    EXPECT_THAT(succeed(command + " --help").out, AllOf(HasSubstr("Examples:"), HasSubstr("dpreduce " + command)));
   }
   EXPECT_EQ(succeed("fit --help", 3).out, succeed("fit --help").out);
-}
-
-TEST_F(CommandsTest, TheVersionIsToldAndNoCommandIsAnError) {
   EXPECT_THAT(succeed("--version").out, testing::MatchesRegex("dpreduce [0-9]+\\.[0-9]+\\.[0-9]+\n"));
   EXPECT_EQ(run("").exit_code, 2);
 }

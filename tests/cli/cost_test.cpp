@@ -1,15 +1,10 @@
 // What a run costs, told before it by --dry-run; and the launchers around it.
-#include <algorithm>
-#include <array>
-#include <cmath>
 #include <cstdio>
-#include <limits>
 
 #include <sys/wait.h>
 
 #include "common/silos/line.hpp"
 #include "report/plan_report.hpp"
-#include "tests/cli/process_watch.hpp"
 #include "tests/cli/program_test.hpp"
 
 namespace dpreduce::cost_test {
@@ -18,18 +13,14 @@ class CostTest : public ProgramTest {
  protected:
   CostTest() { write_rows(make_rows({300, 200, 100}, 16)); }
 
-  ProgramRun plan(const std::string& options, int ranks = 0) {
-    const ProgramRun done =
-        succeed("fit --train-x x.npy --train-y y.npy --classes 3 --mu 1 --dry-run " + options, ranks);
-    return done;
-  }
+  const std::string fit_ = "fit --train-x x.npy --train-y y.npy --classes 3 --mu 1 ";
 };
 
 TEST_F(CostTest, ADryRunTellsMemoryAndWire) {
   for (const std::string method : {"auto", "mean", "ls", "newton --warm-start --choose", "fc --pca 4 --center dp"}) {
     for (const int ranks : {0, 3}) {
       SCOPED_TRACE(method);
-      const json cost = plan("--format json --method " + method, ranks).json()["cost"];
+      const json cost = figures(fit_ + "--dry-run --method " + method, ranks)["cost"];
       EXPECT_EQ(cost["for_release"], false);
       EXPECT_EQ(cost["ranks"], ranks == 0 ? 1 : ranks);
       EXPECT_GT(cost["memory_bytes_per_rank"], 1 << 20);
@@ -41,7 +32,7 @@ TEST_F(CostTest, ADryRunTellsMemoryAndWire) {
 }
 
 TEST_F(CostTest, EveryLineThatTheNumberOfRowsDecidesIsMarked) {
-  const std::string few = plan("").out;
+  const std::string few = succeed(fit_ + "--dry-run").out;
   EXPECT_THAT(few, HasSubstr("not for release"));
   write_rows(make_rows({3000, 2000, 1000}, 16));
   const auto unmarked = [](const std::string& text) {
@@ -51,39 +42,31 @@ TEST_F(CostTest, EveryLineThatTheNumberOfRowsDecidesIsMarked) {
     }
     return lines;
   };
-  EXPECT_EQ(unmarked(plan("").out), unmarked(few));
+  EXPECT_EQ(unmarked(succeed(fit_ + "--dry-run").out), unmarked(few));
 }
 
-TEST_F(CostTest, ARealRunTellsNothingOfIt) {
-  const ProgramRun real =
-      succeed("fit --train-x x.npy --train-y y.npy --classes 3 --mu 1 --method mean --report r.json");
+TEST_F(CostTest, ADryRunReadsNoRowsAndARealRunTellsNoCost) {
+  EXPECT_THAT(succeed(fit_ + "--method mean --report r.json").out, Not(HasSubstr("cost")));
   EXPECT_FALSE(document("r.json").contains("cost"));
-  EXPECT_THAT(real.out, Not(HasSubstr("cost")));
-}
-
-TEST_F(CostTest, ADryRunReadsNoRows) {
   TrainingRows rows = make_rows({300, 200, 100}, 16);
   rows.features[5] = std::numeric_limits<float>::quiet_NaN();
   rows.labels[7] = 99;
   write_rows(rows);
-  plan("");
-  EXPECT_EQ(run("fit --train-x x.npy --train-y y.npy --classes 3 --mu 1").exit_code, 3);
+  succeed(fit_ + "--dry-run");
+  EXPECT_EQ(run(fit_).exit_code, 3);
 }
 
 TEST_F(CostTest, WhatCannotFitIsRefusedBeforeAnythingIsReadOrWritten) {
   // The Gram matrix of a million features: 16 TB.
   TrainingRows rows{1'000'000, std::vector<float>(2'000'000, std::numeric_limits<float>::quiet_NaN()), {0, 1}};
   write_rows(rows);
-  const auto before = folder_.names();
+  const std::string fit = "fit --train-x x.npy --train-y y.npy --classes 2 --mu 1 --method ";
   for (const std::string dry : {"", " --dry-run"}) {
     for (const int ranks : {0, 2}) {
-      expect_refused("fit --train-x x.npy --train-y y.npy --classes 2 --mu 1 --method ls --shared-gram" + dry, 2,
-                     "not enough memory: a rank needs", ranks);
-      EXPECT_EQ(folder_.names(), before);
+      expect_refused(fit + "ls --shared-gram" + dry, 2, "not enough memory: a rank needs", ranks);
     }
   }
-  const std::string mean = "fit --train-x x.npy --train-y y.npy --classes 2 --mu 1 --method mean --dry-run";
-  EXPECT_EQ(run(mean).exit_code, 0) << "what fits is not refused";
+  EXPECT_EQ(run(fit + "mean --dry-run").exit_code, 0) << "what fits is not refused";
 }
 
 TEST(RoundedUp, HasTwoDigitsAndIsNeverLess) {
@@ -94,15 +77,11 @@ TEST(RoundedUp, HasTwoDigitsAndIsNeverLess) {
   EXPECT_NEAR(rounded_up(99.5), 100.0, 1e-9);
 }
 
-struct ScriptRun {
-  int exit_code = -1;
-  std::string out;  // and standard error
-};
-
 class LauncherTest : public CostTest {
  protected:
-  ScriptRun script(const std::string& arguments) {
-    ScriptRun done;
+  // A launcher of the source folder, with what it says on standard error in `out` as well.
+  ProgramRun script(const std::string& arguments) const {
+    ProgramRun done;
     const std::string command =
         std::string(DPREDUCE_SCRIPT_ENVIRONMENT) + " '" DPREDUCE_SOURCE "/'" + arguments + " 2>&1";
     FILE* pipe = popen(("cd " + folder_.path() + " && " + command).c_str(), "r");
@@ -116,43 +95,30 @@ class LauncherTest : public CostTest {
 };
 
 TEST_F(LauncherTest, WrongArgumentsAreUsageErrors) {
-  for (const std::string arguments : {"launch/scaling",
-                                      "launch/scaling out 0",
-                                      "launch/scaling out two",
-                                      "launch/scale-imagenet",
-                                      "launch/simulate-silos",
-                                      "launch/simulate-silos data",
-                                      "launch/simulate-silos absent 3",
-                                      "launch/simulate-silos . 3 --silos 0",
-                                      "launch/simulate-silos . 3 --partition fair",
-                                      "launch/simulate-silos . 3 --loss 100",
-                                      "launch/simulate-silos . 3 --threshold 2",
-                                      "launch/simulate-silos . 3 --secure --method fedavg",
-                                      "launch/scale-imagenet --rows 10",
-                                      "launch/scale-imagenet out --rows ten",
-                                      "launch/scale-imagenet out --rows 1x",
-                                      "launch/scale-imagenet out --cats 3",
-                                      "bench/compare --rows",
-                                      "bench/compare --rows 0",
-                                      "bench/compare --dogs 3",
-                                      "launch/slurm/ranks",
-                                      "launch/slurm/ranks 2",
-                                      "launch/slurm/preflight 2",
-                                      "launch/slurm/preflight 2 predict",
-                                      "launch/slurm/preflight two fit"}) {
-    SCOPED_TRACE(arguments);
-    const ScriptRun done = script(arguments);
-    EXPECT_EQ(done.exit_code, 2) << done.out;
-    EXPECT_NE(done.out, "");
+  const std::map<std::string, std::vector<std::string>> wrong{
+      {"launch/scaling", {"", "out 0", "out two"}},
+      {"launch/scale-imagenet", {"", "--rows 10", "out --rows ten", "out --rows 1x", "out --cats 3"}},
+      {"launch/simulate-silos",
+       {"", "data", "absent 3", ". 3 --silos 0", ". 3 --partition fair", ". 3 --loss 100", ". 3 --threshold 2",
+        ". 3 --secure --method fedavg"}},
+      {"bench/compare", {"--rows", "--rows 0", "--dogs 3"}},
+      {"launch/slurm/ranks", {"", "2"}},
+      {"launch/slurm/preflight", {"2", "2 predict", "two fit"}}};
+  for (const auto& [launcher, lines] : wrong) {
+    for (const std::string& arguments : lines) {
+      SCOPED_TRACE(launcher + " " + arguments);
+      const ProgramRun done = script(fmt::format("{} {}", launcher, arguments));
+      EXPECT_EQ(done.exit_code, 2) << done.out;
+      EXPECT_NE(done.out, "");
+    }
   }
 }
 
 // OpenBLAS' kernels round differently, and its own choice of them depends on its version.
 TEST_F(LauncherTest, AStartWithoutALauncherWritesTheSameModel) {
   unsetenv("OPENBLAS_CORETYPE");
-  const std::string arguments =
-      "fit --train-x x.npy --train-y y.npy --classes 3 --mu 1 --method ls --shared-gram --seed 7 --out ";
-  const ScriptRun launched = script("launch/local 1 " + arguments + "launched");
+  const std::string arguments = fit_ + "--method ls --shared-gram --seed 7 --out ";
+  const ProgramRun launched = script("launch/local 1 " + arguments + "launched");
   ASSERT_EQ(launched.exit_code, 0) << launched.out;
   const ProgramRun bare =
       run_program(split_arguments(arguments + "bare"), {.folder = folder_.path(), .form = Form::kProgram});
@@ -163,7 +129,7 @@ TEST_F(LauncherTest, AStartWithoutALauncherWritesTheSameModel) {
 // The script itself ends with 1 where a model over silos is not that of the pooled rows.
 TEST_F(LauncherTest, SimulatedSilosGiveThePooledModelsAndOneTable) {
   succeed("synth --out . --kind gaussian-mixture --rows 400 --test-rows 100 --dim 8 --classes 3");
-  const ScriptRun done = script(
+  const ProgramRun done = script(
       "launch/simulate-silos . 3 --silos 3 --epsilon 8 --partition dirichlet-0.1 --method ls --method mean --method "
       "fedavg --rounds 6 --out table");
   ASSERT_EQ(done.exit_code, 0) << done.out;
@@ -182,7 +148,7 @@ TEST_F(LauncherTest, SimulatedSilosGiveThePooledModelsAndOneTable) {
 TEST_F(LauncherTest, SimulatedSilosMaskTheirSumsAndLoseOneOnPurpose) {
   succeed("synth --out . --kind gaussian-mixture --rows 400 --test-rows 100 --dim 8 --classes 3");
   const std::string arguments = "launch/simulate-silos . 3 --silos 3 --epsilon 8 --partition iid --method ls --secure ";
-  const ScriptRun whole = script(arguments + "--round-trip 50 --bandwidth 1000 --packet-loss 1 --out whole");
+  const ProgramRun whole = script(arguments + "--round-trip 50 --bandwidth 1000 --packet-loss 1 --out whole");
   ASSERT_EQ(whole.exit_code, 0) << whole.out;
   const auto rows = lines_of(bytes("whole/silos.md"));
   EXPECT_THAT(rows.back(), testing::MatchesRegex("\\| iid \\| ls \\| 0[.][0-9]+ \\| same bits \\| 3 \\|.*\\| - \\|"));
@@ -197,18 +163,18 @@ TEST_F(LauncherTest, SimulatedSilosMaskTheirSumsAndLoseOneOnPurpose) {
   EXPECT_GT(counted["round_trips"], 10);
   EXPECT_GT(counted["seconds"], on_the_way - line.round_trip);
 
-  const ScriptRun lost =
+  const ProgramRun lost =
       script(arguments + "--round-trip 1 --threshold 2 --fault 2:kill@masked --noise distributed --out lost");
   ASSERT_EQ(lost.exit_code, 0) << lost.out;
   const json summary = document("lost/silos.json");
   EXPECT_EQ(summary[0]["lost"], json::array({2}));
-  const ScriptRun refused = script(arguments + "--round-trip 1 --threshold 3 --fault 2:kill@masked --out refused");
+  const ProgramRun refused = script(arguments + "--round-trip 1 --threshold 3 --fault 2:kill@masked --out refused");
   ASSERT_EQ(refused.exit_code, 0) << refused.out;
   EXPECT_THAT(bytes("refused/silos.md"), HasSubstr("refused: too few silos left"));
 }
 
 TEST_F(LauncherTest, TheImagenetShapeRunsSmall) {
-  const ScriptRun done = script("launch/scale-imagenet data --rows 2000 --dim 16 --classes 4 --shards 3 --ranks 2");
+  const ProgramRun done = script("launch/scale-imagenet data --rows 2000 --dim 16 --classes 4 --shards 3 --ranks 2");
   ASSERT_EQ(done.exit_code, 0) << done.out;
   for (const char* method : {"ls ", "ls-shared ", "fc-10 ", "mean "}) EXPECT_THAT(done.out, HasSubstr(method));
   EXPECT_THAT(done.out, HasSubstr("MiB a rank"));
@@ -217,12 +183,13 @@ TEST_F(LauncherTest, TheImagenetShapeRunsSmall) {
 }
 
 TEST_F(LauncherTest, ThePreflightPassesOnThePlanAndItsRefusals) {
-  const std::string arguments = " 2 fit --train-x x.npy --train-y y.npy --classes 3 --mu 1";
-  const ScriptRun ready = script("launch/slurm/preflight" + arguments);
+  const std::string arguments = " 2 " + fit_;
+  const ProgramRun ready = script("launch/slurm/preflight" + arguments);
   EXPECT_EQ(ready.exit_code, 0) << ready.out;
   EXPECT_THAT(ready.out, HasSubstr("2 ranks, ready"));
   EXPECT_EQ(folder_.names().size(), 2u) << "x.npy and y.npy";
-  const ScriptRun absent = script("launch/slurm/preflight 2 fit --train-x none.npy --train-y y.npy --classes 3 --mu 1");
+  const ProgramRun absent =
+      script("launch/slurm/preflight 2 fit --train-x none.npy --train-y y.npy --classes 3 --mu 1");
   EXPECT_EQ(absent.exit_code, 3);
   EXPECT_THAT(absent.out, HasSubstr("none.npy: No such file or directory; check the path\npreflight: not ready"));
   // A launcher whose ranks are single processes.
@@ -230,7 +197,7 @@ TEST_F(LauncherTest, ThePreflightPassesOnThePlanAndItsRefusals) {
   std::filesystem::permissions(folder_ / "mpirun", std::filesystem::perms::owner_all);
   const std::string path = std::getenv("PATH");
   ::setenv("PATH", (folder_.path() + ":" + path).c_str(), 1);
-  const ScriptRun apart = script("launch/slurm/preflight" + arguments);
+  const ProgramRun apart = script("launch/slurm/preflight" + arguments);
   ::setenv("PATH", path.c_str(), 1);
   EXPECT_EQ(apart.exit_code, 2);
   EXPECT_THAT(apart.out,

@@ -1,7 +1,4 @@
 // `fit --evaluate-share`: figures of test rows out of the budget of the fit, in the place of exact ones.
-#include <cmath>
-#include <limits>
-
 #include "tests/cli/program_test.hpp"
 
 namespace dpreduce::evaluate_share_test {
@@ -21,6 +18,14 @@ class EvaluateShareTest : public ProgramTest {
         "--evaluate-share 0.25 --quiet --method {1} {2}",
         test, method, options);
   }
+  // Of the blocks of a release; of all of them where none is named.
+  static double squared_mu(const json& report, const std::string& release = "") {
+    double sum = 0.0;
+    for (const json& block : report["privacy"]["releases"]) {
+      if (release.empty() || block["release"] == release) sum += std::pow(block["mu"].get<double>(), 2);
+    }
+    return sum;
+  }
 };
 
 TEST_F(EvaluateShareTest, OneBudgetCoversTrainingAndFiguresOfTestRows) {
@@ -30,22 +35,15 @@ TEST_F(EvaluateShareTest, OneBudgetCoversTrainingAndFiguresOfTestRows) {
   for (const char* exact : {"rows", "per_class", "per_class_support", "confusion_matrix"}) {
     EXPECT_FALSE(report["test"].contains(exact)) << exact;
   }
-  double of_evaluation = 0.0;
-  double of_all = 0.0;
-  for (const json& block : report["privacy"]["releases"]) {
-    const double squared = std::pow(block["mu"].get<double>(), 2);
-    of_all += squared;
-    if (block["release"] == "evaluation") of_evaluation += squared;
-  }
-  EXPECT_NEAR(of_all, 4.0, 1e-9);
-  EXPECT_NEAR(of_evaluation, 1.0, 1e-9);
-  const json exact = succeed("evaluate --model model.safetensors --test-x tx.npy --test-y ty.npy --format json").json();
+  EXPECT_NEAR(squared_mu(report), 4.0, 1e-9);
+  EXPECT_NEAR(squared_mu(report, "evaluation"), 1.0, 1e-9);
+  const json exact = figures("evaluate --model model.safetensors --test-x tx.npy --test-y ty.npy");
   const json& told = report["test"]["metrics"]["accuracy"];
   EXPECT_NEAR(told["value"].get<double>(), exact["accuracy"].get<double>(), 6 * told["noise"].get<double>());
   EXPECT_EQ(report["test"]["metrics"]["recall"].size(), 3U);
 
   succeed("ledger verify --report r.json");
-  EXPECT_EQ(succeed("ledger show --format json").json()["runs"].size(), 1U);
+  EXPECT_EQ(figures("ledger show")["runs"].size(), 1U);
   EXPECT_THAT(succeed("privacy explain r.json").out,
               AllOf(HasSubstr("it also covers the test rows"), Not(HasSubstr("which are exact"))));
   succeed("report r.json --public --out public.html");
@@ -58,12 +56,7 @@ TEST_F(EvaluateShareTest, OneBudgetCoversTrainingAndFiguresOfTestRows) {
 // A choice by training rows takes its share of the whole, too.
 TEST_F(EvaluateShareTest, TheShareIsOfAllOfTheBudget) {
   succeed(fit("--choose --choose-share 0.5 --mu 2 --report r.json", "t", "ls"));
-  double of_evaluation = 0.0;
-  const json report = document("r.json");
-  for (const json& block : report["privacy"]["releases"]) {
-    if (block["release"] == "evaluation") of_evaluation += std::pow(block["mu"].get<double>(), 2);
-  }
-  EXPECT_NEAR(of_evaluation, 1.0, 1e-6);
+  EXPECT_NEAR(squared_mu(document("r.json"), "evaluation"), 1.0, 1e-6);
   expect_refused(fit("--choose --choose-share 0.8 --mu 2 --ledger other.jsonl --overwrite", "t", "ls"), 2,
                  "leaves no budget for training");
 }
@@ -119,7 +112,7 @@ TEST_F(EvaluateShareTest, ARunThatStoppedTellsTheSameAtNoCharge) {
   const std::string model = bytes("model.safetensors");
   succeed(fit("--mu 2 --resume --report r.json"));
   EXPECT_EQ(bytes("model.safetensors"), model);
-  const json shown = succeed("ledger show --format json").json();
+  const json shown = figures("ledger show");
   EXPECT_EQ(shown["releases"].size(), document("r.json")["privacy"]["releases"].size() - 1);  // two blocks of one
   EXPECT_TRUE(shown["open_runs"].empty());
 }

@@ -4,9 +4,6 @@
 // and held there with SIGSTOP, so that no test depends on how fast the machine is. A run that ends before it is caught
 // is repeated.
 #include <csignal>
-#include <cstring>
-#include <limits>
-#include <memory>
 
 #include <unistd.h>
 
@@ -16,28 +13,18 @@
 
 namespace dpreduce::failing_together_test {
 
-using testing::StartsWith;
-
 constexpr int kRanks = 3;
 constexpr int kMostAttempts = 50;
 constexpr useconds_t kPollMicroseconds = 200;
 // More than the kernel maps around one touched page: the pass has begun.
 constexpr std::size_t kBytesOfAPass = std::size_t{512} << 10;
 
-std::vector<std::string> dpreduce_lines(const std::string& text) {
-  std::vector<std::string> found;
-  for (const std::string& line : lines_of(text)) {
-    if (line.starts_with("dpreduce: ")) found.push_back(line);
-  }
-  return found;
-}
-
 struct CaughtRun {
   std::unique_ptr<RunningProgram> program;
   pid_t worker = -1;  // stopped, in the middle of its rows
 };
 
-class FailingTogetherTest : public testing::Test {
+class FailingTogetherTest : public ProgramTest {
  protected:
   static void SetUpTestSuite() {
     data_ = std::make_unique<TemporaryFolder>();
@@ -61,7 +48,7 @@ class FailingTogetherTest : public testing::Test {
       CaughtRun caught;
       caught.program = std::make_unique<RunningProgram>(
           joined(fit(), split_arguments(further)),
-          RunOptions{.folder = run_folder_.path(),
+          RunOptions{.folder = folder_.path(),
                      .ranks = ranks,
                      .form = Form::kProgram,
                      .environment = {{"OMPI_MCA_odls_base_sigkill_timeout", "1"}}});  // seconds, as users have it
@@ -80,8 +67,7 @@ class FailingTogetherTest : public testing::Test {
       caught.program.reset();
       forget_runs();
     }
-    ADD_FAILURE() << "no run could be caught in " << kMostAttempts << " attempts";
-    return {};
+    throw std::runtime_error(fmt::format("no run could be caught in {} attempts", kMostAttempts));
   }
 
   // Without taking the exit status that finish() wants.
@@ -101,19 +87,16 @@ class FailingTogetherTest : public testing::Test {
 
   // Removes what a run before has left: of a release the next run would speak.
   void forget_runs() const {
-    for (const std::string& name : run_folder_.names()) std::filesystem::remove(run_folder_ / name);
+    for (const std::string& name : folder_.names()) std::filesystem::remove(folder_ / name);
   }
 
   // A release that was made before the end is on record, and its file serves the next start. Nothing else.
   void expect_nothing_left() const {
-    for (const std::string& name : run_folder_.names()) {
+    for (const std::string& name : folder_.names()) {
       EXPECT_THAT(name, testing::AnyOf("ledger.jsonl", "ledger.jsonl.signing-key", testing::EndsWith(".releases")));
     }
   }
-  std::size_t charges_on_file() const {
-    const std::string ledger = run_folder_ / "ledger.jsonl";
-    return std::filesystem::exists(ledger) ? charges_in(read_bytes(ledger)).size() : 0;
-  }
+  std::size_t charges_on_file() const { return has("ledger.jsonl") ? charges_in(bytes("ledger.jsonl")).size() : 0; }
   void expect_nothing_charged() const {
     expect_nothing_left();
     EXPECT_EQ(charges_on_file(), 0U);
@@ -121,19 +104,29 @@ class FailingTogetherTest : public testing::Test {
 
   // One message. Where something was charged, the coordinator may have time to say how to go on as well.
   void expect_lost(const ProgramRun& run, int rank) const {
-    const std::vector<std::string> messages = dpreduce_lines(run.err);
+    const std::vector<std::string> messages = messages_in(run.err);
     const bool has_charged = charges_on_file() > 0;
-    ASSERT_THAT(messages.size(), testing::AllOf(testing::Ge(1u), testing::Le(has_charged ? 2u : 1u))) << run.err;
+    ASSERT_THAT(messages.size(), AllOf(testing::Ge(1u), testing::Le(has_charged ? 2u : 1u))) << run.err;
     EXPECT_THAT(messages.front(), StartsWith("dpreduce: rank " + std::to_string(rank) + " was lost"));
     if (messages.size() == 2) {
-      EXPECT_THAT(messages.back(),
-                  testing::AllOf(HasSubstr("has charged"), HasSubstr("--resume, which charges only the rest")));
+      EXPECT_THAT(messages.back(), AllOf(HasSubstr("has charged"), HasSubstr("--resume, which charges only the rest")));
     }
     expect_nothing_left();
   }
 
+  // Rows of a rank's own, and a fit of all of them.
+  void write_part(const TrainingRows& rows, std::size_t rank) const {
+    write_npy(rows, parts_ / numbered_npy("x", rank), parts_ / numbered_npy("y", rank));
+  }
+  ProgramRun fit_parts(const std::string& options) const {
+    return run_program(split_arguments(fmt::format("fit --classes 3 --mu 1 --train-x {0}/x{{rank}}.npy --train-y "
+                                                   "{0}/y{{rank}}.npy {1}",
+                                                   parts_.path(), options)),
+                       {.folder = folder_.path(), .ranks = kRanks, .form = Form::kProgram});
+  }
+
   static std::unique_ptr<TemporaryFolder> data_;
-  const TemporaryFolder run_folder_;
+  const TemporaryFolder parts_;
 };
 
 std::unique_ptr<TemporaryFolder> FailingTogetherTest::data_;
@@ -143,7 +136,6 @@ TEST_F(FailingTogetherTest, AKilledRankEndsTheJob) {
     SCOPED_TRACE("rank " + std::to_string(rank));
     forget_runs();
     const CaughtRun caught = start_and_catch(kRanks, rank);
-    ASSERT_NE(caught.program, nullptr);
     ::kill(caught.worker, SIGKILL);
     const ProgramRun run = finish_soon(*caught.program);
     EXPECT_EQ(run.exit_code, 5) << run.err;
@@ -154,7 +146,6 @@ TEST_F(FailingTogetherTest, AKilledRankEndsTheJob) {
 
 TEST_F(FailingTogetherTest, AKilledRankEndsAJobInWhichAnotherHangs) {
   const CaughtRun caught = start_and_catch(kRanks, 2);
-  ASSERT_NE(caught.program, nullptr);
   const std::optional<pid_t> other = worker_of_rank(caught.program->mark(), 1);
   ASSERT_TRUE(other.has_value());  // it waits for the stopped one
   ::kill(*other, SIGKILL);
@@ -165,7 +156,6 @@ TEST_F(FailingTogetherTest, AKilledRankEndsAJobInWhichAnotherHangs) {
 
 TEST_F(FailingTogetherTest, AKilledGuardTakesItsWorkerAlong) {
   const CaughtRun caught = start_and_catch(kRanks, 1);
-  ASSERT_NE(caught.program, nullptr);
   for (const ProcessEntry& process : processes_with(caught.program->mark())) {
     if (process.pid == caught.worker) ::kill(process.parent, SIGKILL);
   }
@@ -181,17 +171,16 @@ TEST_F(FailingTogetherTest, SignalsEndARunThatIsAlone) {
     SCOPED_TRACE(strsignal(signal));
     forget_runs();
     const CaughtRun caught = start_and_catch(0, 0);
-    ASSERT_NE(caught.program, nullptr);
     ::kill(caught.worker, signal);
     ::kill(caught.worker, SIGCONT);
     const ProgramRun run = finish_soon(*caught.program);
     EXPECT_EQ(run.exit_code, code);
-    const std::vector<std::string> said = dpreduce_lines(run.err);
+    const std::vector<std::string> said = messages_in(run.err);
     ASSERT_FALSE(said.empty());
     EXPECT_THAT(said.front(), HasSubstr("interrupted"));
     if (charges_on_file() > 0) {
-      EXPECT_THAT(said.back(), testing::AllOf(AnyOf(HasSubstr("has charged"), HasSubstr("may have charged")),
-                                              HasSubstr("--resume, which charges only the rest")));
+      EXPECT_THAT(said.back(), AllOf(AnyOf(HasSubstr("has charged"), HasSubstr("may have charged")),
+                                     HasSubstr("--resume, which charges only the rest")));
     }
     EXPECT_EQ(run.out, "");
     expect_nothing_left();
@@ -205,13 +194,12 @@ TEST_F(FailingTogetherTest, SignalsEndAJob) {
   for (const int signal : {SIGINT, SIGTERM}) {
     SCOPED_TRACE(strsignal(signal));
     const CaughtRun caught = start_and_catch(kRanks, 1, long_test);
-    ASSERT_NE(caught.program, nullptr);
     ::kill(caught.program->pid(), signal);
     const ProgramRun run = finish_soon(*caught.program);
     EXPECT_NE(run.exit_code, 0);
     EXPECT_EQ(run.out, "");
     // The model is kept as soon as it has been paid for, before it is tested: whole, or not at all.
-    const std::string model = run_folder_ / "model.safetensors";
+    const std::string model = folder_ / "model.safetensors";
     if (std::filesystem::exists(model)) {
       EXPECT_EQ(load_classifier(model).classes(), 8000u);
     }
@@ -221,21 +209,16 @@ TEST_F(FailingTogetherTest, SignalsEndAJob) {
 }
 
 TEST_F(FailingTogetherTest, ABadRowOfOneRankEndsAll) {
-  const TemporaryFolder silos;
   TrainingRows rows = make_rows({10000, 10000, 10000}, 128);
   for (std::size_t rank = 0; rank < kRanks; ++rank) {
     if (rank == kRanks - 1) rows.features[17 * rows.dim + 5] = std::numeric_limits<float>::quiet_NaN();
-    write_npy(rows, silos / numbered_npy("x", rank), silos / numbered_npy("y", rank));
+    write_part(rows, rank);
   }
   for (const std::string metric : {"cosine", "euclidean"}) {
-    const ProgramRun run =
-        run_program(split_arguments("fit --method mean --classes 3 --mu 1 --memory 1 --metric " + metric +
-                                    " --train-x " + (silos / "x{rank}.npy") + " --train-y " + (silos / "y{rank}.npy")),
-                    {.folder = run_folder_.path(), .ranks = kRanks, .form = Form::kProgram});
+    const ProgramRun run = fit_parts("--method mean --memory 1 --metric " + metric);
     EXPECT_EQ(run.exit_code, 3);
     EXPECT_LT(run.seconds, kSecondsToEnd);
-    EXPECT_THAT(lines_of(run.err),
-                testing::ElementsAre(testing::AllOf(StartsWith("dpreduce: "), HasSubstr("x2.npy: row 17"))));
+    EXPECT_THAT(lines_of(run.err), ElementsAre(AllOf(StartsWith("dpreduce: "), HasSubstr("x2.npy: row 17"))));
     EXPECT_EQ(run.out, "");
     expect_nothing_charged();
   }
@@ -243,22 +226,17 @@ TEST_F(FailingTogetherTest, ABadRowOfOneRankEndsAll) {
 
 TEST_F(FailingTogetherTest, AUsageErrorIsToldHoweverLateTheFirstRankStarts) {
   const ProgramRun run = run_program(split_arguments("fit --classes 10 --mu"),
-                                     {.folder = run_folder_.path(), .ranks = kRanks, .first_rank_late_seconds = 0.5});
+                                     {.folder = folder_.path(), .ranks = kRanks, .first_rank_late_seconds = 0.5});
   EXPECT_EQ(run.exit_code, 2);
   EXPECT_EQ(lines_of(run.err).size(), 1u) << run.err;
   EXPECT_LT(run.seconds, kSecondsToEnd);
 }
 
 TEST_F(FailingTogetherTest, BadRowsOfAllRanksMakeOneMessage) {
-  const TemporaryFolder silos;
   TrainingRows rows = make_rows({10, 10, 10}, 8);
   rows.features[0] = std::numeric_limits<float>::infinity();
-  for (std::size_t rank = 0; rank < kRanks; ++rank) {
-    write_npy(rows, silos / numbered_npy("x", rank), silos / numbered_npy("y", rank));
-  }
-  const ProgramRun run = run_program(split_arguments("fit --classes 3 --mu 1 --train-x " + (silos / "x{rank}.npy") +
-                                                     " --train-y " + (silos / "y{rank}.npy")),
-                                     {.folder = run_folder_.path(), .ranks = kRanks, .form = Form::kProgram});
+  for (std::size_t rank = 0; rank < kRanks; ++rank) write_part(rows, rank);
+  const ProgramRun run = fit_parts("");
   EXPECT_EQ(run.exit_code, 3);
   EXPECT_EQ(lines_of(run.err).size(), 1u) << run.err;
   expect_nothing_charged();

@@ -1,6 +1,4 @@
 // A record counts once: no two ranks, and no two silos of one machine, train on one file.
-#include <algorithm>
-
 #include <hdf5.h>
 
 #include "tests/cli/program_test.hpp"
@@ -41,12 +39,8 @@ TEST_F(FilesOnceTest, RanksThatLinkToOneFileAreRefusedWithBothNames) {
     expect_refused(fit("x{rank}.npy", "y{rank}.npy", 3),
                    {"x0.npy (rank 0) and x2.npy (rank 2) are the same file", "its records would count twice"});
   }
-}
-
-TEST_F(FilesOnceTest, OneRankAloneIsRefusedWithTheSameCode) {
   link("x0.npy", "x1.npy", true);
-  const ProgramRun alone = fit("x0.npy x1.npy", "y0.npy y1.npy", 0);
-  expect_refused(alone, {"x1.npy", "its records would count twice"});
+  expect_refused(fit("x0.npy x1.npy", "y0.npy y1.npy", 0), {"x1.npy", "its records would count twice"});
 }
 
 TEST_F(FilesOnceTest, LabelsOfTwoRanksAreTwoFiles) {
@@ -87,13 +81,8 @@ TEST_F(FilesOnceTest, DataSetsOfOneHdf5FileAreTheirOwn) {
                  {"all.h5:/twin0 and all.h5:/x0 are the same"});
 }
 
-TEST_F(FilesOnceTest, RanksThatShareAListCutIt) {
-  EXPECT_EQ(fit("x0.npy x1.npy", "y0.npy y1.npy", 3).exit_code, 0);
-  EXPECT_TRUE(has("model"));
-}
-
 // Two machines on which the same arguments name other files.
-TEST_F(FilesOnceTest, RanksThatShareAListMustSeeTheSame) {
+TEST_F(FilesOnceTest, RanksThatShareAListCutItAndMustSeeTheSame) {
   const TemporaryFolder elsewhere;
   for (const std::string axis : {"x", "y"}) {
     std::filesystem::copy_file(folder_ / (axis + "0.npy"), elsewhere / (axis + "0.npy"));
@@ -112,6 +101,8 @@ TEST_F(FilesOnceTest, RanksThatShareAListMustSeeTheSame) {
     expect_refused(run_program(line, {.folder = folder_.path(), .ranks = 1, .timeout_seconds = kSecondsToEnd}),
                    {"rank 1 sees different training files than rank 0"});
   }
+  EXPECT_EQ(fit("x0.npy x1.npy", "y0.npy y1.npy", 3).exit_code, 0);
+  EXPECT_TRUE(has("model"));
 }
 
 // Rows are summed column by column.
@@ -158,10 +149,13 @@ class ColumnsTest : public FilesOnceTest {
     return run_program(split_arguments(line),
                        {.folder = folder_.path(), .ranks = ranks, .timeout_seconds = kSecondsToEnd});
   }
-  void expect_other_columns(const std::string& line, const std::string& file, int ranks = 0,
-                            const std::string& where = "column 0 is \"b\", but in ") const {
+  // `place` is where the first column has the first of `names`; in `file` it has the other.
+  void expect_other_columns(const std::string& line, const std::string& file, const std::string& place, int ranks = 0,
+                            const std::pair<std::string, std::string>& names = {"a", "b"}) const {
     SCOPED_TRACE(line);
-    expect_refusal(run(line, ranks), 3, {file + ": " + where});
+    const std::string said =
+        fmt::format("{}: column 0 is \"{}\", but {} it is \"{}\"", file, names.second, place, names.first);
+    expect_refusal(run(line, ranks), 3, {said});
     EXPECT_FALSE(has("model") || has("ledger") || has("out.csv"));
   }
 
@@ -172,16 +166,12 @@ class ColumnsTest : public FilesOnceTest {
 };
 
 TEST_F(ColumnsTest, OfRowsBesideTrainingRowsAreTheirs) {
-  const std::string in_training = "column 0 is \"b\", but in ab.csv it is \"a\"";
   const std::string test = " --test-y ty.csv --test-x ";
-  const std::string choose = " --method ls --choose --validation-y ty.csv --validation-x ";
-  const std::string center = " --center public --public-x ";
-  for (const int ranks : {0, 2}) {
-    expect_other_columns(fit_ + "ab.csv" + test + "ba.csv", "ba.csv", ranks, in_training);
-    expect_other_columns(fit_ + "ab.csv --evaluate-share 0.2" + test + "ba.csv", "ba.csv", ranks, in_training);
-    expect_other_columns(fit_ + "ab.csv" + center + "ba.csv", "ba.csv", ranks, in_training);
-    expect_other_columns(fit_ + "ab.csv --method public --public-x ba.csv", "ba.csv", ranks, in_training);
-    expect_other_columns(fit_ + "ab.csv" + choose + "ba.csv", "ba.csv", ranks, in_training);
+  for (const std::string& beside : {test, " --evaluate-share 0.2" + test, std::string(" --center public --public-x "),
+                                    std::string(" --method public --public-x "),
+                                    std::string(" --method ls --choose --validation-y ty.csv --validation-x ")}) {
+    for (const int ranks : {0, 2})
+      expect_other_columns(fit_ + "ab.csv" + beside + "ba.csv", "ba.csv", "in ab.csv", ranks);
   }
   EXPECT_EQ(run(fit_ + "ab.csv" + test + "more.csv").exit_code, 0);
   EXPECT_EQ(run(fit_ + "plain.npy" + test + "ba.csv").exit_code, 0) << "one side has no names";
@@ -190,24 +180,23 @@ TEST_F(ColumnsTest, OfRowsBesideTrainingRowsAreTheirs) {
 TEST_F(ColumnsTest, OfRowsThatAModelIsUsedOnAreTheModels) {
   ASSERT_EQ(run("fit --classes 3 --mu 1 --out made --ledger first --train-y y.csv --train-x ab.csv").exit_code, 0);
   EXPECT_THAT(bytes("made"), HasSubstr(kNamesOfBoth)) << "the line of names is in the model";
-  const std::string in_model = "column 0 is \"b\", but in the model made it is \"a\"";
-  const std::string of_two = " --model made --test-y ty.csv --test-x ";
-  for (const int ranks : {0, 2}) {
-    expect_other_columns("predict --model made --out out.csv --x ba.csv", "ba.csv", ranks, in_model);
-    expect_other_columns("predict --model made --scores --out out.csv --x ba.csv", "ba.csv", ranks, in_model);
-    expect_other_columns("evaluate" + of_two + "ba.csv", "ba.csv", ranks, in_model);
-    expect_other_columns("evaluate --private --mu 1 --ledger ledger" + of_two + "ba.csv", "ba.csv", ranks, in_model);
+  const std::string evaluate = "evaluate --model made --test-y ty.csv --test-x ";
+  const std::string in_private = "evaluate --private --mu 1 --ledger ledger --model made --test-y ty.csv --test-x ";
+  for (const std::string& line :
+       {std::string("predict --model made --out out.csv --x "),
+        std::string("predict --model made --scores --out out.csv --x "), evaluate, in_private}) {
+    for (const int ranks : {0, 2}) expect_other_columns(line + "ba.csv", "ba.csv", "in the model made", ranks);
   }
-  EXPECT_EQ(run("evaluate" + of_two + "more.csv").exit_code, 0);
-  EXPECT_EQ(run("evaluate" + of_two + "plain.npy").exit_code, 0);
-  EXPECT_EQ(run("evaluate --private --mu 1 --ledger ledger" + of_two + "more.csv").exit_code, 0);
+  EXPECT_EQ(run(evaluate + "more.csv").exit_code, 0);
+  EXPECT_EQ(run(evaluate + "plain.npy").exit_code, 0);
+  EXPECT_EQ(run(in_private + "more.csv").exit_code, 0);
 }
 
 TEST_F(ColumnsTest, AreComparedWithTheFirstFileOrRankThatNamesThem) {
   expect_other_columns(
       "fit --classes 3 --mu 1 --out model --ledger ledger --train-y plain_y.npy y3.csv y4.csv --train-x "
       "plain.npy ab.csv ba.csv",
-      "ba.csv", 0, "column 0 is \"b\", but in ab.csv it is \"a\"");
+      "ba.csv", "in ab.csv");
   // Rank 0 has an array, the others tables.
   std::filesystem::copy_file(folder_ / "plain.npy", folder_ / "r0.npy");
   for (const std::string rank : {"0", "1", "2"}) {
@@ -216,25 +205,23 @@ TEST_F(ColumnsTest, AreComparedWithTheFirstFileOrRankThatNamesThem) {
   const std::string line = "fit --classes 3 --mu 1 --train-y l{rank}.npy --train-x r{rank}.* ";
   write_table("r1.csv", "a,b", 1);
   write_table("r2.csv", "b,a", 2);
-  expect_other_columns(line + "--out model --ledger ledger", "r2.csv", 3,
-                       "column 0 is \"b\", but on rank 1 it is \"a\"");
+  expect_other_columns(line + "--out model --ledger ledger", "r2.csv", "on rank 1", 3);
   write_table("r2.csv", "a,b", 2);
   const ProgramRun same = run(line + "--out first --ledger first.jsonl", 3);
   EXPECT_EQ(same.exit_code, 0) << same.err;
   EXPECT_THAT(bytes("first"), HasSubstr(kNamesOfBoth)) << "those of rank 1";
 
   // A model without names: ranks' own test tables are still compared with each other.
-  ASSERT_EQ(
-      run("fit --classes 3 --mu 1 --out plain --ledger second --train-y plain_y.npy --train-x plain.npy").exit_code, 0);
+  const std::string plain = "fit --classes 3 --mu 1 --train-y plain_y.npy --train-x plain.npy";
+  ASSERT_EQ(run(plain + " --out plain --ledger second").exit_code, 0);
   write_table("t_0.csv", "a,b", 3);
   write_table("t_1.csv", "b,a", 4);
-  const std::string on_rank_0 = "column 0 is \"b\", but on rank 0 it is \"a\"";
   const std::string test = " --test-y l{rank}.npy --test-x t_{rank}.csv";
-  expect_other_columns("evaluate --model plain" + test, "t_1.csv", 2, on_rank_0);
-  expect_other_columns("predict --model plain --out out.csv --x t_{rank}.csv", "t_1.csv", 2, on_rank_0);
-  expect_other_columns(
-      "fit --classes 3 --mu 1 --out model --ledger ledger --train-y plain_y.npy --train-x plain.npy" + test, "t_1.csv",
-      2, on_rank_0);
+  for (const std::string& two :
+       {"evaluate --model plain" + test, std::string("predict --model plain --out out.csv --x t_{rank}.csv"),
+        plain + " --out model --ledger ledger" + test}) {
+    expect_other_columns(two, "t_1.csv", "on rank 0", 2);
+  }
 }
 
 // No silo is said to be the wrong one.
@@ -271,49 +258,34 @@ TEST_F(ColumnsTest, OfSilosAreComparedWithEachOtherAndWithWhatTheCoordinatorRead
 }
 
 TEST_F(ColumnsTest, OfOneFeatureAreComparedAsWell) {
-  for (const std::string name : {"a", "b"}) {
-    std::string table = name + "\n";
-    for (int row = 0; row < kRows; ++row) table += fmt::format("{}\n", row + (name == "a" ? 0 : 50));
-    write_bytes(folder_ / ("one_" + name + ".csv"), table);
+  for (const auto& [name, column] : {std::pair{"one_0.csv", "a"}, std::pair{"one_1.csv", "b"}}) {
+    std::string table = fmt::format("{}\n", column);
+    for (int row = 0; row < kRows; ++row) table += fmt::format("{}\n", row + (*column == 'a' ? 0 : 50));
+    write_bytes(folder_ / name, table);
   }
-  write_bytes(folder_ / "one_0.csv", bytes("one_a.csv"));
-  write_bytes(folder_ / "one_1.csv", bytes("one_b.csv"));
   for (const int rank : {0, 1}) write_bytes(folder_ / fmt::format("y_{}.csv", rank), bytes("y.csv"));
   const std::string line = "fit --classes 3 --mu 1 --out model --ledger ledger ";
-  expect_other_columns(line + "--train-y y.csv ty.csv --train-x one_a.csv one_b.csv", "one_b.csv", 0,
-                       "column 0 is \"b\", but in one_a.csv it is \"a\"");
-  expect_other_columns(line + "--train-y y_{rank}.csv --train-x one_{rank}.csv", "one_1.csv", 2,
-                       "column 0 is \"b\", but on rank 0 it is \"a\"");
+  expect_other_columns(line + "--train-y y.csv ty.csv --train-x one_0.csv one_1.csv", "one_1.csv", "in one_0.csv");
+  expect_other_columns(line + "--train-y y_{rank}.csv --train-x one_{rank}.csv", "one_1.csv", "on rank 0", 2);
 }
 
 TEST_F(ColumnsTest, OfTargetsAreComparedAsThoseOfFeatures) {
-  expect_other_columns(regress_ + "ab.csv --targets t12.csv --test-x more.csv --test-targets t21.csv", "t21.csv", 0,
-                       "column 0 is \"t2\", but in t12.csv it is \"t1\"");
-  expect_other_columns(regress_ + "ab.csv more.csv --targets t12.csv t21.csv", "t21.csv", 0,
-                       "column 0 is \"t2\", but in t12.csv it is \"t1\"");
   write_table("x_0.csv", "a,b", 0);
   write_table("x_1.csv", "a,b", 7);
   write_table("tt_0.csv", "t1,t2", 0);
   write_table("tt_1.csv", "t2,t1", 7);
-  expect_other_columns(regress_ + "x_{rank}.csv --targets tt_{rank}.csv", "tt_1.csv", 2,
-                       "column 0 is \"t2\", but on rank 0 it is \"t1\"");
-  EXPECT_EQ(run(regress_ + "ab.csv --targets t12.csv --test-x more.csv --test-targets cd.csv").exit_code, 3);
+  const std::pair<std::string, std::string> names{"t1", "t2"};
+  const std::string test = "ab.csv --targets t12.csv --test-x more.csv --test-targets ";
+  expect_other_columns(regress_ + test + "t21.csv", "t21.csv", "in t12.csv", 0, names);
+  expect_other_columns(regress_ + "ab.csv more.csv --targets t12.csv t21.csv", "t21.csv", "in t12.csv", 0, names);
+  expect_other_columns(regress_ + "x_{rank}.csv --targets tt_{rank}.csv", "tt_1.csv", "on rank 0", 2, names);
+  EXPECT_EQ(run(regress_ + test + "cd.csv").exit_code, 3);
   EXPECT_EQ(run(regress_ + "ab.csv --targets t12.csv").exit_code, 0);
 }
 
+// Two runs at the same time do not disturb each other.
 TEST_F(FilesOnceTest, SilosOfOneMachineAreRefusedByOneOfThem) {
   std::filesystem::remove(folder_ / "x0.npy");  // silos count from 1
-  std::filesystem::remove(folder_ / "y0.npy");
-  const std::string silos = "--secure-aggregation --silo-timeout 20";
-  ASSERT_EQ(fit("x{rank}.npy", "y{rank}.npy", 4, silos + " --out of_three --ledger of_three.jsonl").exit_code, 0);
-  link("x1.npy", "x3.npy", true);
-  link("y1.npy", "y3.npy", false);
-  expect_refused(fit("x{rank}.npy", "y{rank}.npy", 4, silos),
-                 {"x3.npy: silo 1 of this run also reads it, on this machine", "count twice"});
-}
-
-TEST_F(FilesOnceTest, RunsAtTheSameTimeDoNotDisturbEachOther) {
-  std::filesystem::remove(folder_ / "x0.npy");
   std::filesystem::remove(folder_ / "y0.npy");
   const auto start = [&](const std::string& name) {
     return std::make_unique<RunningProgram>(
@@ -326,6 +298,10 @@ TEST_F(FilesOnceTest, RunsAtTheSameTimeDoNotDisturbEachOther) {
   const auto other = start("other");
   EXPECT_EQ(one->finish().exit_code, 0);
   EXPECT_EQ(other->finish().exit_code, 0);
+  link("x1.npy", "x3.npy", true);
+  link("y1.npy", "y3.npy", false);
+  expect_refused(fit("x{rank}.npy", "y{rank}.npy", 4, "--secure-aggregation --silo-timeout 20"),
+                 {"x3.npy: silo 1 of this run also reads it, on this machine", "count twice"});
 }
 
 }  // namespace dpreduce::files_once_test

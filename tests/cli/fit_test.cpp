@@ -1,7 +1,4 @@
 // The same rows, options and seed give the same model, byte for byte, however the rows are stored and spread.
-#include <algorithm>
-#include <memory>
-
 #include "tests/cli/program_test.hpp"
 
 namespace dpreduce::fit_test {
@@ -99,21 +96,12 @@ INSTANTIATE_TEST_SUITE_P(, FitReadersTest,
                          }),
                          [](const testing::TestParamInfo<Choices>& choices) { return choices.param.name; });
 
-const std::string kSeeded =
-    " --method mean --mu 1 --seed 1 --center dp --metric euclidean --clip 2 --pool 2 --normalize none";
-
 TEST_F(FitTest, AnyStorageOnSeveralRanksGivesTheSameBytes) {
-  const std::string expected = fit(kWhole + kSeeded);
-  for (const auto& [name, files] : storages()) EXPECT_TRUE(fit(files + kSeeded, 3) == expected) << name;
-  EXPECT_TRUE(fit("--train-x x_{rank}.npy --train-y y_{rank}.npy" + kSeeded, 3) == expected) << "silos' own files";
-}
-
-TEST_F(FitTest, ABatchOfAllRowsIsNone) {
-  for (const std::string method : {"gd", "adam"}) {
-    const std::string options = kWhole + " --rounds 3 --epsilon 1 --delta 1e-6 --seed 1 --method " + method;
-    EXPECT_TRUE(fit(options + " --batch 1") == fit(options)) << method;
-    EXPECT_FALSE(fit(options + " --batch 0.99 --accountant rdp") == fit(options)) << method;
-  }
+  const std::string seeded =
+      " --method mean --mu 1 --seed 1 --center dp --metric euclidean --clip 2 --pool 2 --normalize none";
+  const std::string expected = fit(kWhole + seeded);
+  for (const auto& [name, files] : storages()) EXPECT_TRUE(fit(files + seeded, 3) == expected) << name;
+  EXPECT_TRUE(fit("--train-x x_{rank}.npy --train-y y_{rank}.npy" + seeded, 3) == expected) << "silos' own files";
 }
 
 TEST_F(FitTest, ABatchNeedsNoNoiseWithoutPrivacy) {
@@ -122,18 +110,7 @@ TEST_F(FitTest, ABatchNeedsNoNoiseWithoutPrivacy) {
   EXPECT_NE(fit(options + " --batch 0.5"), fit(options));
 }
 
-TEST_F(FitTest, OptionsOfAFileAreThoseOfTheCommandLine) {
-  const std::string expected = fit(kWhole + kSeeded);
-  write_bytes(
-      *folder_ / "run.toml",
-      "# a run\ntrain-x = [\"x_0.npy\", \"x_1.npy\", \"x_2.npy\"]\ntrain-y = \"y.npy\"\nmu = 1.0\nseed = 9\n"
-      "method = \"mean\"\ncenter = \"dp\"\nmetric = \"euclidean\"\nclip = 2\n[fit]\npool = 2\nnormalize = \"none\"\n");
-  EXPECT_TRUE(fit("--config run.toml --seed 1") == expected);  // the command line wins
-  EXPECT_TRUE(fit("--config=run.toml --seed 1", 3) == expected);
-  EXPECT_FALSE(fit("--config run.toml") == expected);
-}
-
-TEST_F(FitTest, PublicRowsMayBeStoredInAnyWay) {
+TEST_F(FitTest, PublicRowsMayBeStoredInAnyWayAndACenterOfThemCostsNothing) {
   const std::string options = kWhole + " --mu 1 --seed 3 --method mean --center public --pool 2 --public-x ";
   const std::string expected = fit(options + "public.npy");
   for (const std::string files : {"public_0.npy public_1.npy", "public_?.npy", "public.h5:/x"}) {
@@ -141,12 +118,10 @@ TEST_F(FitTest, PublicRowsMayBeStoredInAnyWay) {
     EXPECT_TRUE(fit(options + files, 3) == expected) << files;
   }
   EXPECT_FALSE(fit(options + "public_0.npy") == expected);
-}
 
-TEST_F(FitTest, APublicCenterCostsNothing) {
-  const auto plan = [](const std::string& options) {
+  const auto plan = [](const std::string& center) {
     const ProgramRun run =
-        run_program(split_arguments("fit --classes 3 --mu 1 --dry-run --method mean " + kWhole + options),
+        run_program(split_arguments("fit --classes 3 --mu 1 --dry-run --method mean " + kWhole + center),
                     {.folder = folder_->path()});
     EXPECT_EQ(run.exit_code, 0) << run.err;
     return run.out.substr(0, run.out.find("cost "));  // in seconds it is measured, and another every time
@@ -154,17 +129,13 @@ TEST_F(FitTest, APublicCenterCostsNothing) {
   EXPECT_EQ(plan(" --center public --public-x public.npy"), plan(""));
 }
 
-TEST_F(FitTest, AnotherSeedGivesAnotherModel) {
+TEST_F(FitTest, RunsAreAlikeWithoutNoiseAndDifferByTheirSeedsOrWithoutOne) {
   EXPECT_NE(fit(kWhole + " --mu 1 --seed 1"), fit(kWhole + " --mu 1 --seed 2"));
-}
-
-TEST_F(FitTest, WithoutASeedNoTwoRunsAreAlike) {
-  for (const int ranks : {0, 3}) EXPECT_NE(fit(kWhole + " --mu 1", ranks), fit(kWhole + " --mu 1", ranks));
-}
-
-TEST_F(FitTest, WithoutNoiseRunsAreAlike) {
   const std::string exact = fit(kWhole + " --non-private");
-  for (const int ranks : {0, 3}) EXPECT_TRUE(fit(kWhole + " --non-private", ranks) == exact);
+  for (const int ranks : {0, 3}) {
+    EXPECT_NE(fit(kWhole + " --mu 1", ranks), fit(kWhole + " --mu 1", ranks)) << ranks;
+    EXPECT_TRUE(fit(kWhole + " --non-private", ranks) == exact) << ranks;
+  }
 }
 
 }  // namespace dpreduce::fit_test

@@ -1,9 +1,5 @@
 // How the program starts. A launcher that has started several processes which do not find each other: each would make a
 // whole run, and charge it. A folder whose files are named like libraries.
-#include <fstream>
-#include <set>
-#include <utility>
-
 #include <unistd.h>
 
 #include "tests/cli/process_watch.hpp"
@@ -40,14 +36,11 @@ TEST_F(SingleProcessTest, AProcessThatWasStartedWithOthersAndIsAloneIsRefused) {
                  "SLURM_STEP_NUM_TASKS=4");
   expect_refused(fit({{"SLURM_STEP_ID", "0"}, {"SLURM_NTASKS", "4"}}), "SLURM_NTASKS=4");
   // a launcher of another MPI, that tells no rank in a way that is known here
-  expect_refused(fit({{"PMI_SIZE", "3"}}), "PMI_SIZE=3");
-  expect_refused(fit({{"MV2_COMM_WORLD_SIZE", "2"}}), "MV2_COMM_WORLD_SIZE=2");
-  expect_refused(fit({{"PALS_LOCAL_SIZE", "2"}}), "PALS_LOCAL_SIZE=2");
-  expect_refused(fit({{"PALS_RANKID", "1"}}), "PALS_RANKID=1");
-}
-
-// MPI starts, and finds nobody else.
-TEST_F(SingleProcessTest, AJobOfOneRankOfALauncherThatHasStartedMoreIsRefused) {
+  for (const auto& variable :
+       Environment{{"PMI_SIZE", "3"}, {"MV2_COMM_WORLD_SIZE", "2"}, {"PALS_LOCAL_SIZE", "2"}, {"PALS_RANKID", "1"}}) {
+    expect_refused(fit({variable}), variable.first + "=" + variable.second);
+  }
+  // MPI starts, and finds nobody else.
   expect_refused(fit({{"SLURM_STEP_NUM_TASKS", "4"}}, 1, {"-x", "SLURM_STEP_NUM_TASKS"}), "SLURM_STEP_NUM_TASKS=4");
 }
 
@@ -82,7 +75,7 @@ TEST_F(SingleProcessTest, WhatRanksShareLiesInFoldersOfTheirOwn) {
   }
   ASSERT_GE(segments.size(), 2U);
   for (const std::string& segment : segments) {
-    EXPECT_THAT(segment, testing::StartsWith("/dev/shm/dpreduce."));
+    EXPECT_THAT(segment, StartsWith("/dev/shm/dpreduce."));
     const auto folder = std::filesystem::path(segment).parent_path();
     EXPECT_EQ(std::filesystem::status(folder).permissions(), std::filesystem::perms::owner_all);
   }

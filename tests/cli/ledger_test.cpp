@@ -1,8 +1,6 @@
 // dpreduce ledger show, verify and release, on ledgers that the program wrote.
 #include "common/ledger/ledger.hpp"
 
-#include <cmath>
-
 #include <sys/stat.h>
 
 #include "common/ledger/ledger_key.hpp"
@@ -18,22 +16,28 @@ class LedgerCommands : public ProgramTest {
   std::string ledger() const { return bytes("ledger.jsonl"); }
   void set_ledger(const std::string& text) const { write_bytes(folder_ / "ledger.jsonl", text); }
 
+  static RunTerms terms_of(const std::string& method) {
+    RunTerms terms;
+    terms.method = method;
+    terms.is_private = true;
+    terms.config_digest = std::string(64, 'a');
+    terms.version = "0.1.0";
+    return terms;
+  }
+  void charge_round(Ledger& ledger, const std::string& run_id, int round) const {
+    ledger.append({.release_id = fmt::format("{}/gradient/{}", run_id, round),
+                   .terms = terms_of("gd"),
+                   .blocks = {{"sum", 8, 4, 16}},
+                   .mu = 0.25});
+  }
   // Of a run that charged one of its two rounds.
-  Reservation reserve_and_charge(const std::string& run_id) const {
-    const RunTerms terms{.method = "gd",
-                         .is_private = true,
-                         .epsilon = std::nullopt,
-                         .delta = std::nullopt,
-                         .config_digest = std::string(64, 'a'),
-                         .version = "0.1.0"};
-    const Reservation reservation{.run_id = run_id,
-                                  .terms = terms,
-                                  .releases = {{.name = "gradient", .rounds = 2, .mu = 0.25}},
-                                  .selections = {}};
+  void reserve_and_charge(const std::string& run_id) const {
     Ledger on_disk(folder_ / "ledger.jsonl");
-    on_disk.reserve(reservation);
-    on_disk.append({.release_id = run_id + "/gradient/1", .terms = terms, .blocks = {{"sum", 8, 4, 16}}, .mu = 0.25});
-    return reservation;
+    on_disk.reserve({.run_id = run_id,
+                     .terms = terms_of("gd"),
+                     .releases = {{.name = "gradient", .rounds = 2, .mu = 0.25}},
+                     .selections = {}});
+    charge_round(on_disk, run_id, 1);
   }
 
   const std::string fit_ = "fit --method mean --train-x x.npy --train-y y.npy --classes 2 --mu 0.3 --out model ";
@@ -56,14 +60,14 @@ TEST_F(LedgerCommands, ShowTellsWhatWasReleasedAndItsSum) {
 }
 
 TEST_F(LedgerCommands, ShowTellsEpsilonAtTheRunsOwnDelta) {
-  const std::string fit = "fit --method mean --train-x x.npy --train-y y.npy --classes 2 --overwrite ";
-  succeed(fit + "--epsilon 1 --delta 1e-7 --report r.json");
+  const std::string fit = "fit --method mean --train-x x.npy --train-y y.npy --classes 2 --epsilon 1 --delta ";
+  succeed(fit + "1e-7 --report r.json");
   EXPECT_THAT(succeed("ledger show").out, HasSubstr("\nepsilon    1\ndelta      1e-07\n"));
   EXPECT_NEAR(figures("ledger show", 2)["runs"][0]["so_far"]["epsilon"].get<double>(), 1.0, 1e-9);
   const json report = document("r.json");
   EXPECT_NEAR(report["ledger"]["spent"]["epsilon"].get<double>(), 1.0, 1e-9);
   EXPECT_EQ(report["ledger"]["spent"]["runs"], 1);
-  succeed(fit + "--epsilon 1 --delta 1e-6");
+  succeed(fit + "1e-6");
   const std::string several = succeed("ledger show").out;
   EXPECT_THAT(several, HasSubstr("\ndeltas of runs 2, from 1e-07 to 1e-06\n"));
   EXPECT_THAT(several, HasSubstr("\ndelta          1e-07\n"));
@@ -84,15 +88,14 @@ TEST_F(LedgerCommands, NamesOfDataSetsOnEarlierLinesDivideNothing) {
 TEST_F(LedgerCommands, TotalsAreUnderTheStrictestRelationOfTheLines) {
   const std::string fit =
       "fit --method gd --rounds 2 --batch 0.5 --epsilon 1 --delta 1e-5 --accountant pld --train-x x.npy --train-y "
-      "y.npy "
-      "--classes 2 --overwrite --report r.json ";
+      "y.npy --classes 2 --overwrite --report r.json ";
   succeed(fit + "--adjacency replace-one");
   const json shown = figures("ledger show", 2);
   EXPECT_EQ(shown["adjacency"], "replace-one");
   EXPECT_NEAR(shown["epsilon"].get<double>(), 1.0, 1e-3);
   EXPECT_THAT(succeed("ledger show").out, HasSubstr("\nneighbors  replace-one\n"));
   EXPECT_THAT(succeed("ledger show --adjacency add-remove").out, HasSubstr("\nneighbors  add-remove\n"));
-  EXPECT_LT(succeed("ledger show --adjacency add-remove --format json").json()["epsilon"], 0.8);
+  EXPECT_LT(figures("ledger show --adjacency add-remove")["epsilon"], 0.8);
   succeed(fit);
   const json spent = document("r.json")["ledger"]["spent"];
   EXPECT_EQ(spent["adjacency"], "replace-one");
@@ -101,10 +104,9 @@ TEST_F(LedgerCommands, TotalsAreUnderTheStrictestRelationOfTheLines) {
 }
 
 TEST_F(LedgerCommands, RunsAtTheSameTimeHaveAParagraphEach) {
-  const RunTerms terms = reserve_and_charge("run-1").terms;
-  reserve_and_charge("run-2");
-  Ledger(folder_ / "ledger.jsonl")
-      .append({.release_id = "run-1/gradient/2", .terms = terms, .blocks = {{"sum", 8, 4, 16}}, .mu = 0.25});
+  for (const char* run_id : {"run-1", "run-2"}) reserve_and_charge(run_id);
+  Ledger on_disk(folder_ / "ledger.jsonl");
+  charge_round(on_disk, "run-1", 2);
   const std::string text = succeed("ledger show").out;
   EXPECT_THAT(text, testing::ContainsRegex("gradient/1 to gradient/2 +2 +8 .* 0\\.25\n"));
   EXPECT_THAT(text, testing::ContainsRegex("gradient/1 +1 +8 .* 0\\.25\n"));
@@ -117,22 +119,20 @@ TEST_F(LedgerCommands, AnEditedLedgerIsFound) {
   const std::vector<std::string> lines = lines_of(intact);
   EXPECT_THAT(succeed("ledger verify ledger.jsonl").out,
               HasSubstr(std::to_string(lines.size()) + " lines, intact; signed with its own key, "));
-  const auto joined = [](const std::vector<std::string>& parts) {
-    std::string text;
-    for (const std::string& part : parts) text += part + "\n";
-    return text;
+  const auto text_of = [](const std::vector<std::string>& parts) {
+    return fmt::format("{}\n", fmt::join(parts, "\n"));
   };
   const auto without = [&](std::size_t gone) {
     std::vector<std::string> rest = lines;
     rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(gone));
-    return joined(rest);
+    return text_of(rest);
   };
   std::string middle = intact;
   middle[middle.find("\"mu\":") + 7] ^= 1;
   std::vector<std::string> swapped = lines;
   std::swap(swapped[1], swapped[2]);
   for (const std::string& text :
-       {middle, joined(swapped), without(0), without(2), intact.substr(0, intact.size() - 9)}) {
+       {middle, text_of(swapped), without(0), without(2), intact.substr(0, intact.size() - 9)}) {
     set_ledger(text);
     for (const std::string& command : std::vector<std::string>{"ledger verify ledger.jsonl", "ledger show", fit_}) {
       expect_refused(command, 6, "ledger.jsonl:");
@@ -177,10 +177,8 @@ TEST_F(LedgerCommands, VerifyWithAReportFindsACutTailAndAnotherLedger) {
   std::filesystem::remove(folder_ / "ledger.jsonl.signing-key");
   for (int release = 0; release < 3; ++release) succeed(fit_);
   expect_refused("ledger verify --report r.json", 6, "another ledger");
-}
 
-TEST_F(LedgerCommands, VerifyRefusesReportsThatSayNothingOfALedger) {
-  succeed(fit_);
+  // Reports that say nothing of a ledger.
   expect_refused("ledger verify --report absent.json", 3, "absent.json");
   write_bytes(folder_ / "no.json", "no report");
   expect_refused("ledger verify --report no.json", 3, "no.json: not a JSON file");
@@ -189,23 +187,19 @@ TEST_F(LedgerCommands, VerifyRefusesReportsThatSayNothingOfALedger) {
   expect_refused("ledger verify --report plain.json", 3, "plain.json: does not record the state of a ledger");
 }
 
-TEST_F(LedgerCommands, AnExchangedKeyIsFound) {
-  succeed(fit_);
-  std::filesystem::remove(folder_ / "ledger.jsonl.signing-key");
-  EXPECT_THAT(succeed("ledger verify").out, HasSubstr("; signed with the key "));
-  expect_refused(fit_, 3, "its signing key ledger.jsonl.signing-key is missing");
-  find_or_make_signing_key(folder_ / "ledger.jsonl");
-  expect_refused("ledger verify", 6, "the ledger or its key was replaced");
-  expect_refused(fit_, 6, "the ledger or its key was replaced");
-}
-
-TEST_F(LedgerCommands, AKeyThatOthersMayUseIsRefused) {
+TEST_F(LedgerCommands, AKeyThatOthersMayUseIsRefusedAndAnExchangedOneIsFound) {
   succeed(fit_);
   ::chmod((folder_ / "ledger.jsonl.signing-key").c_str(), 0644);
   for (const std::string& command : {fit_, std::string("ledger verify")}) {
     expect_refused(command, 3, "ledger.jsonl.signing-key: has the permissions 0644, and must have 0600");
   }
   EXPECT_EQ(run("ledger show").exit_code, 0) << "readers need no key";
+  std::filesystem::remove(folder_ / "ledger.jsonl.signing-key");
+  EXPECT_THAT(succeed("ledger verify").out, HasSubstr("; signed with the key "));
+  expect_refused(fit_, 3, "its signing key ledger.jsonl.signing-key is missing");
+  find_or_make_signing_key(folder_ / "ledger.jsonl");
+  expect_refused("ledger verify", 6, "the ledger or its key was replaced");
+  expect_refused(fit_, 6, "the ledger or its key was replaced");
 }
 
 TEST_F(LedgerCommands, ShowTellsOpenRunsAndReleaseGivesThemUp) {
@@ -250,14 +244,8 @@ TEST_F(LedgerCommands, ReleaseRefusesALivingRunAndRemovesTheFileOfADeadOne) {
 
 // A selection on file, as a library's user may charge it: from then on epsilon is compared, not mu.
 TEST_F(LedgerCommands, SelectionsOnFileCountAgainstTheBudgetOfTheDataSet) {
-  const RunTerms terms{.method = "public",
-                       .adjacency = Adjacency::kAddRemove,
-                       .accountant = Accountant::kPld,
-                       .is_private = true,
-                       .epsilon = std::nullopt,
-                       .delta = std::nullopt,
-                       .config_digest = std::string(64, 'a'),
-                       .version = "0.1.0"};
+  RunTerms terms = terms_of("public");
+  terms.accountant = Accountant::kPld;
   const SelectionTerms choice{.epsilon = 0.5, .candidates = 100, .groups = 3};
   Ledger ledger(folder_ / "ledger.jsonl");
   ledger.reserve({.run_id = "by-hand", .terms = terms, .releases = {}, .selections = {{"choice", choice}}});
@@ -267,22 +255,16 @@ TEST_F(LedgerCommands, SelectionsOnFileCountAgainstTheBudgetOfTheDataSet) {
   entry.selection = choice;
   ledger.append(entry);
   ledger.end("by-hand", RunOutcome::kFinished);
-  const auto run = [&](const std::string& mu) {
-    return this->run(
-        "fit --method mean --train-x x.npy --train-y y.npy --classes 3 --budget-epsilon 1 --budget-delta 1e-5 "
-        "--mu " +
-        mu);
-  };
-  const ProgramRun refused = run("0.25");  // alone it would pass: the limit is mu = 0.268
-  EXPECT_EQ(refused.exit_code, 4);
-  EXPECT_NE(refused.err.find("the data set's budget of epsilon 1 at delta 1e-05"), std::string::npos) << refused.err;
-  EXPECT_EQ(Ledger::read(folder_ / "ledger.jsonl").charges().size(), 1U);
-  EXPECT_EQ(run("0.1").exit_code, 0);
+  const std::string fit =
+      "fit --method mean --train-x x.npy --train-y y.npy --classes 3 --budget-epsilon 1 --budget-delta 1e-5 --mu ";
+  // Alone it would pass: the limit is mu = 0.268.
+  expect_refused(fit + "0.25", 4, "the data set's budget of epsilon 1 at delta 1e-05");
+  EXPECT_EQ(run(fit + "0.1").exit_code, 0);
 
-  const ProgramRun shown = succeed("ledger show");
-  EXPECT_THAT(shown.out, testing::ContainsRegex(
-                             "selection by exponential: 1 of 100 candidates in each of 3 groups .* epsilon 0\\.5\n"));
-  EXPECT_NE(shown.out.find("\ndelta      1e-05\nrho        0.0363\n"), std::string::npos) << shown.out;
+  const std::string shown = succeed("ledger show").out;
+  EXPECT_THAT(shown, testing::ContainsRegex(
+                         "selection by exponential: 1 of 100 candidates in each of 3 groups .* epsilon 0\\.5\n"));
+  EXPECT_THAT(shown, HasSubstr("\ndelta      1e-05\nrho        0.0363\n"));
   const json json = figures("ledger show");
   EXPECT_TRUE(json["releases"][0]["mu"].is_null());
   EXPECT_EQ(json["releases"][0]["selection"]["mechanism"], "exponential");

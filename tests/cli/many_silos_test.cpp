@@ -1,11 +1,7 @@
 // A job of 128 silos on whatever cores there are, one of them stopped for longer than any party may be silent, while
 // another process takes most of the memory: the parent of a party beats for it, so that none is lost.
-#include <algorithm>
 #include <csignal>
 #include <cstdlib>
-#include <cstring>
-#include <fstream>
-#include <vector>
 
 #include <sys/prctl.h>
 #include <sys/wait.h>

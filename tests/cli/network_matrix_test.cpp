@@ -1,8 +1,6 @@
 // Real processes: every one killed at every message that it sends, and a line cut at every record of TLS. The model is
 // that of all silos, or that of all but the one that is lost, bit for bit; else the run is refused. This is for the
 // long form, but for one story; tests/network/line_matrix_test.cpp does the same with parties in one process.
-#include <fstream>
-
 #include <sys/resource.h>
 
 #include "common/silos/frame.hpp"
@@ -14,7 +12,6 @@ namespace dpreduce {
 namespace network_matrix_test {
 
 using testing::AnyOf;
-using testing::StartsWith;
 
 // A broken line has half a second, a dead one as long again. With the noise of all, and a seed, there are two models.
 const std::string kOptions =
@@ -36,7 +33,7 @@ class NetworkMatrixTest : public NetworkProcesses {
                    const std::function<void(const std::string&)>& when_all_run = nullptr) {
     forget_run();
     const double began = seconds_now();
-    codes_ = run_seeded(kOptions, fault, address_of, when_all_run);
+    codes_ = run_seeded(told_to_all(kOptions), fault, address_of, when_all_run);
     longest_ = std::max(longest_, seconds_now() - began);
     const std::string word = seconds_now() - began > kLongest ? "wrong: too late" : word_of_run();
     ++outcomes_[word];
@@ -69,7 +66,7 @@ class NetworkMatrixTest : public NetworkProcesses {
   }
   void learn_whole() {
     forget_run();
-    EXPECT_EQ(run_seeded(kOptions), std::vector<int>(kSilos + 1, 0));
+    EXPECT_EQ(run_seeded(told_to_all(kOptions)), all_end_well_);
     whole_ = model();
     for (std::size_t silo = 1; silo <= kSilos; ++silo) {
       charges_[silo] = charged(name(silo, ".jsonl"));
@@ -79,7 +76,7 @@ class NetworkMatrixTest : public NetworkProcesses {
   // The model of the others, from a run that this silo does not come to.
   void learn_without(std::size_t silo) {
     forget_run();
-    run_seeded(kOptions, fmt::format("{}:kill@hello", silo));
+    run_seeded(told_to_all(kOptions), fmt::format("{}:kill@hello", silo));
     EXPECT_EQ(document("report.json")["silos"]["lost"].size(), 1U);
     models_without_[silo] = model();
     EXPECT_NE(model(), whole_);

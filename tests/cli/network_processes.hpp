@@ -21,6 +21,7 @@ class NetworkProcesses : public AmongSilosTest {
   static constexpr std::size_t kRowsOfEach = 60;
   static constexpr std::uint64_t kSeed = 7;
   static constexpr double kSecondsToStart = 20.0;
+  static constexpr const char* kNobody = "127.0.0.1:1";  // listens there
 
   NetworkProcesses() {
     const TrainingRows all = make_rows({110, 90, 100}, 8);
@@ -62,7 +63,8 @@ class NetworkProcesses : public AmongSilosTest {
     const std::string own =
         fmt::format(" --config common.toml --identity {} --log {} --ledger {} --health {} ", name(party, ".key"),
                     name(party, ".log"), name(party, ".jsonl"), name(party, ".health"));
-    const std::string rows = fmt::format("--train-x {} {} {} ", name(party, "x.npy"), labels_, name(party, "y.npy"));
+    const std::string rows =
+        fmt::format("--train-x {} {} {} ", name(party, rows_), labels_option_, name(party, labels_));
     return split_arguments(party == 0
                                ? "coordinator --listen 127.0.0.1:0 --report report.json --overwrite" + own + options
                                : "silo --connect " + address + own + rows + options);
@@ -74,14 +76,23 @@ class NetworkProcesses : public AmongSilosTest {
         words_of(party, address, options),
         RunOptions{.folder = folder_.path(), .form = form, .keeps_files = true, .timeout_seconds = 60.0});
   }
+  // A party alone, whom nobody answers, to its end.
+  ProgramRun run_party(std::size_t party, const std::string& options) const {
+    return run_program(words_of(party, kNobody, options), {.folder = folder_.path()});
+  }
+  // Waits until it is so.
+  static void wait_until(const std::function<bool()>& is_so, const std::string& else_said) {
+    for (const double end = seconds_now() + kSecondsToStart; !is_so(); ::usleep(1000)) {
+      if (seconds_now() > end) throw std::runtime_error(else_said);
+    }
+  }
   // Where the coordinator listens: once it does.
   std::string address() const {
-    for (const double end = seconds_now() + kSecondsToStart; seconds_now() < end; ::usleep(5000)) {
-      if (has("n0.health")) return document("n0.health")["address"];
-    }
-    throw std::runtime_error("the coordinator does not listen");
+    wait_until([&] { return has("n0.health"); }, "the coordinator does not listen");
+    return document("n0.health")["address"];
   }
 
+  using Parties = std::vector<std::unique_ptr<RunningProgram>>;
   struct Ended {
     std::vector<ProgramRun> parties;
     std::vector<int> codes() const {
@@ -90,31 +101,47 @@ class NetworkProcesses : public AmongSilosTest {
       return all;
     }
   };
+  // Says what a party is told, where that is not the same for all.
+  using OptionsOf = std::function<std::string(std::size_t party)>;
   // Says where a silo dials, where that is not the coordinator's address itself.
   using AddressOf = std::function<std::string(std::size_t silo, std::string listens)>;
-  Ended run_parties(const std::string& options, const AddressOf& address_of = nullptr, Form form = Form::kFork) const {
+
+  // The coordinator and the first so many silos.
+  Parties start_parties(const OptionsOf& options_of, std::size_t silos = kSilos, const AddressOf& address_of = nullptr,
+                        Form form = Form::kFork) const {
     std::filesystem::remove(folder_ / "n0.health");
-    std::vector<std::unique_ptr<RunningProgram>> running;
-    running.push_back(start(0, "", options, form));
+    Parties running;
+    running.push_back(start(0, "", options_of(0), form));
     const std::string listens = address();
-    for (std::size_t silo = 1; silo <= kSilos; ++silo) {
-      running.push_back(start(silo, address_of ? address_of(silo, listens) : listens, options, form));
+    for (std::size_t silo = 1; silo <= silos; ++silo) {
+      running.push_back(start(silo, address_of ? address_of(silo, listens) : listens, options_of(silo), form));
     }
+    return running;
+  }
+  static Ended finish(const Parties& running) {
     Ended ended;
     for (const auto& party : running) ended.parties.push_back(party->finish());
     return ended;
   }
+  Ended run_parties(const OptionsOf& options_of) const { return finish(start_parties(options_of)); }
+  Ended run_parties(const std::string& options, const AddressOf& address_of = nullptr, Form form = Form::kFork) const {
+    return finish(start_parties(told_to_all(options), kSilos, address_of, form));
+  }
+  static OptionsOf told_to_all(const std::string& options) {
+    return [options](std::size_t) { return options; };
+  }
 
   // The same with a seed, and with a fault on purpose where there is one, which no word on the command line can give.
   // Returns all exit codes; -1 of a process that was killed.
-  std::vector<int> run_seeded(const std::string& options, const std::string& fault = "",
+  std::vector<int> run_seeded(const OptionsOf& options_of, const std::string& fault = "",
                               const AddressOf& address_of = nullptr,
                               const std::function<void(const std::string&)>& when_all_run = nullptr) const {
     std::filesystem::remove(folder_ / "n0.health");
-    std::vector<pid_t> parties{fork_seeded(words_of(0, "", options), fault)};
+    std::vector<pid_t> parties{fork_seeded(words_of(0, "", options_of(0)), fault)};
     const std::string listens = address();
     for (std::size_t silo = 1; silo <= kSilos; ++silo) {
-      parties.push_back(fork_seeded(words_of(silo, address_of ? address_of(silo, listens) : listens, options), fault));
+      const std::string dialed = address_of ? address_of(silo, listens) : listens;
+      parties.push_back(fork_seeded(words_of(silo, dialed, options_of(silo)), fault));
     }
     if (when_all_run) when_all_run(listens);
     std::vector<int> codes;
@@ -125,7 +152,7 @@ class NetworkProcesses : public AmongSilosTest {
     }
     return codes;
   }
-  pid_t fork_seeded(const std::vector<std::string>& words, const std::string& fault = "") const {
+  pid_t fork_seeded(const std::vector<std::string>& words, const std::string& fault) const {
     const pid_t child = ::fork();
     if (child != 0) return child;
     if (::chdir(folder_.path().c_str()) != 0) ::_exit(127);
@@ -165,7 +192,11 @@ class NetworkProcesses : public AmongSilosTest {
     return charges;
   }
 
-  std::string labels_ = "--train-y";  // what silos call theirs
+  const std::vector<int> all_end_well_ = std::vector<int>(kSilos + 1, 0);
+  // How the files of a silo end, and what it calls those of labels.
+  std::string rows_ = "x.npy";
+  std::string labels_ = "y.npy";
+  std::string labels_option_ = "--train-y";
 };
 
 }  // namespace dpreduce

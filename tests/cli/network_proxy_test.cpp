@@ -22,7 +22,7 @@ TEST_F(NetworkProxyTest, SilosReachTheCoordinatorThroughATunnelOfAnHttpProxy) {
     return fmt::format("{} --proxy 127.0.0.1:{}", listens, proxy->port());
   };
   const Ended ended = run_parties("--method fc --rounds 2 --epsilon 4 --delta 1e-5", through_tunnel, Form::kProgram);
-  EXPECT_EQ(ended.codes(), std::vector<int>(kSilos + 1, 0)) << ended.parties[0].err << bytes("n1.log");
+  EXPECT_EQ(ended.codes(), all_end_well_) << ended.parties[0].err << bytes("n1.log");
   const std::string listens = document("n0.health")["address"];
   EXPECT_EQ(proxy->asked_for(), fmt::format("CONNECT {0} HTTP/1.1\r\nHost: {0}\r\n\r\n", listens));
   EXPECT_GT(proxy->connections(), 4U);

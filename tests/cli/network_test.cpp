@@ -8,7 +8,29 @@
 namespace dpreduce {
 namespace network_test {
 
-class NetworkTest : public NetworkProcesses {};
+class NetworkTest : public NetworkProcesses {
+ protected:
+  // A private model and its file, of the first silo's rows alone.
+  void train_alone() const {
+    succeed(
+        "fit --classes 3 --mu 1 --method mean --out trained --ledger plain.jsonl --train-x n1x.npy --train-y n1y.npy");
+  }
+  // The roster says how many features a row has, and how many classes, or numbers in their place.
+  void write_in_roster(const std::string& now, const std::string& before) const {
+    std::string roster = bytes("roster.toml");
+    write_bytes(folder_ / "roster.toml", roster.replace(roster.find(before), before.size(), now));
+  }
+  // The options that differ for the third silo.
+  static OptionsOf with_third(const std::string& options, const std::string& of_third, const std::string& of_others) {
+    return [=](std::size_t party) { return options + (party == 3 ? of_third : of_others); };
+  }
+  // The built program, which waits for its coordinator in vain, once it has a health file.
+  std::unique_ptr<RunningProgram> start_waiting_silo() const {
+    auto silo = start(1, kNobody, "--method mean --epsilon 4 --delta 1e-5", Form::kProgram);
+    wait_until([&] { return has("n1.health"); }, "the silo does not begin");
+    return silo;
+  }
+};
 
 // The bits of the form under a launcher, which are those of one process with all rows (place_matrix_test.cpp): whoever
 // adds the noise. Each silo's ledger holds what it holds there.
@@ -23,11 +45,11 @@ TEST_F(NetworkTest, ModelsAndLedgersAreThoseOfPartiesUnderALauncher) {
   }
   for (const std::string& way : ways) {
     const std::string options = way + " --epsilon 4 --delta 1e-5 ";
-    for (std::size_t party = 0; party <= kSilos; ++party) std::filesystem::remove(folder_ / name(party, ".jsonl"));
-    for (std::size_t party = 0; party <= kSilos; ++party)
-      std::filesystem::remove(folder_ / fmt::format("m{}.jsonl", party));
+    for (std::size_t party = 0; party <= kSilos; ++party) {
+      for (const char* whose : {"n", "m"}) std::filesystem::remove(folder_ / fmt::format("{}{}.jsonl", whose, party));
+    }
     const std::string expected = model_under_launcher(options);
-    EXPECT_EQ(run_seeded(options), std::vector<int>(kSilos + 1, 0)) << way << bytes("n0.log");
+    EXPECT_EQ(run_seeded(told_to_all(options)), all_end_well_) << way << bytes("n0.log");
     EXPECT_TRUE(model() == expected) << way;
     for (std::size_t party = 0; party <= kSilos; ++party) {
       const std::string ledger = fmt::format("m{}.jsonl", party);
@@ -41,30 +63,19 @@ TEST_F(NetworkTest, PersonsAreTheUnitOverANetworkAsWell) {
   const std::string options =
       "--method mean --metric euclidean --noise distributed --epsilon 4 --delta 1e-5 --rows-per-person 2 ";
   const std::string expected = model_under_launcher(options + "--train-person n{rank}p.npy");
-  std::filesystem::remove(folder_ / "n0.health");
-  std::vector<pid_t> parties{fork_seeded(words_of(0, "", options))};
-  const std::string listens = address();
-  for (std::size_t silo = 1; silo <= kSilos; ++silo) {
-    parties.push_back(fork_seeded(words_of(silo, listens, options + "--train-person " + name(silo, "p.npy"))));
-  }
-  for (const pid_t party : parties) {
-    int status = 0;
-    ::waitpid(party, &status, 0);
-    EXPECT_EQ(status, 0);
-  }
+  const auto with_own_persons = [&](std::size_t party) {
+    return party == 0 ? options : options + "--train-person " + name(party, "p.npy");
+  };
+  EXPECT_EQ(run_seeded(with_own_persons), all_end_well_);
   EXPECT_TRUE(model() == expected);
 }
 
-// The roster says how many numbers a row has in the place of classes.
 TEST_F(NetworkTest, NumbersArePredictedOverANetworkAsWell) {
-  labels_ = "--targets";
+  labels_option_ = "--targets";
   say_without_classes();
-  std::string roster = bytes("roster.toml");
-  const std::string classes = "classes = 3";
-  roster.replace(roster.find(classes), classes.size(), "classes = 1");
-  write_bytes(folder_ / "roster.toml", roster);
+  write_in_roster("classes = 1", "classes = 3");
   const Ended ended = run_parties("--method ls --target-range private --noise distributed --mu 2 ");
-  ASSERT_EQ(ended.codes(), std::vector<int>(kSilos + 1, 0)) << ended.parties[0].err << ended.parties[1].err;
+  ASSERT_EQ(ended.codes(), all_end_well_) << ended.parties[0].err << ended.parties[1].err;
   EXPECT_EQ(document("report.json")["targets"], 1);
   // Five histograms of numbers, one of lengths, and a Gram matrix.
   for (std::size_t party = 0; party <= kSilos; ++party) EXPECT_EQ(charged(name(party, ".jsonl")).size(), 7U) << party;
@@ -72,40 +83,42 @@ TEST_F(NetworkTest, NumbersArePredictedOverANetworkAsWell) {
 
 TEST_F(NetworkTest, AModelIsEvaluatedPrivatelyByTheSilosThatHaveTrainedIt) {
   const std::string budget = "--noise distributed --epsilon 8 --delta 1e-5 ";
-  ASSERT_EQ(run_parties("--method mean " + budget).codes(), std::vector<int>(kSilos + 1, 0));
+  ASSERT_EQ(run_parties("--method mean " + budget).codes(), all_end_well_);
   std::filesystem::rename(folder_ / "model.safetensors", folder_ / "trained");
   say_without_classes();
   const Ended ended = run_parties(
       "--evaluate trained --evaluate-metrics accuracy,topk,confusion --top-k 2 --class-groups merged.npy "
       "--group n1g.npy --groups 2 " +
       budget);
-  ASSERT_EQ(ended.codes(), std::vector<int>(kSilos + 1, 0)) << ended.parties[0].err << ended.parties[1].err;
-  const json accuracy = document("report.json")["metrics"]["accuracy"];
-  EXPECT_LE(accuracy["low"], accuracy["value"]);
-  EXPECT_LE(accuracy["value"], accuracy["high"]);
-  EXPECT_GT(accuracy["noise"], 0.0);
-  EXPECT_EQ(document("report.json")["metrics"]["top_k"]["k"], 2);
-  EXPECT_EQ(document("report.json")["metrics"]["by_group"].size(), 2U);
-  EXPECT_EQ(document("report.json")["metrics"]["confusion"]["counts"].size(), 2U);
+  ASSERT_EQ(ended.codes(), all_end_well_) << ended.parties[0].err << ended.parties[1].err;
+  const json metrics = document("report.json")["metrics"];
+  EXPECT_LE(metrics["accuracy"]["low"], metrics["accuracy"]["value"]);
+  EXPECT_LE(metrics["accuracy"]["value"], metrics["accuracy"]["high"]);
+  EXPECT_GT(metrics["accuracy"]["noise"], 0.0);
+  EXPECT_EQ(metrics["top_k"]["k"], 2);
+  EXPECT_EQ(metrics["by_group"].size(), 2U);
+  EXPECT_EQ(metrics["confusion"]["counts"].size(), 2U);
   for (std::size_t party = 0; party <= kSilos; ++party) EXPECT_EQ(charged(name(party, ".jsonl")).size(), 2U) << party;
 }
 
+// Of sets of labels by F1, where no other figure is named.
 TEST_F(NetworkTest, ADryRunOfASiloThatEvaluatesTellsOfTheEvaluation) {
-  succeed(
-      "fit --classes 3 --mu 1 --method mean --out trained --ledger plain.jsonl --train-x n1x.npy --train-y n1y.npy");
-  const ProgramRun shown =
-      run_program(words_of(1, "127.0.0.1:1", "--evaluate trained --evaluate-metrics accuracy --mu 0.5 --dry-run"),
-                  {.folder = folder_.path()});
+  train_alone();
+  const ProgramRun shown = run_party(1, "--evaluate trained --evaluate-metrics accuracy --mu 0.5 --dry-run");
   EXPECT_EQ(shown.exit_code, 0) << shown.err;
   EXPECT_THAT(shown.out, AllOf(HasSubstr("method     evaluate on 8 features, 3 classes"),
                                HasSubstr("sends      evaluation "), HasSubstr("this run  mu 0.5, ")));
+  say_without_classes();
+  const ProgramRun of_sets =
+      run_party(1, "--evaluate trained --mu 1 --max-labels 2 --max-predicted 3 --score-threshold 0.4 --dry-run");
+  EXPECT_EQ(of_sets.exit_code, 0) << of_sets.err;
+  EXPECT_THAT(of_sets.out, HasSubstr("sends      evaluation "));
 }
 
 // Nobody listens for a roster that waits in vain.
 TEST_F(NetworkTest, AnEvaluationThatCannotBeIsRefusedBeforeAnybodyIsCalled) {
   succeed("fit --classes 3 --non-private --method mean --out exact --train-x n1x.npy --train-y n1y.npy");
-  succeed(
-      "fit --classes 3 --mu 1 --method mean --out trained --ledger plain.jsonl --train-x n1x.npy --train-y n1y.npy");
+  train_alone();
   for (const auto& [options, code, said] :
        {std::tuple{"--evaluate exact --mu 1", 2, "give --public-model if the model is public"},
         std::tuple{"--evaluate none --mu 1", 3, "none"}, std::tuple{"--evaluate trained", 2, "no privacy budget"},
@@ -119,28 +132,14 @@ TEST_F(NetworkTest, AnEvaluationThatCannotBeIsRefusedBeforeAnybodyIsCalled) {
     SCOPED_TRACE(options);
     say_without_classes();
     for (const std::size_t party : {0, 1}) {
-      const ProgramRun refused =
-          run_program(words_of(party, "127.0.0.1:1", options), {.folder = folder_.path(), .timeout_seconds = 20.0});
+      const ProgramRun refused = run_party(party, options);
       EXPECT_EQ(refused.exit_code, code) << refused.err;
       EXPECT_THAT(refused.err, AllOf(HasSubstr(said), Not(HasSubstr("listening")), Not(HasSubstr("waiting"))));
     }
   }
-  const ProgramRun lacks_group =
-      run_program(words_of(1, "127.0.0.1:1", "--evaluate trained --mu 1 --groups 2"), {.folder = folder_.path()});
+  const ProgramRun lacks_group = run_party(1, "--evaluate trained --mu 1 --groups 2");
   EXPECT_EQ(lacks_group.exit_code, 2);
   EXPECT_THAT(lacks_group.err, HasSubstr("--groups with --train-x goes with --group"));
-}
-
-TEST_F(NetworkTest, SetsOfLabelsAreEvaluatedByF1WhereNoOtherFigureIsNamed) {
-  succeed(
-      "fit --classes 3 --mu 1 --method mean --out trained --ledger plain.jsonl --train-x n1x.npy --train-y n1y.npy");
-  say_without_classes();
-  const ProgramRun shown = run_program(
-      words_of(1, "127.0.0.1:1",
-               "--evaluate trained --mu 1 --max-labels 2 --max-predicted 3 --score-threshold 0.4 --dry-run"),
-      {.folder = folder_.path()});
-  EXPECT_EQ(shown.exit_code, 0) << shown.err;
-  EXPECT_THAT(shown.out, HasSubstr("sends      evaluation "));
 }
 
 // The built program, with noise that nobody knows, on lines that are cut again and again.
@@ -155,7 +154,7 @@ TEST_F(NetworkTest, ARunGoesOnOverLinesThatAreCut) {
   };
   const Ended ended =
       run_parties("--method fc --rounds 3 --noise distributed --epsilon 4 --delta 1e-5", through_proxy, Form::kProgram);
-  EXPECT_EQ(ended.codes(), std::vector<int>(kSilos + 1, 0)) << ended.parties[0].err << bytes("n1.log");
+  EXPECT_EQ(ended.codes(), all_end_well_) << ended.parties[0].err << bytes("n1.log");
   EXPECT_GT(proxies[1]->connections(), 2U);
   EXPECT_THAT(bytes("n0.log"), HasSubstr("the connection to silo 1 (n1) is broken"));
   const json report = document("report.json");
@@ -174,27 +173,12 @@ TEST_F(NetworkTest, SilosWhoseColumnsAreInAnotherOrderAreNotSummed) {
     for (std::size_t row = 0; row < kRowsOfEach; ++row) table += fmt::format("{},{},{}\n", 0.5 + silo, row, row % 3);
     write_bytes(folder_ / name(silo, ".csv"), table);
   };
-  std::string roster = bytes("roster.toml");
-  write_bytes(folder_ / "roster.toml", roster.replace(roster.find("dim = 8"), 7, "dim = 2"));
+  write_in_roster("dim = 2", "dim = 8");
+  rows_ = ".csv:-y";
+  labels_ = ".csv:y";
   const auto run_with = [&](const std::string& of_third) {
     for (std::size_t silo = 1; silo <= kSilos; ++silo) write(silo, silo == 3 ? of_third : "age,weight");
-    std::vector<std::unique_ptr<RunningProgram>> running;
-    std::filesystem::remove(folder_ / "n0.health");
-    const std::string options = "--method mean --threshold 4 --epsilon 4 --delta 1e-5 ";
-    running.push_back(start(0, "", options, Form::kFork));
-    const std::string listens = address();
-    for (std::size_t silo = 1; silo <= kSilos; ++silo) {
-      std::vector<std::string> words = words_of(silo, listens, options);
-      for (std::string& word : words) {
-        if (word == name(silo, "x.npy")) word = name(silo, ".csv") + ":-y";
-        if (word == name(silo, "y.npy")) word = name(silo, ".csv") + ":y";
-      }
-      running.push_back(std::make_unique<RunningProgram>(
-          words, RunOptions{.folder = folder_.path(), .keeps_files = true, .timeout_seconds = 60.0}));
-    }
-    Ended ended;
-    for (const auto& party : running) ended.parties.push_back(party->finish());
-    return ended;
+    return run_parties("--method mean --threshold 4 --epsilon 4 --delta 1e-5 ");
   };
   // Whichever of the two digests is larger: each silo is told, and nobody is said to be wrong.
   const std::string said = "silos differ in the names of features, or in their order; here they are \"";
@@ -213,7 +197,7 @@ TEST_F(NetworkTest, SilosWhoseColumnsAreInAnotherOrderAreNotSummed) {
   }
   EXPECT_FALSE(has("model.safetensors"));
   for (std::size_t party = 0; party <= kSilos; ++party) EXPECT_FALSE(has(name(party, ".jsonl"))) << party;
-  EXPECT_EQ(run_with("age,weight").codes(), std::vector<int>(kSilos + 1, 0));
+  EXPECT_EQ(run_with("age,weight").codes(), all_end_well_);
   // What each party has received is what the coordinator wrote.
   const std::string digest = "model: SHA-256 " + to_hex(sha256(model()));
   for (std::size_t party = 0; party <= kSilos; ++party) EXPECT_THAT(bytes(name(party, ".log")), HasSubstr(digest));
@@ -225,17 +209,12 @@ TEST_F(NetworkTest, SilosWhoseColumnsAreInAnotherOrderAreNotSummed) {
 TEST_F(NetworkTest, AKilledPartyIsLostAndAKilledCoordinatorEndsTheRunEverywhere) {
   for (const std::size_t killed : {5, 0}) {
     SCOPED_TRACE(killed);
-    std::filesystem::remove(folder_ / "n0.health");
     std::filesystem::remove(folder_ / "n0.log");
     say("threshold = 4\nsilo-timeout = 4\n");
-    const std::string options = "--method gd --rounds 60 --noise distributed --epsilon 4 --delta 1e-5 ";
-    std::vector<std::unique_ptr<RunningProgram>> running;
-    running.push_back(start(0, "", options, Form::kFork));
-    const std::string listens = address();
-    for (std::size_t silo = 1; silo <= kSilos; ++silo) running.push_back(start(silo, listens, options, Form::kFork));
-    for (const double end = seconds_now() + kSecondsToStart; seconds_now() < end; ::usleep(1000)) {
-      if (has("n0.log") && bytes("n0.log").find("phase open") != std::string::npos) break;
-    }
+    const Parties running =
+        start_parties(told_to_all("--method gd --rounds 60 --noise distributed --epsilon 4 --delta 1e-5 "));
+    wait_until([&] { return has("n0.log") && bytes("n0.log").find("phase open") != std::string::npos; },
+               "the run does not begin");
     ::kill(running[killed]->pid(), SIGKILL);
     const double began = seconds_now();
     for (std::size_t party = 0; party <= kSilos; ++party) {
@@ -256,16 +235,10 @@ TEST_F(NetworkTest, AKilledPartyIsLostAndAKilledCoordinatorEndsTheRunEverywhere)
 
 // With four of five after the wait: the noise shares are those of the roster.
 TEST_F(NetworkTest, ARunBeginsWithoutASiloThatDoesNotCome) {
-  std::filesystem::remove(folder_ / "n0.health");
   const std::string options = "--method mean --noise distributed --threshold 4 --epsilon 4 --delta 1e-5 ";
-  std::vector<std::unique_ptr<RunningProgram>> running;
-  running.push_back(start(0, "", options + "--wait 1", Form::kFork));
-  const std::string listens = address();
-  for (const std::size_t silo : {1, 2, 3, 4}) running.push_back(start(silo, listens, options, Form::kFork));
-  for (const auto& party : running) {
-    const ProgramRun ended = party->finish();
-    EXPECT_EQ(ended.exit_code, 0) << ended.err;
-  }
+  const auto with_wait = [&](std::size_t party) { return party == 0 ? options + "--wait 1" : options; };
+  const Ended four = finish(start_parties(with_wait, 4));
+  for (const ProgramRun& party : four.parties) EXPECT_EQ(party.exit_code, 0) << party.err;
   const json silos = document("report.json")["silos"];
   EXPECT_EQ(silos["count"], kSilos);
   EXPECT_EQ(silos["summed"], 4);
@@ -273,7 +246,7 @@ TEST_F(NetworkTest, ARunBeginsWithoutASiloThatDoesNotCome) {
   EXPECT_EQ(silos["noise"]["shares_at_least"], 4);
   // A dry run shows the digest of options that the run had.
   std::filesystem::remove(folder_ / "n1.jsonl");
-  const ProgramRun shown = run_program(words_of(1, listens, options + "--dry-run"), {.folder = folder_.path()});
+  const ProgramRun shown = run_party(1, options + "--dry-run");
   const std::string log = bytes("n1.log");
   const std::string said = "Z options ";
   EXPECT_THAT(shown.out, HasSubstr("options of digest " + log.substr(log.find(said) + said.size(), 16))) << shown.err;
@@ -281,16 +254,9 @@ TEST_F(NetworkTest, ARunBeginsWithoutASiloThatDoesNotCome) {
 
 // It has no part in the run, and the others go on.
 TEST_F(NetworkTest, ASiloThatWasToldOtherwiseRefusesAndSaysWhatDiffers) {
-  std::filesystem::remove(folder_ / "n0.health");
-  const std::string options = "--method mean --threshold 4 --delta 1e-5 --epsilon ";
-  std::vector<std::unique_ptr<RunningProgram>> running;
-  running.push_back(start(0, "", options + "4", Form::kFork));
-  const std::string listens = address();
-  for (std::size_t silo = 1; silo <= kSilos; ++silo) {
-    running.push_back(start(silo, listens, options + (silo == 3 ? "3" : "4"), Form::kFork));
-  }
+  const Ended all = run_parties(with_third("--method mean --threshold 4 --delta 1e-5 --epsilon ", "3", "4"));
   for (std::size_t party = 0; party <= kSilos; ++party) {
-    const ProgramRun ended = running[party]->finish();
+    const ProgramRun& ended = all.parties[party];
     EXPECT_EQ(ended.exit_code, party == 3 ? 5 : 0) << ended.err;
     EXPECT_EQ(ended.err.find("with other options than this silo") != std::string::npos, party == 3);
   }
@@ -299,20 +265,16 @@ TEST_F(NetworkTest, ASiloThatWasToldOtherwiseRefusesAndSaysWhatDiffers) {
 
 // Budget and consent are a silo's own: others learn that it takes no part. Its exit code would tell them why.
 TEST_F(NetworkTest, ASiloThatRefusesByTermsOfItsOwnTellsNobodyWhy) {
-  const std::string options = "--method mean --threshold 4 --epsilon 4 --delta 1e-5 ";
+  const OptionsOf options =
+      with_third("--method mean --threshold 4 --epsilon 4 --delta 1e-5 ", "--silo-config own.toml", "");
   for (const char* own : {"budget-epsilon = 0.5\nbudget-delta = 1e-5\n", "[consent]\nmost-mu = 0.1\n"}) {
     SCOPED_TRACE(own);
     write_bytes(folder_ / "own.toml", own);
-    for (const char* file : {"n0.health", "n0.log", "n3.log"}) std::filesystem::remove(folder_ / file);
-    std::vector<std::unique_ptr<RunningProgram>> running;
-    running.push_back(start(0, "", options, Form::kFork));
-    const std::string listens = address();
-    for (std::size_t silo = 1; silo <= kSilos; ++silo) {
-      running.push_back(start(silo, listens, options + (silo == 3 ? "--silo-config own.toml" : ""), Form::kFork));
-    }
+    for (const char* file : {"n0.log", "n3.log"}) std::filesystem::remove(folder_ / file);
+    const Ended all = run_parties(options);
     std::string told;
     for (std::size_t party = 0; party <= kSilos; ++party) {
-      const ProgramRun ended = running[party]->finish();
+      const ProgramRun& ended = all.parties[party];
       EXPECT_EQ(ended.exit_code, party == 3 ? 4 : 0) << ended.err;
       if (party != 3) told += ended.err + bytes(name(party, ".log"));
     }
@@ -330,15 +292,11 @@ TEST_F(NetworkTest, OtherProgramsAreRefusedAndTheOthersGoOn) {
                                       std::pair{DPREDUCE_OTHER_VERSION, "and this silo dpreduce 0.0.9"}}) {
     if (program == std::string(DPREDUCE_OTHER_VERSION) && !runs_slow_tests()) continue;  // only then it is built
     SCOPED_TRACE(program);
-    std::filesystem::remove(folder_ / "n0.health");
-    std::vector<std::unique_ptr<RunningProgram>> running;
-    running.push_back(start(0, "", options, Form::kFork));
-    const std::string listens = address();
-    for (const std::size_t silo : {1, 2, 3, 4}) running.push_back(start(silo, listens, options, Form::kFork));
-    const std::string words = fmt::format("{}", fmt::join(words_of(5, listens, options), " "));
+    const Parties running = start_parties(told_to_all(options), 4);
+    const std::string words = fmt::format("{}", fmt::join(words_of(5, address(), options), " "));
     const std::string other = fmt::format("cd '{}' && {} {} 2>said", folder_.path(), program, words);
     EXPECT_EQ(WEXITSTATUS(std::system(other.c_str())), 5);
-    for (const auto& party : running) EXPECT_EQ(party->finish().exit_code, 0);
+    EXPECT_EQ(finish(running).codes(), std::vector<int>(5, 0));
     const json lost = document("report.json")["silos"]["lost"];
     ASSERT_EQ(lost.size(), 1U);
     EXPECT_EQ(lost[0]["silo"], 5);
@@ -347,21 +305,14 @@ TEST_F(NetworkTest, OtherProgramsAreRefusedAndTheOthersGoOn) {
   }
 }
 
-// A silo that waits for its coordinator, before it has read a row.
-TEST_F(NetworkTest, ASiloThatWaitsTakesLittleMemory) {
-  const auto silo = start(1, "127.0.0.1:1", "--method mean --epsilon 4 --delta 1e-5", Form::kProgram);
-  for (const double end = seconds_now() + kSecondsToStart; seconds_now() < end && !has("n1.health");) ::usleep(1000);
-  ASSERT_TRUE(has("n1.health"));
+// Before it has read a row. A file that is true only while the process lives goes with it; it is for its owner alone,
+// since an exit code may tell of rows.
+TEST_F(NetworkTest, ASiloThatWaitsIsSmallAndItsHealthFileIsItsOwnersAndGoesWithIt) {
+  const auto silo = start_waiting_silo();
   const std::string status = read_bytes(fmt::format("/proc/{}/status", silo->pid()));
   const std::string peak = "VmHWM:";
   EXPECT_LE(std::stoul(status.substr(status.find(peak) + peak.size())), 30U * 1024U);  // KiB
-}
-
-// A file that is true only while the process lives goes with it.
-TEST_F(NetworkTest, ASignalTakesTheHealthFileAway) {
-  const auto silo = start(1, "127.0.0.1:1", "--method mean --epsilon 4 --delta 1e-5", Form::kProgram);
-  for (const double end = seconds_now() + kSecondsToStart; seconds_now() < end && !has("n1.health");) ::usleep(1000);
-  ASSERT_TRUE(has("n1.health"));
+  EXPECT_EQ(std::filesystem::status(folder_ / "n1.health").permissions(), std::filesystem::perms(0600));
   ::kill(silo->pid(), SIGTERM);
   EXPECT_EQ(silo->finish().exit_code, 128 + SIGTERM);
   EXPECT_FALSE(has("n1.health"));
@@ -369,9 +320,7 @@ TEST_F(NetworkTest, ASignalTakesTheHealthFileAway) {
 
 // What stays behind says itself whose it is, when it was written, and that it is out of date by now.
 TEST_F(NetworkTest, AHealthFileOfAKilledProcessSaysThatItIsOutOfDate) {
-  const auto silo = start(1, "127.0.0.1:1", "--method mean --epsilon 4 --delta 1e-5", Form::kProgram);
-  for (const double end = seconds_now() + kSecondsToStart; seconds_now() < end && !has("n1.health");) ::usleep(1000);
-  ASSERT_TRUE(has("n1.health"));
+  const auto silo = start_waiting_silo();
   const pid_t process = document("n1.health")["pid"];
   ::kill(process, SIGKILL);
   silo->finish();
@@ -384,17 +333,13 @@ TEST_F(NetworkTest, AHealthFileOfAKilledProcessSaysThatItIsOutOfDate) {
                     HasSubstr("more than 10 s ago and there is no exit code, the process was killed")));
 }
 
-// It is replaced every two seconds, and an exit code may tell of rows.
-TEST_F(NetworkTest, AHealthFileIsItsOwnersAndReplacesNoOther) {
+// It is replaced every two seconds.
+TEST_F(NetworkTest, AHealthFileReplacesNoOther) {
   write_bytes(folder_ / "n1.health", "notes");
-  const ProgramRun refused = start(1, "127.0.0.1:1", "--method mean --epsilon 4 --delta 1e-5", Form::kFork)->finish();
+  const ProgramRun refused = run_party(1, "--method mean --epsilon 4 --delta 1e-5");
   EXPECT_EQ(refused.exit_code, 3);
   EXPECT_THAT(refused.err, HasSubstr("--health n1.health: already exists, and is not a health file"));
   EXPECT_EQ(bytes("n1.health"), "notes");
-  std::filesystem::remove(folder_ / "n1.health");
-  const auto silo = start(1, "127.0.0.1:1", "--method mean --epsilon 4 --delta 1e-5", Form::kProgram);
-  for (const double end = seconds_now() + kSecondsToStart; seconds_now() < end && !has("n1.health");) ::usleep(1000);
-  EXPECT_EQ(std::filesystem::status(folder_ / "n1.health").permissions(), std::filesystem::perms(0600));
 }
 
 // What simulations may do, and parties over a network must not: each is refused by name, before anybody is called.
@@ -420,31 +365,28 @@ TEST_F(NetworkTest, WhatIsOfSimulationsIsRefused) {
 }
 
 TEST_F(NetworkTest, APartyIsWhoItsIdentitySaysInTheRosterThatItNeeds) {
-  const auto refusal_of = [&](const std::string& line, int code) {
-    const ProgramRun run = run_program(split_arguments(line), {.folder = folder_.path(), .keeps_files = true});
-    EXPECT_EQ(run.exit_code, code) << line << run.err;
-    return run.err;
-  };
   Identity::generate().save_new(folder_ / "other.key", "");
   const std::string rows = "--train-x n1x.npy --train-y n1y.npy --epsilon 1 --delta 1e-6 --classes 3 ";
   const std::string silo = "silo --connect 127.0.0.1:1 " + rows;
-  EXPECT_THAT(refusal_of(silo + "--identity n1.key", 2), HasSubstr("--roster"));
-  EXPECT_THAT(refusal_of(silo + "--roster roster.toml", 2), HasSubstr("--identity"));
-  EXPECT_THAT(refusal_of(silo + "--roster roster.toml --identity other.key", 3), HasSubstr("is not in --roster"));
-  EXPECT_THAT(refusal_of(silo + "--roster roster.toml --identity n0.key", 3),
-              HasSubstr("belongs to the coordinator in --roster roster.toml; start it with dpreduce coordinator"));
-  EXPECT_THAT(refusal_of("coordinator --listen 127.0.0.1:0 --classes 3 --epsilon 1 --delta 1e-6 --roster roster.toml "
-                         "--identity n2.key",
-                         3),
-              HasSubstr("belongs to silo \"n2\""));
-  EXPECT_THAT(refusal_of("silo --connect nowhere " + rows + "--roster roster.toml --identity n1.key", 2),
-              HasSubstr("HOST:PORT"));
-  write_bytes(folder_ / "own.toml", "silo = 1\nidentity = \"n1.key\"\n");
-  EXPECT_THAT(refusal_of(silo + "--roster roster.toml --silo-config own.toml", 3),
-              HasSubstr("over a network --identity names the party"));
-  write_bytes(folder_ / "own.toml", "epsilon = 2\nidentity = \"n1.key\"\n");
-  EXPECT_THAT(refusal_of(silo + "--roster roster.toml --silo-config own.toml", 3),
-              HasSubstr("'epsilon' must be the same for all parties"));
+  const std::string in_roster = silo + "--roster roster.toml ";
+  write_bytes(folder_ / "numbered.toml", "silo = 1\nidentity = \"n1.key\"\n");
+  write_bytes(folder_ / "common_word.toml", "epsilon = 2\nidentity = \"n1.key\"\n");
+  const std::vector<std::tuple<std::string, int, std::string>> refused{
+      {silo + "--identity n1.key", 2, "--roster"},
+      {in_roster, 2, "--identity"},
+      {in_roster + "--identity other.key", 3, "is not in --roster"},
+      {in_roster + "--identity n0.key", 3,
+       "belongs to the coordinator in --roster roster.toml; start it with dpreduce coordinator"},
+      {"coordinator --listen 127.0.0.1:0 --classes 3 --epsilon 1 --delta 1e-6 --roster roster.toml --identity n2.key",
+       3, "belongs to silo \"n2\""},
+      {"silo --connect nowhere " + rows + "--roster roster.toml --identity n1.key", 2, "HOST:PORT"},
+      {in_roster + "--silo-config numbered.toml", 3, "over a network --identity names the party"},
+      {in_roster + "--silo-config common_word.toml", 3, "'epsilon' must be the same for all parties"}};
+  for (const auto& [line, code, said] : refused) {
+    const ProgramRun ended = run(line);
+    EXPECT_EQ(ended.exit_code, code) << line << ended.err;
+    EXPECT_THAT(ended.err, HasSubstr(said)) << line;
+  }
 }
 
 // The command lines of examples/silos: those of the units, whose lines go on behind a backslash, and those of the

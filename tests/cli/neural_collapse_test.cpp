@@ -27,34 +27,32 @@ std::vector<int> dimensions() {
   return some;
 }
 
-// Accuracy of one step, for each dimension; one column for each set of options.
-std::vector<std::vector<double>> after_one_step(int rows, const std::string& perturbations,
-                                                const std::vector<std::string>& options) {
-  std::vector<std::vector<double>> accuracies(options.size());
-  for (const int dim : dimensions()) {
-    const TemporaryFolder folder;
-    const ProgramRun synth = run_program(
-        split_arguments(fmt::format("synth --out . --rows {} --test-rows 1000 --dim {} --classes 10 --seed 1 {}", rows,
-                                    dim, perturbations)),
-        {.folder = folder.path()});
-    EXPECT_EQ(synth.exit_code, 0) << synth.err;
-    for (std::size_t column = 0; column < options.size(); ++column) {
-      const ProgramRun fit =
-          run_program(split_arguments(fmt::format(
-                          "fit --method gd --rounds 1 --threads 1 --train-x train_x.npy --train-y train_y.npy --test-x "
-                          "test_x.npy --test-y test_y.npy --classes 10 --format json --out {0} --ledger {0}.jsonl {1}",
-                          column, options[column])),
-                      {.folder = folder.path()});
-      EXPECT_EQ(fit.exit_code, 0) << fit.err;
-      accuracies[column].push_back(fit.json().at("test").at("accuracy").get<double>());
+class NeuralCollapse : public ProgramTest {
+ protected:
+  // Accuracy of one step, for each dimension; one column for each set of options.
+  std::vector<std::vector<double>> after_one_step(int rows, const std::string& perturbations,
+                                                  const std::vector<std::string>& options) const {
+    std::vector<std::vector<double>> accuracies(options.size());
+    for (const int dim : dimensions()) {
+      const ProgramRun synth = run(fmt::format(
+          "synth --out . --rows {} --test-rows 1000 --dim {} --classes 10 --seed 1 {}", rows, dim, perturbations));
+      EXPECT_EQ(synth.exit_code, 0) << synth.err;
+      for (std::size_t column = 0; column < options.size(); ++column) {
+        const ProgramRun fit = run(fmt::format(
+            "fit --method gd --rounds 1 --threads 1 --train-x train_x.npy --train-y train_y.npy --test-x test_x.npy "
+            "--test-y test_y.npy --classes 10 --format json --out {0} --ledger {0}.jsonl {1}",
+            column, options[column]));
+        EXPECT_EQ(fit.exit_code, 0) << fit.err;
+        accuracies[column].push_back(fit.json().at("test").at("accuracy").get<double>());
+      }
     }
+    return accuracies;
   }
-  return accuracies;
-}
-
-std::vector<double> after_one_step(int rows, const std::string& perturbations, const std::string& options) {
-  return after_one_step(rows, perturbations, std::vector<std::string>{options}).front();
-}
+  // With noise alone.
+  std::vector<double> after_one_step(int rows, const std::string& perturbations) const {
+    return after_one_step(rows, perturbations, {kPrivate}).front();
+  }
+};
 
 void expect_everywhere(const std::vector<double>& accuracies, double expected) {
   for (const double accuracy : accuracies) EXPECT_EQ(accuracy, expected);
@@ -69,17 +67,17 @@ void expect_fall(const std::vector<double>& accuracies, double at_first, double 
   }
 }
 
-TEST(NeuralCollapse, OneStepIsExactForEveryNumberOfFeatures) {
-  expect_everywhere(after_one_step(10'000, "", kPrivate), 1.0);
-  expect_everywhere(after_one_step(500, "", kPrivate), 1.0);
+TEST_F(NeuralCollapse, OneStepIsExactForEveryNumberOfFeatures) {
+  expect_everywhere(after_one_step(10'000, ""), 1.0);
+  expect_everywhere(after_one_step(500, ""), 1.0);
 }
 
-TEST(NeuralCollapse, AnOffsetOrImbalanceAloneDoesNotMatter) {
-  expect_everywhere(after_one_step(10'000, "--imbalance-ratio 10", kPrivate), 1.0);
-  expect_everywhere(after_one_step(10'000, "--offset 0.1", kPrivate), 1.0);
+TEST_F(NeuralCollapse, AnOffsetOrImbalanceAloneDoesNotMatter) {
+  expect_everywhere(after_one_step(10'000, "--imbalance-ratio 10"), 1.0);
+  expect_everywhere(after_one_step(10'000, "--offset 0.1"), 1.0);
 }
 
-TEST(NeuralCollapse, AnOffsetWithImbalanceCostsMoreTheMoreFeaturesAndCenteringHelps) {
+TEST_F(NeuralCollapse, AnOffsetWithImbalanceCostsMoreTheMoreFeaturesAndCenteringHelps) {
   const auto accuracies =
       after_one_step(10'000, "--offset 0.1 --imbalance-ratio 10", {kPrivate, kPrivate + " --center dp"});
   expect_fall(accuracies[0], 1.0, 0.85);
@@ -88,11 +86,11 @@ TEST(NeuralCollapse, AnOffsetWithImbalanceCostsMoreTheMoreFeaturesAndCenteringHe
   }
 }
 
-TEST(NeuralCollapse, AWorstCaseShiftOfTestRowsWinsWithEnoughFeatures) {
-  expect_fall(after_one_step(10'000, "--adversarial 0.05", kPrivate), 1.0, 0.1);
+TEST_F(NeuralCollapse, AWorstCaseShiftOfTestRowsWinsWithEnoughFeatures) {
+  expect_fall(after_one_step(10'000, "--adversarial 0.05"), 1.0, 0.1);
 }
 
-TEST(NeuralCollapse, NoiseOnRowsCostsMoreTheMoreFeaturesAndOnlyUnderPrivacy) {
+TEST_F(NeuralCollapse, NoiseOnRowsCostsMoreTheMoreFeaturesAndOnlyUnderPrivacy) {
   const auto tested = after_one_step(500, "--test-stochastic 0.1", {kPrivate, kExact});
   const auto both = after_one_step(500, "--stochastic 0.1 --test-stochastic 0.1", {kPrivate, kExact});
   expect_everywhere(tested[1], 1.0);

@@ -1,12 +1,6 @@
 // A run that is killed at every flush, write and change of a name in its folder, and gone on with: values that anybody
 // sees are at most values charged, none is seen twice under one charge, and a run that goes on ends or is refused. So
 // with copies of what a run leaves, two runs that go on at once, and a full disk.
-#include <algorithm>
-#include <cmath>
-#include <map>
-#include <set>
-#include <thread>
-
 #include "common/ledger/ledger.hpp"
 #include "common/ledger/run_file.hpp"
 #include "common/model/classifier_file.hpp"
@@ -47,6 +41,9 @@ double norm_of(const std::vector<std::int64_t>& values) {
 // Everything that was ever seen of the runs on one ledger.
 class History {
  public:
+  History() = default;
+  explicit History(const fs::path& folder) { look(folder); }
+
   // Looks at a copy of the folder, as somebody would who reads it at that time.
   void look(const fs::path& folder) {
     const TemporaryFolder copy;
@@ -133,15 +130,13 @@ class OneAccountTest : public ProgramTest {
     write_rows(make_rows({kRows / 3, kRows / 3, kRows / 3}, kDim));
     write_rows(make_rows({20, 20, 20}, kDim), "test_x.npy", "test_y.npy");
     write_rows(make_rows({12, 12, 12}, kDim), "public_x.npy", "public_y.npy");
-    TrainingRows two = make_rows({40, 50}, kDim);
-    write_rows(two, "two_x.npy", "two_y.npy");
+    write_rows(make_rows({40, 50}, kDim), "two_x.npy", "two_y.npy");
     std::vector<std::int64_t> persons;
     for (std::size_t row = 0; row < kRows; ++row) persons.push_back(static_cast<std::int64_t>(row / 3));
     write_label_file(folder_ / "persons.npy", persons);
     succeed(
         "fit --method gd --rounds 5 --train-x two_x.npy --train-y two_y.npy --classes 2 --mu 1 --ledger other.jsonl "
-        "--out "
-        "two.safetensors");
+        "--out two.safetensors");
     for (const std::string& name : folder_.names()) data_.insert(name);
   }
 
@@ -151,7 +146,7 @@ class OneAccountTest : public ProgramTest {
     }
   }
 
-  ProgramRun start(const Story& story, const std::string& more, long at, const std::string& how,
+  ProgramRun start(const Story& story, const std::string& more, long at = 0, const std::string& how = {},
                    const std::string& count = {}) const {
     RunOptions options{.folder = folder_.path(), .ranks = story.ranks, .form = Form::kProgram, .keeps_files = true};
     if (at > 0 || !count.empty()) {
@@ -217,17 +212,15 @@ class OneAccountTest : public ProgramTest {
   }
 
   void expect_nothing_left() const {
-    for (const std::string& name : folder_.names()) {
-      EXPECT_FALSE(name.ends_with(".releases")) << name;
-      EXPECT_EQ(name.find(".tmp"), std::string::npos) << name;
-    }
+    EXPECT_EQ(run_files(), std::vector<std::string>{});
+    for (const std::string& name : folder_.names()) EXPECT_EQ(name.find(".tmp"), std::string::npos) << name;
   }
 
   // Goes on with what is there; it ends, or is refused because the run had ended.
   void go_on(const Story& story, History& history) const {
     const bool has_charged = !history.state().charges().empty();
     const bool had_ended = has_charged && history.state().open_runs().empty() && has("report.json");
-    const ProgramRun resumed = start(story, "--resume", 0, "");
+    const ProgramRun resumed = start(story, "--resume");
     history.look(folder_.path());
     // Of a run that has charged nothing a file of metrics may be there, which is not known for its own.
     if ((had_ended || !has_charged) && resumed.exit_code == 3) {
@@ -253,16 +246,17 @@ class OneAccountTest : public ProgramTest {
       if (killed.exit_code == 0 && at + 4 > calls) break;
       EXPECT_NE(killed.exit_code, 0);
       if (has("ledger.jsonl") && !bytes("ledger.jsonl").empty() && !bytes("ledger.jsonl").ends_with('\n')) {
-        EXPECT_EQ(start(story, "--resume", 0, "").exit_code, 6) << "half a line is for its owner to look at";
+        EXPECT_EQ(start(story, "--resume").exit_code, 6) << "half a line is for its owner to look at";
         continue;
       }
-      History history;
-      history.look(folder_.path());
+      History history(folder_.path());
       if (history.values_seen() > 0) ++with_values;
       go_on(story, history);
       if (HasFatalFailure() || HasNonfatalFailure()) return;
     }
-    if (runs_slow_tests()) EXPECT_GT(with_values, 0) << story.name;
+    if (runs_slow_tests()) {
+      EXPECT_GT(with_values, 0) << story.name;
+    }
   }
 
  private:
@@ -270,6 +264,8 @@ class OneAccountTest : public ProgramTest {
 };
 
 const std::string kFit = "fit --train-x x.npy --train-y y.npy --classes 3 --threads 1 --memory 1 ";
+const std::string kRelease =
+    "release --train-x x.npy --train-y y.npy --classes 3 --out statistics.safetensors --statistics ";
 const std::string kBudget = " --epsilon 1.5 --delta 1e-6";
 
 class KilledAtEveryWriteTest : public OneAccountTest, public testing::WithParamInterface<Story> {};
@@ -297,16 +293,8 @@ std::vector<Story> stories() {
             "--positive 1 --ledger ledger.jsonl" +
                 kBudget,
             0, 6, false},
-      Story{"release",
-            "release --statistics gram,class_sums,class_sizes --train-x x.npy --train-y y.npy --classes 3 --out "
-            "statistics.safetensors" +
-                kBudget,
-            0, 6, false},
-      Story{"release_grams",
-            "release --statistics class_grams --train-x x.npy --train-y y.npy --classes 3 --out "
-            "statistics.safetensors" +
-                kBudget,
-            0, 6, false},
+      Story{"release", kRelease + "gram,class_sums,class_sizes" + kBudget, 0, 6, false},
+      Story{"release_grams", kRelease + "class_grams" + kBudget, 0, 6, false},
       Story{"persons", kFit + "--method mean --train-person persons.npy --rows-per-person 2" + kBudget, 0, 5}};
 }
 
@@ -353,8 +341,7 @@ TEST_F(OneAccountTest, AFullDiskAtAnyCallLosesNothingThatIsPaidForAndSaved) {
     const ProgramRun full = start(story, "", at, "full");
     if (full.exit_code == 0) continue;  // only flushes and names were left
     EXPECT_EQ(full.exit_code, 3) << full.err;
-    History history;
-    history.look(folder_.path());
+    History history(folder_.path());
     go_on(story, history);
     if (HasFatalFailure() || HasNonfatalFailure()) return;
   }
@@ -376,12 +363,7 @@ class CopiesTest : public OneAccountTest {
     FAIL() << "no kill leaves " << releases << " releases";
   }
 
-  std::string run_file() const {
-    for (const std::string& name : folder_.names()) {
-      if (name.ends_with(".releases")) return name;
-    }
-    return {};
-  }
+  std::string run_file() const { return run_files().at(0); }
 
   // A record that the kill has torn is cut off by this look.
   std::size_t saved() const {
@@ -403,8 +385,7 @@ class CopiesTest : public OneAccountTest {
 // The saved file as it was one release before: that release is made again, and paid for again.
 TEST_F(CopiesTest, AnOlderFileIsPaidForAgain) {
   die_after(3);
-  History history;
-  history.look(folder_.path());
+  History history(folder_.path());
   const std::size_t charged = charges();
   const std::string file = run_file();
   const std::string text = bytes(file);
@@ -416,11 +397,10 @@ TEST_F(CopiesTest, AnOlderFileIsPaidForAgain) {
 // A file that is gone is a run that nobody can go on with: another one begins, and pays for all.
 TEST_F(CopiesTest, WithoutItsFileARunBeginsAnew) {
   die_after(2);
-  History history;
-  history.look(folder_.path());
+  History history(folder_.path());
   const std::size_t charged = charges();
   fs::remove(folder_ / run_file());
-  const ProgramRun run = start(story_, "--resume", 0, "");
+  const ProgramRun run = start(story_, "--resume");
   ASSERT_EQ(run.exit_code, 0) << run.err;
   history.look(folder_.path());
   EXPECT_EQ(charges(), charged + 4);
@@ -437,7 +417,7 @@ TEST_F(CopiesTest, AFileWithoutItsLinesIsRefused) {
     cut += line + "\n";
   }
   restore("ledger.jsonl", cut);
-  const ProgramRun run = start(story_, "--resume", 0, "");
+  const ProgramRun run = start(story_, "--resume");
   EXPECT_EQ(run.exit_code, 7) << run.err;
   EXPECT_THAT(run.err, HasSubstr("has no line for release"));
   EXPECT_EQ(bytes(file), saved);
@@ -454,7 +434,7 @@ TEST_F(CopiesTest, TwoCopiesOfAFolderShareNoNoise) {
     for (const std::string& name : before.names()) {
       fs::copy(before / name, folder_ / name, fs::copy_options::overwrite_existing);
     }
-    const ProgramRun run = start(story_, "--resume", 0, "");
+    const ProgramRun run = start(story_, "--resume");
     ASSERT_EQ(run.exit_code, 0) << run.err;
     EXPECT_EQ(charges(), 4U);
     models.insert(bytes("model.safetensors"));
@@ -464,12 +444,9 @@ TEST_F(CopiesTest, TwoCopiesOfAFolderShareNoNoise) {
 
 TEST_F(CopiesTest, OfTwoThatGoOnAtOnceOneHasTheRun) {
   die_after(2);
-  const std::vector<std::string> line =
-      split_arguments(story_.line + " --resume --report one.json --out one.safetensors");
-  const std::vector<std::string> other =
-      split_arguments(story_.line + " --resume --report two.json --out two_model.safetensors");
-  RunningProgram first(line, {.folder = folder_.path(), .form = Form::kProgram, .keeps_files = true});
-  RunningProgram second(other, {.folder = folder_.path(), .form = Form::kProgram, .keeps_files = true});
+  const RunOptions here{.folder = folder_.path(), .form = Form::kProgram, .keeps_files = true};
+  RunningProgram first(split_arguments(story_.line + " --resume --report one.json --out one.safetensors"), here);
+  RunningProgram second(split_arguments(story_.line + " --resume --report two.json --out two_model.safetensors"), here);
   const ProgramRun one = first.finish();
   const ProgramRun two = second.finish();
   // The other waits for it and is refused, when it has ended or after some seconds. Where it comes later, it begins.
@@ -481,9 +458,7 @@ TEST_F(CopiesTest, OfTwoThatGoOnAtOnceOneHasTheRun) {
   }
   ASSERT_GE(ended, 1U) << one.err << two.err;
   EXPECT_EQ(charges(), 4U * ended);
-  History history;
-  history.look(folder_.path());
-  EXPECT_TRUE(history.state().open_runs().empty());
+  EXPECT_TRUE(History(folder_.path()).state().open_runs().empty());
 }
 
 // Rows of zeros: what is published is the noise itself.
@@ -502,7 +477,7 @@ TEST_F(OneAccountTest, OneRunTwiceSharesNoNoise) {
 
 TEST_F(CopiesTest, WithoutResumeARunIsNewAndSaysWhatTheDeadOneLeft) {
   die_after(2);
-  const ProgramRun run = start(story_, "", 0, "");
+  const ProgramRun run = start(story_, "");
   EXPECT_EQ(run.exit_code, 0) << run.err;
   EXPECT_THAT(run.err, AllOf(HasSubstr("ended early with 2 releases"), HasSubstr("to resume it, repeat the command")));
   EXPECT_EQ(Ledger::read(folder_ / "ledger.jsonl").open_runs().size(), 1U);
@@ -516,18 +491,15 @@ TEST_F(OneAccountTest, JournalsOfEarlierVersionsAreRemovedAndTheirRunsGivenUp) {
   const Story story{"mean", kFit + "--method mean" + kBudget, 0, 1, false};
   const ProgramRun died = start(story, "", 20, "before");
   ASSERT_NE(died.exit_code, 0);
-  std::string file;
-  for (const std::string& name : folder_.names()) {
-    if (name.ends_with(".releases")) file = name;
-  }
-  ASSERT_FALSE(file.empty());
+  ASSERT_EQ(run_files().size(), 1U);
+  const std::string file = run_files().front();
   const std::string run = file.substr(std::string("ledger.jsonl.").size(), 32);
   ASSERT_EQ(Ledger::read(folder_ / "ledger.jsonl").open_runs().count(run), 1U);
   fs::remove(folder_ / file);
   const std::string journal = "ledger.jsonl." + run + ".journal";
   write_bytes(folder_ / journal, "dpreduce journal 2\nbinding bb\nsecret private 00\nrun " + run + "\n");
   fs::permissions(folder_ / journal, fs::perms::owner_read | fs::perms::owner_write);
-  const ProgramRun next = start(story, "", 0, "");
+  const ProgramRun next = start(story, "");
   EXPECT_EQ(next.exit_code, 0) << next.err;
   EXPECT_THAT(next.err, HasSubstr("run " + run + " of an earlier version is given up"));
   EXPECT_FALSE(has(journal));

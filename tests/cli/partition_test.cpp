@@ -1,6 +1,4 @@
 // Simulated federations: partitions of one data set, and what trains on them.
-#include <algorithm>
-#include <iterator>
 #include <numeric>
 #include <set>
 
@@ -15,35 +13,27 @@ class PartitionTest : public ProgramTest {
   PartitionTest() { write_rows(make_rows({90, 60, 30}, 6)); }
 
   json partition(const std::string& out, const std::string& scheme) {
-    return succeed(
-               "synth partition --x x.npy --y y.npy --classes 3 --silos 3 --first-silo 0 --seed 4 --format json "
-               "--out " +
-               out + " --scheme " + scheme)
-        .json();
+    return figures("synth partition --x x.npy --y y.npy --classes 3 --silos 3 --first-silo 0 --seed 4 --out " + out +
+                   " --scheme " + scheme);
   }
   // Of silos in the folder `silos`, one a rank.
   json fit(const std::string& silos, const std::string& options) {
     const std::string paths = "fit --train-x " + silos + "/silo{rank}/x.npy --train-y " + silos + "/silo{rank}/y.npy";
-    return succeed(paths + " --classes 3 --format json " + options, kSilos).json();
+    return figures(paths + " --classes 3 " + options, kSilos);
   }
 };
 
+// Whose rows these are: tests/common/data/silo_files_test.cpp and silo_assignment_test.cpp.
 TEST_F(PartitionTest, APartitionTellsTheClassesOfEachSilo) {
   for (const std::string scheme : {"iid", "dirichlet --alpha 0.3", "classes --classes-per-silo 1", "quantity --alpha 1",
                                    "feature-shift --rotation 20 --offset 0.1"}) {
     const json summary = partition(scheme.substr(0, 3), scheme);
     ASSERT_EQ(summary["silos"].size(), 3u);
-    std::vector<std::uint64_t> sums(3, 0);
     for (const json& silo : summary["silos"]) {
       const auto counts = silo["class_counts"].get<std::vector<std::uint64_t>>();
       EXPECT_EQ(std::accumulate(counts.begin(), counts.end(), std::uint64_t{0}), silo["rows"].get<std::uint64_t>());
-      for (std::size_t c = 0; c < 3; ++c) sums[c] += counts[c];
-      if (scheme.starts_with("classes")) {
-        EXPECT_EQ(std::count(counts.begin(), counts.end(), 0u), 2);
-      }
       EXPECT_TRUE(has(silo["x"].get<std::string>()));
     }
-    EXPECT_EQ(sums, (std::vector<std::uint64_t>{90, 60, 30})) << scheme;
   }
 }
 
@@ -95,9 +85,9 @@ TEST_F(PartitionTest, FederatedAveragingChargesOneGradientAStepAndRepeatsItself)
 TEST_F(PartitionTest, FederatedAveragingDependsOnWhichRowsAreWhose) {
   partition("even", "iid");
   partition("skewed", "classes --classes-per-silo 1");
-  const std::string exact = "--method fedavg --non-private --rounds 4 --out ";
-  fit("even", exact + "of_even");
-  fit("skewed", exact + "of_skewed");
+  for (const std::string silos : {"even", "skewed"}) {
+    fit(silos, "--method fedavg --non-private --rounds 4 --out of_" + silos);
+  }
   EXPECT_FALSE(bytes("of_even") == bytes("of_skewed"));
 }
 
@@ -109,15 +99,13 @@ TEST_F(PartitionTest, FederatedAveragingIsPlannedAndExplained) {
   // 60 rounds of K d = 3 x 7 words up and down.
   EXPECT_EQ(plan["cost"]["wire_bytes_per_rank"], 60 * 21 * 16);
   fit("even", "--method fedavg --epsilon 1 --delta 1e-5 --rounds 2 --report report.json");
-  const ProgramRun explained = succeed("privacy explain report.json");
-  EXPECT_THAT(explained.out, HasSubstr("epsilon 1"));
+  EXPECT_THAT(succeed("privacy explain report.json").out, HasSubstr("epsilon 1"));
 }
 
 TEST_F(PartitionTest, AnAuditOfFederatedAveragingDoesNotRefuteIt) {
-  const ProgramRun audit =
-      succeed("audit --method fedavg --rounds 1 --local-steps 2 --mu 6 --trials 300 --format json");
-  EXPECT_FALSE(audit.json()["refuted"].get<bool>());
-  EXPECT_GT(audit.json()["mu_lower"].get<double>(), 0.5);  // it sees something, where there is something to see
+  const json audit = figures("audit --method fedavg --rounds 1 --local-steps 2 --mu 6 --trials 300");
+  EXPECT_FALSE(audit["refuted"].get<bool>());
+  EXPECT_GT(audit["mu_lower"].get<double>(), 0.5);  // it sees something, where there is something to see
 }
 
 // One numbering: from 1, as --secure-aggregation counts, or from 0 where it is asked for.
@@ -133,27 +121,19 @@ TEST_F(PartitionTest, APartitionIsNumberedForTheRunThatReadsIt) {
   succeed(fit_of("from_one") + " --secure-aggregation", 4);
   succeed(fit_of("from_zero"), 3);
 
-  const ProgramRun without_first = run(fit_of("from_zero") + " --secure-aggregation", 3);
-  EXPECT_EQ(without_first.exit_code, 3);
-  EXPECT_THAT(without_first.err, HasSubstr("from_zero/silo0/x.npy: no rank would read it: {rank} is 1 to 2 here"));
-  EXPECT_THAT(without_first.err, HasSubstr("--first-silo 1"));
-  const ProgramRun one_more = run(fit_of("from_zero") + " --secure-aggregation", 4);
-  EXPECT_EQ(one_more.exit_code, 3);
-  EXPECT_THAT(one_more.err, HasSubstr("from_zero/silo0/x.npy: no rank would read it"));
-  const ProgramRun plain = run(fit_of("from_one"), 3);
-  EXPECT_EQ(plain.exit_code, 3);
-  EXPECT_THAT(plain.err, HasSubstr("from_one/silo3/x.npy: no rank would read it: {rank} is 0 to 2 here"));
-  EXPECT_THAT(plain.err, HasSubstr("--first-silo 0"));
-  const ProgramRun alone = run(fit_of("from_zero"));
-  EXPECT_EQ(alone.exit_code, 3);
-  EXPECT_THAT(alone.err, HasSubstr("from_zero/silo1/x.npy: no rank would read it"));
-  for (const ProgramRun& refused : {without_first, one_more, plain, alone}) {
-    const std::vector<std::string> lines = lines_of(refused.err);
-    std::set<std::string> told;  // each silo at its own terminal, which is one here
-    std::copy_if(lines.begin(), lines.end(), std::inserter(told, told.end()),
-                 [](const std::string& line) { return line.starts_with("dpreduce: "); });
-    EXPECT_EQ(told.size(), 1U) << refused.err;
-  }
+  const auto expect_unread = [&](const std::string& line, int ranks, const std::vector<std::string>& said) {
+    const ProgramRun refused = run(line, ranks);
+    EXPECT_EQ(refused.exit_code, 3);
+    expect_parts(refused.err, said);
+    const std::vector<std::string> told = messages_in(refused.err);  // each silo at its own terminal, which is one here
+    EXPECT_EQ(std::set(told.begin(), told.end()).size(), 1U) << refused.err;
+  };
+  expect_unread(fit_of("from_zero") + " --secure-aggregation", 3,
+                {"from_zero/silo0/x.npy: no rank would read it: {rank} is 1 to 2 here", "--first-silo 1"});
+  expect_unread(fit_of("from_zero") + " --secure-aggregation", 4, {"from_zero/silo0/x.npy: no rank would read it"});
+  expect_unread(fit_of("from_one"), 3,
+                {"from_one/silo3/x.npy: no rank would read it: {rank} is 0 to 2 here", "--first-silo 0"});
+  expect_unread(fit_of("from_zero"), 0, {"from_zero/silo1/x.npy: no rank would read it"});
 }
 
 }  // namespace dpreduce::partition_test

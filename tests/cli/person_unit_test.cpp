@@ -1,5 +1,4 @@
 // Whatever speaks of privacy says whom it protects: a row, or a person.
-
 #include "tests/cli/program_test.hpp"
 
 namespace dpreduce::person_unit_test {
@@ -18,10 +17,11 @@ class PersonUnitTest : public ProgramTest {
     EXPECT_EQ(done.exit_code, 0) << done.err;
     return done.out + done.err;
   }
-  std::string fit(const std::string& options) const {
-    return output_of("fit --train-x x.npy --train-y y.npy --classes 3 --epsilon 1 --delta 1e-5 " +
-                     (options.find("--method") == std::string::npos ? "--method mean " + options : options));
+  static std::string line(const std::string& options) {
+    const std::string method = options.find("--method") == std::string::npos ? "--method mean " : "";
+    return "fit --train-x x.npy --train-y y.npy --classes 3 --epsilon 1 --delta 1e-5 " + method + options;
   }
+  std::string fit(const std::string& options) const { return output_of(line(options)); }
 };
 
 TEST_F(PersonUnitTest, IsNamedByAllThatSpeaksOfPrivacy) {
@@ -59,8 +59,7 @@ TEST_F(PersonUnitTest, IsNamedByAllThatSpeaksOfPrivacy) {
   EXPECT_THAT(bytes("card.md"), HasSubstr(row));
   EXPECT_THAT(bytes("m.safetensors"), AllOf(HasSubstr("rows_per_person"), HasSubstr("person")));
   // What rows cost does not add up with what persons cost.
-  const ProgramRun rows =
-      run("fit --train-x x.npy --train-y y.npy --classes 3 --method mean --epsilon 1 --delta 1e-5 --out n.safetensors");
+  const ProgramRun rows = run(line("--out n.safetensors"));
   EXPECT_EQ(rows.exit_code, 4);
   EXPECT_THAT(rows.err, HasSubstr("costs of the two do not add up"));
   // A report is of a model only where both are of one unit.
@@ -85,10 +84,8 @@ TEST_F(PersonUnitTest, IsARowWithoutIdentifiersAndAPersonWithTenIsAGroup) {
 // In units of a row's change, not of a person's: noise is B times as large, and so are errors.
 TEST_F(PersonUnitTest, ExpectedErrorsGrowWithTheBound) {
   const auto errors = [&](const std::string& method, int rows_per_person) {
-    return json::parse(output_of(
-        fmt::format("fit --train-x x.npy --train-y y.npy --classes 3 --epsilon 1 --delta 1e-5 --dry-run --format json "
-                    "--train-person p.npy --rows-per-person {} --method {}",
-                    rows_per_person, method)))["expected_error"];
+    return json::parse(fit(fmt::format("--dry-run --format json --train-person p.npy --rows-per-person {} --method {}",
+                                       rows_per_person, method)))["expected_error"];
   };
   for (const std::string method : {"gd --rounds 2", "ls", "mean", "mean --center dp", "fedavg --rounds 2",
                                    "gd --adjacency replace-one", "newton --rounds 2"}) {

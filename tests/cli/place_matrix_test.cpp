@@ -116,10 +116,8 @@ class PlaceMatrixTest : public AmongSilosTest, public testing::WithParamInterfac
       return fmt::format("{}/{}{}.npy ", *data_ / folder, name, ending);
     };
     std::string options = cell.options;
-    for (const auto& [word, stands_for] : {std::pair<std::string, std::string>{"GROUPS ", file("g")},
-                                           {"PERSONS", has_persons ? "--test-person @/s3/p2.npy" : ""}}) {
-      if (const auto at = options.find(word); at != std::string::npos) options.replace(at, 7, stands_for + " ");
-    }
+    const std::string groups = "GROUPS ";
+    if (const auto at = options.find(groups); at != std::string::npos) options.replace(at, groups.size(), file("g"));
     return fmt::format("{} {}-x {} {} {} {} {} --seed 7 --ledger {}.jsonl ", cell.command, rows, file("x"),
                        cell.labels == "t" ? numbers : rows + "-y", file(cell.labels),
                        has_persons ? rows + "-person " + file("p") + " --rows-per-person 2" : "",

@@ -28,10 +28,7 @@ class PlannedChargesTest : public AmongSilosTest {
         }
       }
       write_rows(rows, name + "_x.npy", name + "_y.npy");
-      for (std::size_t part = 1; part <= kParts; ++part) {
-        write_rows(rows.part((part - 1) * (kRows / kParts), kRows / kParts), fmt::format("{}_x{}.npy", name, part),
-                   fmt::format("{}_y{}.npy", name, part));
-      }
+      write_silos(rows, std::vector<std::size_t>(kParts, kRows / kParts), name + "_");
     }
   }
 

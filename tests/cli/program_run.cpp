@@ -53,17 +53,6 @@ struct Pipe {
   }
 };
 
-// A file without a name that holds the text, to be read from its beginning.
-int input_file(const std::string& text) {
-  std::FILE* const file = std::tmpfile();
-  if (file == nullptr) refuse("tmpfile");
-  if (std::fwrite(text.data(), 1, text.size(), file) != text.size()) refuse("tmpfile");
-  std::rewind(file);
-  const int copy = ::fcntl(::fileno(file), F_DUPFD_CLOEXEC, 0);
-  std::fclose(file);
-  return copy;
-}
-
 // Puts --overwrite behind the command where that takes it.
 std::vector<std::string> overwriting(std::vector<std::string> arguments) {
   constexpr std::array<std::string_view, 6> kWriters{"fit", "sweep", "predict", "evaluate", "synth", "report"};
@@ -187,7 +176,8 @@ RunningProgram::RunningProgram(const std::vector<std::string>& arguments, const 
       timeout_seconds_(options.timeout_seconds),
       started_(seconds_now()) {
   const std::vector<std::string> given = options.keeps_files ? arguments : overwriting(arguments);
-  const int in = input_file(options.input);
+  const int in = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  if (in < 0) refuse("/dev/null");
   const Pipe out;
   const Pipe err;
   pid_ = ::fork();
@@ -224,18 +214,19 @@ void RunningProgram::kill_all() const {
 
 ProgramRun RunningProgram::finish() {
   ProgramRun run;
+  bool timed_out = false;
   pollfd streams[] = {{out_, POLLIN, 0}, {err_, POLLIN, 0}};
   std::string* const texts[] = {&run.out, &run.err};
   for (int open = 2; open > 0;) {
     const double left = started_ + timeout_seconds_ - seconds_now();
-    if (left <= 0.0 && !run.timed_out) {
-      run.timed_out = true;
+    if (left <= 0.0 && !timed_out) {
+      timed_out = true;
       kill_all();
     }
-    const int wait_ms = run.timed_out ? 1000 : static_cast<int>(left * 1000.0) + 1;
+    const int wait_ms = timed_out ? 1000 : static_cast<int>(left * 1000.0) + 1;
     const int ready = ::poll(streams, 2, wait_ms);
     if (ready < 0 && errno != EINTR) refuse("poll");
-    if (ready == 0 && run.timed_out) break;  // a process without the mark holds the pipe
+    if (ready == 0 && timed_out) break;  // a process without the mark holds the pipe
     for (int stream = 0; stream < 2 && ready > 0; ++stream) {
       if (streams[stream].fd < 0 || streams[stream].revents == 0) continue;
       char piece[65536];

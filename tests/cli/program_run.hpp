@@ -34,7 +34,6 @@ struct RunOptions {
   std::string folder = {};                         ///< working directory
   int ranks = 0;                                   ///< 0: alone, without a launcher
   Form form = Form::kFork;                         ///< kProgram where only that will do (RunningProgram)
-  std::string input = {};                          ///< what standard input holds
   std::vector<std::string> launcher_options = {};  ///< further arguments for mpirun
   std::vector<std::pair<std::string, std::string>> environment = {};  ///< beside what this process has
   std::optional<rlim_t> largest_file = {};                            ///< bytes; stands in for a full disk
@@ -49,7 +48,6 @@ struct ProgramRun {
   std::string out;
   std::string err;
   double seconds = 0.0;
-  bool timed_out = false;
 
   nlohmann::json json() const { return nlohmann::json::parse(out); }
 };

@@ -27,8 +27,12 @@ void ProgramTest::expect_refused(const std::string& line, int code, const std::s
 void ProgramTest::expect_refusal(const ProgramRun& run, int code, const std::vector<std::string>& said) {
   EXPECT_EQ(run.exit_code, code) << run.err;
   ASSERT_EQ(messages_in(run.err).size(), 1u) << run.err;
-  for (const std::string& part : said) EXPECT_THAT(messages_in(run.err).front(), HasSubstr(part));
+  expect_parts(messages_in(run.err).front(), said);
   EXPECT_EQ(run.out, "");
+}
+
+void ProgramTest::expect_parts(const std::string& text, const std::vector<std::string>& parts) {
+  for (const std::string& part : parts) EXPECT_THAT(text, HasSubstr(part));
 }
 
 std::vector<std::string> ProgramTest::run_files() const {

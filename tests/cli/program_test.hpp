@@ -33,6 +33,8 @@ class ProgramTest : public testing::Test {
   void expect_refused(const std::string& line, int code, const std::string& said, int ranks = 0) const;
   /// Expects this code, one message of the program with each of these parts, and nothing on standard output.
   static void expect_refusal(const ProgramRun& run, int code, const std::vector<std::string>& said);
+  /// Expects each of these parts in the text.
+  static void expect_parts(const std::string& text, const std::vector<std::string>& parts);
 
   bool has(const std::string& name) const { return std::filesystem::exists(folder_ / name); }
   std::string bytes(const std::string& name) const { return read_bytes(folder_ / name); }

@@ -6,40 +6,37 @@
 namespace dpreduce {
 namespace {
 
+const std::string kRows = "--train-x x.npy --train-y y.npy ";
+
 class ReleaseTest : public AmongSilosTest {
  protected:
   void SetUp() override {
     const TrainingRows all = make_rows({90, 60, 50}, 6);
     write_rows(all);
-    for (std::size_t silo = 1; silo <= 3; ++silo) {
-      write_npy(all.part((silo - 1) * 60, silo == 3 ? 80 : 60), folder_ / fmt::format("x{}.npy", silo),
-                folder_ / fmt::format("y{}.npy", silo));
-    }
+    write_silos(all, {60, 60, 80});
   }
 
-  static std::string release(const std::string& options) {
-    return "release --classes 3 --epsilon 4 --delta 1e-5 --quiet " + options;
+  static std::string release(const std::string& options, const std::string& rows = kRows) {
+    return "release --classes 3 --epsilon 4 --delta 1e-5 --quiet " + rows + options;
   }
-  static constexpr const char* kRows = "--train-x x.npy --train-y y.npy ";
-  static constexpr const char* kSiloRows =
-      "--secure-aggregation --silo-timeout 120 --train-x x{rank}.npy --train-y y{rank}.npy ";
   KeptStatistics statistics() const { return load_statistics(folder_ / "statistics.safetensors"); }
 };
 
 TEST_F(ReleaseTest, OfSilosThatShareTheNoiseItIsThatOfAllShares) {
-  succeed(release(std::string("--statistics gram,class_sums ") + kRows));
+  succeed(release("--statistics gram,class_sums"));
   const double central = statistics().block("gram").sigma();
-  run_among(
-      3,
-      release(std::string("--overwrite --noise distributed --threshold 2 --statistics gram,class_sums ") + kSiloRows),
-      0);
+  run_among(3,
+            release("--overwrite --noise distributed --threshold 2 --statistics gram,class_sums "
+                    "--secure-aggregation --silo-timeout 120",
+                    "--train-x x{rank}.npy --train-y y{rank}.npy "),
+            0);
   // Two shares suffice, and there are three.
   EXPECT_NEAR(statistics().block("gram").sigma(), std::sqrt(1.5) * central, 1e-3 * central);
   succeed("refit statistics.safetensors");
 }
 
 TEST_F(ReleaseTest, ARunThatGoesOnHasTheSameBytesAtNoFurtherCost) {
-  const std::string line = release(std::string("--statistics gram,class_grams,class_sizes ") + kRows);
+  const std::string line = release("--statistics gram,class_grams,class_sizes");
   ASSERT_EQ(run(line + " --report /dev/full").exit_code, 3);
   const std::string first = bytes("statistics.safetensors");
   const std::size_t charges = charges_in(bytes("ledger.jsonl")).size();
@@ -49,36 +46,25 @@ TEST_F(ReleaseTest, ARunThatGoesOnHasTheSameBytesAtNoFurtherCost) {
 }
 
 TEST_F(ReleaseTest, APersonIsTheUnitWhereRowsSayWhose) {
-  succeed(release(std::string("--statistics gram,class_sums,class_sizes --train-person y.npy --rows-per-person 2 ") +
-                  kRows));
+  succeed(release("--statistics gram,class_sums,class_sizes --train-person y.npy --rows-per-person 2"));
   EXPECT_TRUE(statistics().of_rows.privacy->person);
   succeed("refit statistics.safetensors --method fisher");
   EXPECT_THAT(succeed("privacy explain model.safetensors").out, HasSubstr("person"));
 }
 
-TEST_F(ReleaseTest, ARefitHasTheBytesOfAFitWithTheSameNoise) {
-  for (const auto& [method, kinds] : {std::pair<std::string, std::string>{"ls", "gram,class_grams"},
-                                      {"ls --shared-gram", "gram,class_sums"},
-                                      {"mean", "class_sums"}}) {
-    succeed("fit --classes 3 --mu 1 --seed 3 --quiet --overwrite --method " + method + " " + kRows);
-    succeed("release --classes 3 --mu 1 --seed 3 --quiet --overwrite --out kept --statistics " + kinds + " " + kRows);
-    succeed("refit kept --overwrite --out refitted --method " + method);
-    EXPECT_EQ(bytes("refitted"), model()) << method;
-  }
-}
-
+// What statistics do not have: tests/refit/refit_test.cpp.
 TEST_F(ReleaseTest, WhatCannotBeIsRefused) {
-  expect_refused(release(std::string("--statistics gram,grams ") + kRows), 2, "--statistics grams");
-  expect_refused(release(std::string("--statistics gram,gram ") + kRows), 2, "gram appears twice");
-  expect_refused(release(std::string("--statistics class_sizes --max-labels 2 ") + kRows), 2, "--max-labels");
-  expect_refused("release --statistics gram --classes 3 --non-private " + std::string(kRows), 2, "--non-private");
-  expect_refused("fit --classes 3 --mu 1 --method release " + std::string(kRows), 2, "--method release");
-  succeed(release(std::string("--statistics gram,class_sums ") + kRows));
-  expect_refused("refit statistics.safetensors --method fisher", 2, "dpreduce release --statistics class_sizes");
-  expect_refused("refit statistics.safetensors --method mean --intervals i.json", 2, "--intervals goes with");
-  expect_refused("refit statistics.safetensors --level 0.9", 2, "--level goes with --intervals");
-  expect_refused("refit statistics.safetensors --lambda deep", 2, "--lambda deep");
-  expect_refused("refit statistics.safetensors --classes-kept 2-1", 2, "--classes-kept 2-1: begins after its end");
+  expect_refused(release("--statistics gram,grams"), 2, "--statistics grams");
+  expect_refused(release("--statistics gram,gram"), 2, "gram appears twice");
+  expect_refused(release("--statistics class_sizes --max-labels 2"), 2, "--max-labels");
+  expect_refused("release --statistics gram --classes 3 --non-private " + kRows, 2, "--non-private");
+  expect_refused("fit --classes 3 --mu 1 --method release " + kRows, 2, "--method release");
+  succeed(release("--statistics gram,class_sums"));
+  const std::string refit = "refit statistics.safetensors ";
+  expect_refused(refit + "--method mean --intervals i.json", 2, "--intervals goes with");
+  expect_refused(refit + "--level 0.9", 2, "--level goes with --intervals");
+  expect_refused(refit + "--lambda deep", 2, "--lambda deep");
+  expect_refused(refit + "--classes-kept 2-1", 2, "--classes-kept 2-1: begins after its end");
   expect_refused("refit x.npy", 3, "x.npy");
   expect_refused("predict --model statistics.safetensors --x x.npy", 3, "not dpreduce-classifier");
 }

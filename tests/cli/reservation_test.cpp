@@ -3,6 +3,7 @@
 #include <chrono>
 #include <csignal>
 #include <limits>
+#include <map>
 #include <memory>
 #include <thread>
 
@@ -28,7 +29,24 @@ class ReservationTest : public ProgramTest {
     return run_program(fit_arguments(options), {.folder = folder_.path(), .ranks = ranks});
   }
 
+  // Runs that begin at once, when they have ended.
+  std::vector<ProgramRun> at_once(const std::vector<std::string>& options, bool keeps_files = false) const {
+    std::vector<std::unique_ptr<RunningProgram>> running;
+    for (const std::string& own : options) {
+      running.push_back(std::make_unique<RunningProgram>(
+          fit_arguments(own), RunOptions{.folder = folder_.path(), .keeps_files = keeps_files}));
+    }
+    std::vector<ProgramRun> ended;
+    for (const std::unique_ptr<RunningProgram>& run : running) ended.push_back(run->finish());
+    return ended;
+  }
+
   LedgerState ledger() const { return Ledger::read(folder_ / "ledger.jsonl"); }
+  // No reservation, and no file of a run.
+  void expect_nothing_left() const {
+    EXPECT_TRUE(ledger().open_runs().empty());
+    EXPECT_TRUE(run_files().empty());
+  }
 
   // kill -9 when so many releases are charged. Returns the run's name in the ledger.
   std::string killed_after(const std::string& options, std::size_t charges) const {
@@ -45,48 +63,35 @@ class ReservationTest : public ProgramTest {
   }
 };
 
+const std::string kThirtyRounds = "--method gd --rounds 30 --epsilon 0.5 --delta 1e-6 ";
 const std::string kManyRounds = "--method gd --rounds 2000 --epsilon 0.5 --delta 1e-6 ";
 const std::string kLimit = "--budget-epsilon 1.1 --budget-delta 1e-6 ";
 
 // mu of epsilon 0.5 is 0.1225, of 1.1 it is 0.2546: room for four.
 TEST_F(ReservationTest, OfSixRunsAtOnceAsManyAsHaveRoomFinishAndTheOthersChargeNothing) {
-  std::vector<std::unique_ptr<RunningProgram>> runs;
-  for (int number = 0; number < 6; ++number) {
-    runs.push_back(
-        std::make_unique<RunningProgram>(fit_arguments("--method gd --rounds 30 --epsilon 0.5 --delta 1e-6 " + kLimit +
-                                                       "--out " + std::to_string(number) + ".safetensors"),
-                                         RunOptions{.folder = folder_.path()}));
-  }
-  int finished = 0;
-  int refused = 0;
+  const auto output = [](std::size_t number) { return fmt::format("{}.safetensors", number); };
+  std::vector<std::string> options;
+  for (std::size_t number = 0; number < 6; ++number)
+    options.push_back(kThirtyRounds + kLimit + "--out " + output(number));
+  std::map<int, int> codes;
+  const std::vector<ProgramRun> runs = at_once(options);
   for (std::size_t number = 0; number < runs.size(); ++number) {
-    const ProgramRun run = runs[number]->finish();
-    finished += run.exit_code == 0 ? 1 : 0;
-    refused += run.exit_code == 4 ? 1 : 0;
-    EXPECT_EQ(has((std::to_string(number) + ".safetensors")), run.exit_code == 0);
+    const ProgramRun& run = runs[number];
+    ++codes[run.exit_code];
+    EXPECT_EQ(has(output(number)), run.exit_code == 0);
     if (run.exit_code == 4) {
       EXPECT_THAT(run.err, HasSubstr("budget")) << run.err;
     }
   }
-  EXPECT_EQ(finished, 4);
-  EXPECT_EQ(refused, 2);
-  const LedgerState state = ledger();
-  EXPECT_EQ(state.charges().size(), 4U * 30U) << "nothing is charged for the refused";
-  EXPECT_TRUE(state.open_runs().empty());
-  EXPECT_TRUE(run_files().empty());
+  EXPECT_EQ(codes, (std::map<int, int>{{0, 4}, {4, 2}}));
+  EXPECT_EQ(ledger().charges().size(), 4U * 30U) << "nothing is charged for the refused";
+  expect_nothing_left();
 }
 
 // Started at once, or while the first has not ended.
 TEST_F(ReservationTest, OfFourRunsWithOneOutputOneChargesAndTheOthersChargeNothing) {
-  std::vector<std::unique_ptr<RunningProgram>> runs;
-  for (int number = 0; number < 4; ++number) {
-    runs.push_back(std::make_unique<RunningProgram>(
-        fit_arguments("--method gd --rounds 30 --epsilon 0.5 --delta 1e-6 --out one.safetensors"),
-        RunOptions{.folder = folder_.path(), .keeps_files = true}));
-  }
   int finished = 0;
-  for (const std::unique_ptr<RunningProgram>& started : runs) {
-    const ProgramRun run = started->finish();
+  for (const ProgramRun& run : at_once(std::vector(4, kThirtyRounds + "--out one.safetensors"), true)) {
     finished += run.exit_code == 0 ? 1 : 0;
     if (run.exit_code == 0) continue;
     EXPECT_THAT(run.err, testing::AnyOf(HasSubstr("one.safetensors: another process is writing it"),
@@ -107,25 +112,22 @@ TEST_F(ReservationTest, ARunIsRefusedBeforeARowIsRead) {
   EXPECT_EQ(fit("--method mean --epsilon 1 --delta 1e-6 " + kLimit).exit_code, 4);
   EXPECT_EQ(fit("--method mean --epsilon 0.1 --delta 1e-6 " + kLimit).exit_code, 3);
   EXPECT_EQ(ledger().charges().size(), 1U);
-  EXPECT_TRUE(ledger().open_runs().empty());
-  EXPECT_TRUE(run_files().empty());
+  expect_nothing_left();
 }
 
 TEST_F(ReservationTest, OfAKilledRunIsShownAndCountsUntilItIsReleased) {
   const std::string run = killed_after(kManyRounds + kLimit, 3);
   const std::size_t charged = ledger().charges().size();
   ASSERT_EQ(run_files().size(), 1U);
-  const ProgramRun shown = succeed("ledger show");
-  EXPECT_THAT(shown.out, HasSubstr(run));
+  EXPECT_THAT(succeed("ledger show").out, HasSubstr(run));
 
   const std::string large = "--method mean --epsilon 1 --delta 1e-6 " + kLimit;
   const ProgramRun refused = fit(large);
   EXPECT_EQ(refused.exit_code, 4) << "what the killed run may still charge counts";
-  EXPECT_THAT(refused.err, testing::AllOf(HasSubstr("--resume"), HasSubstr("dpreduce ledger release " + run)));
+  expect_parts(refused.err, {"--resume", "dpreduce ledger release " + run});
   succeed("ledger release " + run);
-  EXPECT_TRUE(ledger().open_runs().empty());
   EXPECT_EQ(ledger().charges().size(), charged) << "what was charged stays";
-  EXPECT_TRUE(run_files().empty());
+  expect_nothing_left();
   EXPECT_EQ(fit(large).exit_code, 0);
 
   // The same command is another run now.
@@ -160,8 +162,7 @@ TEST_F(ReservationTest, AKilledRunIsGoneOnWithAndNothingThatWasSavedIsPaidForTwi
   EXPECT_LE(state.charges().size(), 301U) << "one may have been lost with its process";
   EXPECT_GE(state.charges().size(), 300U);
   EXPECT_EQ(state.outcome(run), RunOutcome::kStopped);
-  EXPECT_TRUE(state.open_runs().empty());
-  EXPECT_TRUE(run_files().empty());
+  expect_nothing_left();
   const json report = document("report.json");
   EXPECT_EQ(report["ledger"]["goes_on_from"], json::array({run}));
   EXPECT_EQ(report["ledger"]["run"], run_of(state.charges().back().entry.release_id));
@@ -182,8 +183,8 @@ TEST_F(ReservationTest, ARunThatFailsSaysHowToGoOn) {
   ASSERT_EQ(state.charges().size(), 1U);
   const std::string run = run_of(state.charges().front().entry.release_id);
   EXPECT_EQ(state.outcome(run), RunOutcome::kStopped);
-  EXPECT_THAT(failed.err, HasSubstr("resume it with the same command and --resume, which charges only the rest"));
-  EXPECT_THAT(failed.err, HasSubstr("ledger release " + run));
+  expect_parts(failed.err,
+               {"resume it with the same command and --resume, which charges only the rest", "ledger release " + run});
   ASSERT_EQ(run_files().size(), 1U);
   const std::string model = bytes("model.safetensors");
   fs::remove(folder_ / "model.safetensors");
@@ -207,8 +208,7 @@ TEST_F(ReservationTest, AFileThatIsNotItsOwnersAloneIsRefusedByName) {
     const auto before = content_of(folder_.path());
     const ProgramRun run = fit("--method mean --mu 0.2 --resume");
     EXPECT_EQ(run.exit_code, 3);
-    EXPECT_THAT(run.err, HasSubstr(file));
-    EXPECT_THAT(run.err, HasSubstr(reason));
+    expect_parts(run.err, {file, reason});
     EXPECT_TRUE(content_of(folder_.path()) == before);
   };
   for (const mode_t mode : {0640U, 0604U, 0400U}) {

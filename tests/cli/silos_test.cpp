@@ -1,5 +1,4 @@
 // fit --secure-aggregation as its users see it: a coordinator without rows, silos with files of their own.
-#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
@@ -12,12 +11,6 @@ namespace dpreduce {
 namespace silos_test {
 
 constexpr std::size_t kMostSilosHere = 5;
-
-std::size_t lines_with(const std::string& beginning, const std::string& text) {
-  const std::vector<std::string> lines = lines_of(text);
-  return static_cast<std::size_t>(
-      std::count_if(lines.begin(), lines.end(), [&](const std::string& line) { return line.starts_with(beginning); }));
-}
 
 class SilosTest : public AmongSilosTest {
  protected:
@@ -32,10 +25,19 @@ class SilosTest : public AmongSilosTest {
   }
   static void TearDownTestSuite() { data_.reset(); }
   static std::string numbered(const std::string& name, std::size_t silo) { return fmt::format("{}{}.npy", name, silo); }
+  // The options that name the rows of these silos, of the folder of all.
+  static std::string rows_of(const std::string& silos) {
+    std::string x = " --train-x";
+    std::string y = " --train-y";
+    for (const std::string& silo : split_arguments(silos)) {
+      x += " " + (*data_ / ("x" + silo + ".npy"));
+      y += " " + (*data_ / ("y" + silo + ".npy"));
+    }
+    return x + y + " ";
+  }
 
   static std::string among_silos(const std::string& options) {
-    return "fit --secure-aggregation --classes 3 --silo-timeout 20 --report report.json --train-x " +
-           (*data_ / "x{rank}.npy") + " --train-y " + (*data_ / "y{rank}.npy") + " " + options;
+    return "fit --secure-aggregation --classes 3 --silo-timeout 20 --report report.json" + rows_of("{rank}") + options;
   }
   ProgramRun run_silos(std::size_t silos, const std::string& options, int code,
                        const std::vector<std::string>& said = {}, Form form = Form::kFork) const {
@@ -50,8 +52,13 @@ class SilosTest : public AmongSilosTest {
                                                   .launcher_options = launcher_options,
                                                   .timeout_seconds = 120.0});
   }
-  static void expect_gone(const RunningProgram& program) {
+  // How it ends, with nothing left of it.
+  static ProgramRun ended(RunningProgram& program, int code, const std::vector<std::string>& said = {}) {
+    const ProgramRun run = program.finish();
+    EXPECT_EQ(run.exit_code, code) << run.err;
+    expect_parts(run.err, said);
     EXPECT_TRUE(all_gone(program.mark(), kSecondsToEnd)) << "processes remain";
+    return run;
   }
   static pid_t worker_of_silo(const RunningProgram& program, int silo) {
     std::optional<pid_t> worker;
@@ -63,14 +70,8 @@ class SilosTest : public AmongSilosTest {
   }
 
   // The model of one process that has the rows of these silos.
-  std::string plain_model(const std::vector<std::size_t>& silos, const std::string& options) const {
-    std::string x = " --train-x";
-    std::string y = " --train-y";
-    for (const std::size_t silo : silos) {
-      x += fmt::format(" {}", *data_ / numbered("x", silo));
-      y += fmt::format(" {}", *data_ / numbered("y", silo));
-    }
-    succeed("fit --classes 3 --out plain.safetensors --ledger plain.jsonl " + options + x + y);
+  std::string plain_model(const std::string& silos, const std::string& options) const {
+    succeed("fit --classes 3 --out plain.safetensors --ledger plain.jsonl " + options + rows_of(silos));
     return bytes("plain.safetensors");
   }
 
@@ -93,6 +94,7 @@ class SilosTest : public AmongSilosTest {
 
   json report() const { return document("report.json"); }
   std::string log(const std::string& party) const { return bytes(party + ".log"); }
+  std::string log(int party) const { return log(std::to_string(party)); }
 
   static std::unique_ptr<TemporaryFolder> data_;
 };
@@ -104,7 +106,7 @@ TEST_F(SilosTest, TheModelIsThatOfThePlainRunAndTheReportTellsOfTheSilos) {
   const std::string options = "--mu 2 --seed 7 --method ls";
   run_silos(5, options + " --test-x " + (*data_ / "test_x.npy") + " --test-y " + (*data_ / "test_y.npy"), 0, {},
             Form::kProgram);
-  EXPECT_EQ(model(), plain_model({1, 2, 3, 4, 5}, options));
+  EXPECT_EQ(model(), plain_model("1 2 3 4 5", options));
   const json silos_part = report()["silos"];
   EXPECT_EQ(silos_part["count"], 5);
   EXPECT_EQ(silos_part["summed"], 5);
@@ -117,15 +119,9 @@ TEST_F(SilosTest, TheModelIsThatOfThePlainRunAndTheReportTellsOfTheSilos) {
 // 72,000 numbers: ranks that trust each other share that noise in pieces, silos have it from the coordinator.
 TEST_F(SilosTest, NoiseOfALongBlockIsThatOfThePlainRun) {
   const std::string options = "fit --classes 6000 --method mean --mu 2 --seed 7 ";
-  run_among(2,
-            options + "--secure-aggregation --silo-timeout 20 --train-x " + (*data_ / "x{rank}.npy") + " --train-y " +
-                (*data_ / "y{rank}.npy"),
-            0);
-  const std::string rows = "--train-x " + (*data_ / "x1.npy") + " " + (*data_ / "x2.npy") + " --train-y " +
-                           (*data_ / "y1.npy") + " " + (*data_ / "y2.npy");
+  run_among(2, options + "--secure-aggregation --silo-timeout 20" + rows_of("{rank}"), 0);
   for (const int ranks : {0, 2}) {
-    succeed(options + "--out plain.safetensors --overwrite --ledger " + fmt::format("plain{}.jsonl ", ranks) + rows,
-            ranks);
+    succeed(options + fmt::format("--out plain.safetensors --ledger plain{}.jsonl", ranks) + rows_of("1 2"), ranks);
     EXPECT_EQ(bytes("plain.safetensors"), model()) << ranks;
   }
 }
@@ -135,7 +131,7 @@ TEST_F(SilosTest, TheRunGoesOnWithoutALostSilo) {
   for (const std::string fault : {"2:kill@hello", "2:kill@masked", "2:corrupt@shares", "2:wrong-key@masked"}) {
     SCOPED_TRACE(fault);
     const ProgramRun run = run_silos(4, "--non-private --method mean --threshold 3 --fault " + fault, 0);
-    EXPECT_EQ(model(), plain_model({1, 3, 4}, "--non-private --method mean"));
+    EXPECT_EQ(model(), plain_model("1 3 4", "--non-private --method mean"));
     const json lost = report()["silos"]["lost"];
     ASSERT_EQ(lost.size(), 1u);
     EXPECT_EQ(lost[0]["silo"], 2);
@@ -147,7 +143,7 @@ TEST_F(SilosTest, TheRunGoesOnWithoutALostSilo) {
 // What a silo reveals is checked against what its owner has committed to: a lie costs the liar its place, and is told.
 TEST_F(SilosTest, WhoRevealsAWrongShareIsNamedAndTheRunGoesOn) {
   run_silos(4, "--non-private --method mean --threshold 3 --fault 2:lie@reveal", 0);
-  EXPECT_EQ(model(), plain_model({1, 2, 3, 4}, "--non-private --method mean"));  // its statistic had come
+  EXPECT_EQ(model(), plain_model("1 2 3 4", "--non-private --method mean"));  // its statistic had come
   const json lost = report()["silos"]["lost"];
   ASSERT_EQ(lost.size(), 1u);
   EXPECT_EQ(lost[0]["silo"], 2);
@@ -167,8 +163,8 @@ TEST_F(SilosTest, ACoordinatorThatTellsContradictoryStoriesGetsNothing) {
               {"0 of 5 silos are left, --threshold 3"});
     EXPECT_EQ(half_written(), "");
     for (int silo = 1; silo <= 5; ++silo) {
-      EXPECT_THAT(log(std::to_string(silo)), AllOf(HasSubstr("end: exit code 5: the silos do not agree on who"),
-                                                   HasSubstr("the coordinator sends silos different lists")));
+      EXPECT_THAT(log(silo), AllOf(HasSubstr("end: exit code 5: the silos do not agree on who"),
+                                   HasSubstr("the coordinator sends silos different lists")));
       std::filesystem::remove(folder_ / fmt::format("{}.log", silo));
     }
   }
@@ -178,7 +174,7 @@ TEST_F(SilosTest, ACoordinatorThatTellsContradictoryStoriesGetsNothing) {
 TEST_F(SilosTest, AnotherValueAfterTheLastSumChangesNothing) {
   const std::string options = "--non-private --method mean";
   run_silos(4, options + " --fault 0:equivocate@broadcast", 0);
-  EXPECT_EQ(model(), plain_model({1, 2, 3, 4}, options));
+  EXPECT_EQ(model(), plain_model("1 2 3 4", options));
 }
 
 // Each wait of the coordinator is a round trip, but for the first: an offer may come before its silo has a line. From
@@ -187,7 +183,7 @@ TEST_F(SilosTest, ALineTakesItsTimeAndChangesNothingElse) {
   const std::string options = "--mu 2 --seed 7 --method mean";
   run_silos(3, options + " --round-trip 100 --bandwidth 10 --packet-loss 1 --timings seconds.json", 0, {},
             Form::kProgram);
-  EXPECT_EQ(model(), plain_model({1, 2, 3}, options));
+  EXPECT_EQ(model(), plain_model("1 2 3", options));
   const json reported = report();
   EXPECT_TRUE(reported["silos"]["lost"].empty());
   int waits = 0;
@@ -203,13 +199,10 @@ TEST_F(SilosTest, ALineTakesItsTimeAndChangesNothingElse) {
 TEST_F(SilosTest, ASiloThatHangsEndsTheRunForAllAndDoesNotOutliveIt) {
   RunningProgram program =
       started(4, among_silos("--non-private --method mean --threshold 3 --silo-timeout 6 --fault 3:hang@masked"));
-  const ProgramRun run = program.finish();
-  EXPECT_EQ(run.exit_code, 5) << run.err;
-  EXPECT_THAT(run.err, HasSubstr("silo 3: alive, but no \"masked\" came within --silo-timeout 6 s"));
-  EXPECT_THAT(run.err, HasSubstr("Raise --silo-timeout"));
+  const ProgramRun run =
+      ended(program, 5, {"silo 3: alive, but no \"masked\" came within --silo-timeout 6 s", "Raise --silo-timeout"});
   EXPECT_THAT(run.err, Not(HasSubstr("silo 3 is lost")));
   EXPECT_EQ(half_written(), "");
-  expect_gone(program);
 }
 
 // At every message: faults_test.
@@ -218,19 +211,7 @@ TEST_F(SilosTest, ASiloMayBeKilledAtAnyMoment) {
   const pid_t silo = worker_of_silo(program, 2);
   ::usleep(400000);
   ::kill(silo, SIGKILL);
-  const ProgramRun run = program.finish();
-  EXPECT_EQ(run.exit_code, 0) << run.err;
-  expect_gone(program);
-}
-
-TEST_F(SilosTest, WithTooFewSilosTheRunEndsAndSaysWhy) {
-  for (const std::string fault : {"1:kill@masked", "1:kill@advertise"}) {
-    SCOPED_TRACE(fault);
-    const ProgramRun run = run_silos(3, "--mu 1 --method mean --threshold 3 --fault " + fault, 5,
-                                     {"2 of 3 silos are left, --threshold 3 are needed; lost: silo 1"});
-    EXPECT_LT(run.seconds, kSecondsToEnd);
-    EXPECT_FALSE(has("model.safetensors"));
-  }
+  ended(program, 0);
 }
 
 // Both processes of a rank: as if its machine were lost. Another silo is slow, so that the run is not over before.
@@ -247,12 +228,8 @@ TEST_F(SilosTest, ALostMachineIsLostWhereTheLauncherLetsTheJobGoOn) {
   for (const ProcessEntry& process : processes_with(program.mark())) {
     if (process.pid == silo) ::kill(process.parent, SIGKILL);
   }
-  const ProgramRun run = program.finish();
-  EXPECT_EQ(run.exit_code, 0) << run.err;
-  EXPECT_THAT(run.err, HasSubstr("silo 2 is lost"));
-  EXPECT_THAT(run.err, HasSubstr("its process has ended"));
+  ended(program, 0, {"silo 2 is lost", "its process has ended"});
   EXPECT_EQ(report()["silos"]["left"], 3);
-  expect_gone(program);
 }
 
 TEST_F(SilosTest, ALostCoordinatorEndsTheRun) {
@@ -266,16 +243,13 @@ TEST_F(SilosTest, ALostCoordinatorEndsTheRun) {
 TEST_F(SilosTest, ACoordinatorThatHangsEndsTheRun) {
   RunningProgram program =
       started(3, among_silos("--mu 1 --method mean --silo-timeout 1 --log {rank}.log --fault 0:hang@unmask"));
-  const ProgramRun run = program.finish();
-  EXPECT_EQ(run.exit_code, 5) << run.err;
+  const ProgramRun run = ended(program, 5, {"all silos have stopped waiting for it"});
   EXPECT_LT(run.seconds, kSecondsToEnd);
   for (const int silo : {1, 2, 3}) {
     EXPECT_THAT(run.err, HasSubstr(fmt::format("silo {}: the coordinator is silent", silo)));
-    EXPECT_THAT(log(std::to_string(silo)), HasSubstr("end: exit code 5: silo"));
+    EXPECT_THAT(log(silo), HasSubstr("end: exit code 5: silo"));
   }
-  EXPECT_THAT(run.err, HasSubstr("all silos have stopped waiting for it"));
   EXPECT_EQ(half_written(), "");
-  expect_gone(program);
 }
 
 TEST_F(SilosTest, ABadRowOfOneSiloEndsTheRunAndIsToldByItsOwner) {
@@ -309,7 +283,7 @@ TEST_F(SilosTest, WhatASiloRefusesStaysRefusedWhereTheCoordinatorSaysThatAllIsWe
     EXPECT_FALSE(has("model.safetensors"));
     std::string ends;
     for (const int silo : {1, 2, 3}) {
-      const std::string said = log(std::to_string(silo));
+      const std::string said = log(silo);
       EXPECT_THAT(said, Not(HasSubstr("end: exit code 0")));
       ends += said.substr(said.rfind("end: "));
       std::filesystem::remove(folder_ / fmt::format("{}.log", silo));
@@ -338,15 +312,12 @@ class SiloConfigTest : public SilosTest {
 };
 
 TEST_F(SiloConfigTest, EachSiloReadsItsOwnAndKeepsALogOfItsOwn) {
-  const ProgramRun ended = run_configured(0);
-  EXPECT_EQ(model(), plain_model({1, 2, 3}, "--mu 2 --seed 7 --method mean"));
+  const ProgramRun done = run_configured(0);
+  EXPECT_EQ(model(), plain_model("1 2 3", "--mu 2 --seed 7 --method mean"));
   for (const int silo : {1, 2, 3}) {
     const std::string text = log(fmt::format("silo{}", silo));
-    for (const std::string& part : {fmt::format("start: dpreduce {}, silo {} of 3", version(), silo),
-                                    std::string("rows opened"), std::string("silos 1 2 3"), std::string("phase sums: "),
-                                    std::string("bytes sent"), std::string("end: exit code 0: done")}) {
-      EXPECT_THAT(text, HasSubstr(part));
-    }
+    expect_parts(text, {fmt::format("start: dpreduce {}, silo {} of 3", version(), silo), "rows opened", "silos 1 2 3",
+                        "phase sums: ", "bytes sent", "end: exit code 0: done"});
     // No exact count, nothing of others: their files, or their number of rows.
     const std::size_t rows = 40 * static_cast<std::size_t>(silo) + 90 + 17 + 300 / static_cast<std::size_t>(silo);
     EXPECT_THAT(text, Not(HasSubstr(fmt::format(" {} ", rows))));
@@ -356,7 +327,7 @@ TEST_F(SiloConfigTest, EachSiloReadsItsOwnAndKeepsALogOfItsOwn) {
               std::filesystem::perms::none);
   }
   EXPECT_THAT(log("hub"), HasSubstr("coordinator of 3 silos"));
-  for (const std::string& said : {ended.out, ended.err, bytes("report.json"), log("hub")}) {
+  for (const std::string& said : {done.out, done.err, bytes("report.json"), log("hub")}) {
     EXPECT_THAT(said, Not(HasSubstr(data_->path())));
   }
 }
@@ -372,7 +343,7 @@ TEST_F(SiloConfigTest, PartiesMayBeStartedWithArgumentsOfTheirOwn) {
     return run_among(0, line, code, said);
   };
   run_with("--silo-config silo3.toml", 0, {});
-  EXPECT_EQ(model(), plain_model({1, 2, 3}, "--mu 2 --seed 7 --method mean"));
+  EXPECT_EQ(model(), plain_model("1 2 3", "--mu 2 --seed 7 --method mean"));
 
   // One that was told another budget, or has misspelled something, takes no part, and says why.
   for (const auto& [third, message] : {std::pair{"--silo-config silo3.toml --mu 8", "other options than this silo"},
@@ -389,35 +360,30 @@ TEST_F(SiloConfigTest, ASiloWhoseLineIsSlowerThanTheTimeoutEndsTheRun) {
   std::ofstream(folder_ / "common.toml", std::ios::app) << "round-trip = 1\n";
   RunningProgram program =
       started(3, "fit --config common.toml --silo-config silo{rank}.toml --threshold 2 --silo-timeout 3");
-  const ProgramRun ended = program.finish();
-  EXPECT_EQ(ended.exit_code, 5) << ended.err;
-  EXPECT_THAT(ended.err, HasSubstr("silo 3: alive, but no \"hello\" came within --silo-timeout 3 s"));
+  ended(program, 5, {"silo 3: alive, but no \"hello\" came within --silo-timeout 3 s"});
   EXPECT_FALSE(has("model.safetensors"));
   EXPECT_THAT(log("silo1"), HasSubstr("line: round trip 1 ms"));
-  EXPECT_THAT(log("silo3"), HasSubstr("line: round trip 20000 ms"));
-  EXPECT_THAT(log("silo3"),
-              HasSubstr("end: exit code 5: the coordinator has ended"));  // what is on the line is not waited for
-  expect_gone(program);
+  expect_parts(log("silo3"), {"line: round trip 20000 ms",
+                              "end: exit code 5: the coordinator has ended"});  // what is on the line is not waited for
 }
 
 TEST_F(SiloConfigTest, AWrongFileIsToldByItsOwner) {
   const std::string well = bytes("silo2.toml");
   for (const auto& [text, message] :
-       {std::pair{"epsilon = 8\n", "'epsilon' must be the same for all parties"},
-        std::pair{"train-z = 8\n", "'train-z' is not an option of fit"}, std::pair{"", "cannot be read"}}) {
+       {std::pair{"epsilon = 8\n", "'epsilon' must be the same for all parties"}, std::pair{"", "cannot be read"}}) {
     SCOPED_TRACE(message);
     std::filesystem::remove(folder_ / "silo2.toml");
     if (*text != '\0') std::ofstream(folder_ / "silo2.toml") << well << text;
     const ProgramRun refused =
         run_configured(5, {"--silo-config silo2.toml", message, "lost: silo 2 (hello: its process has ended)"});
-    EXPECT_EQ(lines_with("dpreduce: ", refused.err), 3u) << refused.err;  // silo 2, its loss, the end
+    EXPECT_EQ(messages_in(refused.err).size(), 3u) << refused.err;  // silo 2, its loss, the end
     EXPECT_LT(refused.seconds, kSecondsToEnd);
   }
   // The coordinator's own ends the run with the code of its error; with enough others a silo's does not.
   std::ofstream(folder_ / "silo2.toml") << well;
   std::filesystem::remove(folder_ / "silo0.toml");
   const ProgramRun without = run_configured(3, {"--silo-config silo0.toml: cannot be read"});
-  EXPECT_EQ(lines_with("dpreduce: ", without.err), 1u) << without.err;
+  EXPECT_EQ(messages_in(without.err).size(), 1u) << without.err;
   EXPECT_THAT(log("silo1"), HasSubstr("end: exit code 5: the coordinator has ended"));
 }
 
@@ -446,14 +412,14 @@ class RosterRunTest : public SilosTest {
 
 TEST_F(RosterRunTest, PartiesOfTheRosterTrainTogether) {
   run_of_roster("--mu 2 --seed 7", 0);
-  EXPECT_EQ(model(), plain_model({1, 2, 3}, "--mu 2 --seed 7 --method mean"));
+  EXPECT_EQ(model(), plain_model("1 2 3", "--mu 2 --seed 7 --method mean"));
   EXPECT_EQ(report()["silos"]["identities"], "roster");
 }
 
 TEST_F(RosterRunTest, AForeignIdentityIsLost) {
   run_of_roster("--non-private --threshold 2 --fault 3:wrong-key@hello", 0,
                 {"silo 3 (party3) is lost, waiting for \"hello\""});
-  EXPECT_EQ(model(), plain_model({1, 2}, "--non-private --method mean"));
+  EXPECT_EQ(model(), plain_model("1 2", "--non-private --method mean"));
 }
 
 TEST_F(RosterRunTest, AnotherPartysIdentityIsRefused) {
@@ -492,15 +458,25 @@ class ConsentTest : public RosterRunTest {
     std::ofstream(folder_ / fmt::format("own{}.toml", rank))
         << fmt::format("silo = {0}\nlog = \"{0}.log\"\nledger = \"{0}.jsonl\"\n{1}", rank, more);
   }
-  std::string log(int rank) const { return bytes(fmt::format("{}.log", rank)); }
+  // What a dry run says of the silo whose own file is own2.toml, and its code.
+  void expect_preview(const std::string& options, int code, const std::vector<std::string>& shown,
+                      const std::vector<std::string>& said = {}) const {
+    const ProgramRun run = run_program(
+        split_arguments("fit --secure-aggregation --method mean --classes 3 --roster roster.toml --threshold 3 "
+                        "--silo-config own2.toml --dry-run " +
+                        options),
+        {.folder = folder_.path(), .form = Form::kProgram});
+    EXPECT_EQ(run.exit_code, code) << run.err;
+    expect_parts(run.out, shown);
+    expect_parts(run.err, said);
+  }
 };
 
 TEST_F(ConsentTest, ASiloThatRefusesLeavesAndTheOthersGoOn) {
   own(2, "[consent]\nmost-mu = 1\n");
-  const ProgramRun ended =
-      run_of_roster("--mu 2 --threshold 2 --silo-config own{rank}.toml", 0,
-                    {"[consent] refuses the run: most-mu: 2 requested, at most 1 allowed; no row was read",
-                     "silo 2 (party2) is lost, waiting for \"status\": it refuses to take part, by its own [consent]"});
+  run_of_roster("--mu 2 --threshold 2 --silo-config own{rank}.toml", 0,
+                {"[consent] refuses the run: most-mu: 2 requested, at most 1 allowed; no row was read",
+                 "silo 2 (party2) is lost, waiting for \"status\": it refuses to take part, by its own [consent]"});
   EXPECT_THAT(log(2), HasSubstr("end: exit code 4: [consent] refuses the run: most-mu"));
   EXPECT_THAT(log(2), Not(HasSubstr("rows opened")));
   EXPECT_FALSE(has("2.jsonl"));
@@ -525,8 +501,8 @@ TEST_F(ConsentTest, StatisticsAreReleasedByTheOwnersTermsAsWell) {
   run_among(
       3,
       "release --secure-aggregation --threshold 2 --statistics class_sums --classes 3 --mu 2 --roster roster.toml "
-      "--identity {rank}.key --out kept.safetensors --silo-config own{rank}.toml --train-x " +
-          (*data_ / "x{rank}.npy") + " --train-y " + (*data_ / "y{rank}.npy"),
+      "--identity {rank}.key --out kept.safetensors --silo-config own{rank}.toml" +
+          rows_of("{rank}"),
       0, {"silo 2 (party2) is lost, waiting for \"status\": it refuses to take part, by its own [consent]"});
   EXPECT_THAT(log(2), HasSubstr("end: exit code 4: [consent] refuses the run: most-mu: 2 requested"));
   EXPECT_FALSE(has("2.jsonl"));
@@ -544,60 +520,42 @@ TEST_F(ConsentTest, ADryRunOfASiloTellsWhatItWouldSendAndPromise) {
   own(2,
       "identity = \"2.key\"\ntrain-x = [\"absent-x.npy\"]\ntrain-y = [\"absent-y.npy\"]\n"
       "[consent]\nmethods = [\"mean\"]\nmost-mu = 1\n");
-  const std::string line =
-      "fit --secure-aggregation --method mean --classes 3 --roster roster.toml --noise distributed --threshold 3 "
-      "--silo-config own2.toml --dry-run --mu ";
-  const auto preview = [&](const std::string& words) {
-    return run_program(split_arguments(words), {.folder = folder_.path(), .form = Form::kProgram});
-  };
-  const ProgramRun refused = preview(line + "2");
-  EXPECT_EQ(refused.exit_code, 4) << refused.err;
-  for (const char* part :
-       {"dry run: nothing was sent, no rows were read, nothing was spent\n", "silo       2 of 3: party2, identity ",
-        "to         the coordinator party0, identity ", "beside     silo 1: party1", "threshold 3, 0 colluding",
-        "method     mean on 12 features, 3 classes; add-remove, the unit is one row", "masked numbers; sensitivity ",
-        "own noise ", "guarantee  also against the coordinator and 0 colluding silos",
-        "ledger     2.jsonl: before it mu 0, epsilon 0", "consent    passes  methods: mean requested, mean allowed",
-        "consent    REFUSES most-mu: 2 requested, at most 1 allowed", "would read --train-x absent-x.npy\n"}) {
-    EXPECT_THAT(refused.out, HasSubstr(part));
-  }
-  EXPECT_THAT(refused.err, HasSubstr("[consent] refuses the run: most-mu"));
+  const std::string shared = "--noise distributed --mu ";
+  expect_preview(
+      shared + "2", 4,
+      {"dry run: nothing was sent, no rows were read, nothing was spent\n", "silo       2 of 3: party2, identity ",
+       "to         the coordinator party0, identity ", "beside     silo 1: party1", "threshold 3, 0 colluding",
+       "method     mean on 12 features, 3 classes; add-remove, the unit is one row", "masked numbers; sensitivity ",
+       "own noise ", "guarantee  also against the coordinator and 0 colluding silos",
+       "ledger     2.jsonl: before it mu 0, epsilon 0", "consent    passes  methods: mean requested, mean allowed",
+       "consent    REFUSES most-mu: 2 requested, at most 1 allowed", "would read --train-x absent-x.npy\n"},
+      {"[consent] refuses the run: most-mu"});
   EXPECT_FALSE(has("2.jsonl") || has("2.log"));
-  const ProgramRun passed = preview(line + "0.5");
-  EXPECT_EQ(passed.exit_code, 0) << passed.err;
-  EXPECT_THAT(passed.out, HasSubstr("after it  mu 0.5, "));
-  const ProgramRun seeded = preview(line + "0.5 --seed 1");
-  EXPECT_EQ(seeded.exit_code, 4) << seeded.err;
-  EXPECT_THAT(seeded.out, HasSubstr("ledger     this run is NOT private: it has no finite mu"));
-  // Its own budget, as the run looks at it: with what is on its ledger.
-  const std::string as_it_is = "fit --secure-aggregation --method mean --classes 3 --roster roster.toml --threshold 3 ";
-  own(2, "budget-epsilon = 1.2\nbudget-delta = 1e-6\nidentity = \"2.key\"\ntrain-x = [\"a\"]\ntrain-y = [\"b\"]\n");
-  EXPECT_EQ(preview(as_it_is + "--silo-config own2.toml --dry-run --epsilon 1 --delta 1e-6").exit_code, 0);
-  succeed("fit --method mean --classes 3 --epsilon 1 --delta 1e-6 --ledger 2.jsonl --out other.safetensors --train-x " +
-          (*data_ / "x1.npy") + " --train-y " + (*data_ / "y1.npy"));
-  const std::string before = bytes("2.jsonl");
-  const ProgramRun spent = preview(as_it_is + "--silo-config own2.toml --dry-run --epsilon 1 --delta 1e-6");
-  EXPECT_EQ(spent.exit_code, 4) << spent.err;
-  EXPECT_THAT(spent.err, HasSubstr("2.jsonl: recorded runs have spent epsilon"));
-  EXPECT_THAT(spent.out, HasSubstr("would read --train-x a"));
-  EXPECT_EQ(bytes("2.jsonl"), before);
-  const ProgramRun unnamed = preview("fit --secure-aggregation --method mean --classes 3 --mu 1 --dry-run");
+  expect_preview(shared + "0.5", 0, {"after it  mu 0.5, "});
+  expect_preview(shared + "0.5 --seed 1", 4, {"ledger     this run is NOT private: it has no finite mu"});
+  const ProgramRun unnamed =
+      run_program(split_arguments("fit --secure-aggregation --method mean --classes 3 --mu 1 --dry-run"),
+                  {.folder = folder_.path(), .form = Form::kProgram});
   EXPECT_EQ(unnamed.exit_code, 2);
   EXPECT_THAT(unnamed.err, HasSubstr("--dry-run of a silo: name its own file with --silo-config"));
+}
+
+// Its own budget, as the run looks at it: with what is on its ledger.
+TEST_F(ConsentTest, ADryRunOfASiloIsRefusedWhereItsBudgetIsSpent) {
+  const std::string budget = "--epsilon 1 --delta 1e-6";
+  own(2, "budget-epsilon = 1.2\nbudget-delta = 1e-6\nidentity = \"2.key\"\ntrain-x = [\"a\"]\ntrain-y = [\"b\"]\n");
+  expect_preview(budget, 0, {});
+  succeed("fit --method mean --classes 3 --ledger 2.jsonl --out other.safetensors " + budget + rows_of("1"));
+  const std::string before = bytes("2.jsonl");
+  expect_preview(budget, 4, {"would read --train-x a"}, {"2.jsonl: recorded runs have spent epsilon"});
+  EXPECT_EQ(bytes("2.jsonl"), before);
 }
 
 // Behind a run of mu 1.2 on its ledger one of mu .5 makes 1.3, since squares add up.
 TEST_F(ConsentTest, ADryRunOfASiloAddsTheRunToWhatItsLedgerHas) {
   run_of_roster("--mu 1.2 --threshold 3 --silo-config own{rank}.toml", 0);
   own(2, "identity = \"2.key\"\ntrain-x = [\"absent-x.npy\"]\ntrain-y = [\"absent-y.npy\"]\n");
-  const ProgramRun shown = run_program(
-      split_arguments("fit --secure-aggregation --method mean --classes 3 --roster roster.toml --threshold 3 "
-                      "--silo-config own2.toml --dry-run --mu 0.5"),
-      {.folder = folder_.path(), .form = Form::kProgram});
-  EXPECT_EQ(shown.exit_code, 0) << shown.err;
-  EXPECT_THAT(shown.out, HasSubstr("before it mu 1.2, "));
-  EXPECT_THAT(shown.out, HasSubstr("this run  mu 0.5, "));
-  EXPECT_THAT(shown.out, HasSubstr("after it  mu 1.3, "));
+  expect_preview("--mu 0.5", 0, {"before it mu 1.2, ", "this run  mu 0.5, ", "after it  mu 1.3, "});
 }
 
 TEST_F(SilosTest, WrongOptionsAreRefusedOnce) {
@@ -608,35 +566,15 @@ TEST_F(SilosTest, WrongOptionsAreRefusedOnce) {
   for (const auto& [options, message] : of_the_job) {
     SCOPED_TRACE(options);
     const ProgramRun run = run_silos(3, options, 2, {message});
-    EXPECT_EQ(lines_with("dpreduce: ", run.err), 1u) << run.err;
+    EXPECT_EQ(messages_in(run.err).size(), 1u) << run.err;
   }
-  const std::pair<const char*, const char*> alone[] = {
-      {"--secure-aggregation --silo-timeout 0", "--silo-timeout 0"},
-      {"--secure-aggregation --roster r.toml", "--identity is missing"},
-      {"--secure-aggregation --resume", "--resume with --secure-aggregation"},
-      {"--secure-aggregation --test-x x{rank}.npy --test-y y.npy", "the coordinator alone reads these rows"},
-      {"--secure-aggregation --method ls --choose --noise distributed",
-       "--choose and --noise distributed with --secure-aggregation"},
-      {"--secure-aggregation", "mpirun"},
-      {"--threshold 3", "--threshold goes with --secure-aggregation"},
-      {"--secure-aggregation --fault 1:kill@masked", "--fault is not an option of fit"},
-      {"--round-trip 40", "--round-trip goes with --secure-aggregation"},
-      {"--bandwidth 100", "--bandwidth goes with --secure-aggregation"},
-      {"--packet-loss 0", "--packet-loss goes with --secure-aggregation"},
-      {"--secure-aggregation --round-trip -1", "--round-trip -1: must be from 0"},
-      {"--secure-aggregation --round-trip nan", "--round-trip nan"},
-      {"--secure-aggregation --bandwidth 0", "--bandwidth 0: must be from 0.001"},
-      {"--secure-aggregation --packet-loss 100 --round-trip 40", "--packet-loss 100: must be from 0 to 99"},
-      {"--secure-aggregation --packet-loss 1 --bandwidth 10", "--packet-loss above 0 goes with --round-trip above 0"},
-      {"--log a.log", "--log goes with --secure-aggregation"},
-      {"--silo-config a.toml", "--silo-config: is for runs among silos"},
-      {"--config a{rank}.toml", "put a silo's own options into --silo-config"},
-      {"--noise distributed", "--noise goes with --secure-aggregation"}};
-  const std::string fit = "fit --classes 3 --train-x x{rank}.npy --train-y y{rank}.npy ";
-  for (const auto& [options, message] : alone) expect_refused(fit + "--mu 1 " + options, 2, message);
-  expect_refused(fit + "--epsilon 1 --delta 1e-5 --method gd --batch 0.5 --secure-aggregation", 2,
-                 "--batch with --secure-aggregation");
-  expect_refused("fit --classes 3 --mu 1 --secure-aggregation --train-x x.npy --train-y y.npy", 2, "write {rank}");
+  // Wrong options of every kind: tests/methods, tests/fit/validated_options_test.cpp and config_file_test.cpp.
+  const std::string fit = "fit --classes 3 --mu 1 --train-x x{rank}.npy --train-y y{rank}.npy ";
+  expect_refused(fit + "--secure-aggregation", 2, "mpirun");
+  expect_refused(fit + "--secure-aggregation --fault 1:kill@masked", 2, "--fault is not an option of fit");
+  expect_refused(fit + "--threshold 3", 2, "--threshold goes with --secure-aggregation");
+  expect_refused(fit + "--silo-config a.toml", 2, "--silo-config: is for runs among silos");
+  expect_refused(fit + "--config a{rank}.toml", 2, "put a silo's own options into --silo-config");
 }
 
 TEST_F(SilosTest, AnIdentityIsMadeOnce) {

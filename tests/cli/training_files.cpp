@@ -54,19 +54,14 @@ TrainingRows make_rows(const std::vector<std::size_t>& class_rows, std::size_t d
   return made;
 }
 
-std::string feature_bytes(const TrainingRows& rows, MemoryOrder order) {
-  if (order == MemoryOrder::kC) return element_bytes(rows.features);
-  std::vector<float> by_column;
-  for (std::size_t a = 0; a < rows.dim; ++a) {
-    for (std::size_t row = 0; row < rows.rows(); ++row) by_column.push_back(rows.features[row * rows.dim + a]);
-  }
-  return element_bytes(by_column);
-}
-
 void write_npy(const TrainingRows& rows, const std::string& x_path, const std::string& y_path, MemoryOrder order) {
+  const bool by_columns = order == MemoryOrder::kFortran;
+  std::vector<float> features = rows.features;
+  for (std::size_t e = 0; by_columns && e < features.size(); ++e) {
+    features[e] = rows.features[e % rows.rows() * rows.dim + e / rows.rows()];
+  }
   const std::string shape = fmt::format("({}, {})", rows.rows(), rows.dim);
-  write_bytes(x_path,
-              npy_header_bytes(npy_text("<f4", shape, order == MemoryOrder::kFortran)) + feature_bytes(rows, order));
+  write_bytes(x_path, npy_header_bytes(npy_text("<f4", shape, by_columns)) + element_bytes(features));
   write_label_file(y_path, rows.labels);
 }
 

@@ -24,8 +24,6 @@ struct TrainingRows {
 /// `class_rows[c]` rows of class c around a mean of its own, in an order without pattern; the same in every run.
 TrainingRows make_rows(const std::vector<std::size_t>& class_rows, std::size_t dim);
 
-std::string feature_bytes(const TrainingRows& rows, MemoryOrder order = MemoryOrder::kC);
-
 /// x.npy and y.npy for ("x.npy", "y.npy"), as float32 and int64.
 void write_npy(const TrainingRows& rows, const std::string& x_path, const std::string& y_path,
                MemoryOrder order = MemoryOrder::kC);

@@ -1,17 +1,10 @@
 #include "commands/run_progress.hpp"
 
-#include <cstdio>
-#include <string>
-#include <thread>
+#include "tests/testing.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+namespace dpreduce::run_progress_test {
 
-namespace dpreduce {
-namespace {
-
-using testing::HasSubstr;
-using testing::Not;
+const auto now = [] { return std::chrono::steady_clock::now(); };
 
 class ProgressLineTest : public testing::Test {
  protected:
@@ -34,7 +27,7 @@ class ProgressLineTest : public testing::Test {
 
 TEST_F(ProgressLineTest, ALogGetsLinesOfItsOwn) {
   ProgressLine line(ProgressLine::Form::kLog, out_, std::chrono::milliseconds(5));
-  line.show("gradient, round 3 of 20", 0.14, std::chrono::steady_clock::now());
+  line.show("gradient, round 3 of 20", 0.14, now());
   const std::string text = this->text(60);
   line.end();
   EXPECT_THAT(text, HasSubstr("progress   gradient, round 3 of 20: 14 %, "));
@@ -44,11 +37,11 @@ TEST_F(ProgressLineTest, ALogGetsLinesOfItsOwn) {
 
 TEST_F(ProgressLineTest, ATerminalsLineIsDrawnOverItselfAndClearedAtTheEnd) {
   ProgressLine line(ProgressLine::Form::kTerminal, out_);
-  line.show("gram", 0.5, std::chrono::steady_clock::now());
+  line.show("gram", 0.5, now());
   text(20);
   line.end();
   const std::string text = this->text(0);
-  EXPECT_THAT(text, testing::StartsWith("\r\033[Kgram [###############---------------] 50 %, "));
+  EXPECT_THAT(text, StartsWith("\r\033[Kgram [###############---------------] 50 %, "));
   EXPECT_THAT(text, HasSubstr(" %/s, 0 s left"));
   EXPECT_THAT(text, testing::EndsWith("\r\033[K"));
   EXPECT_THAT(text, Not(HasSubstr("\n")));
@@ -56,7 +49,7 @@ TEST_F(ProgressLineTest, ATerminalsLineIsDrawnOverItselfAndClearedAtTheEnd) {
 
 TEST_F(ProgressLineTest, ATerminalsLineIsNotBrokenInTwo) {
   ProgressLine line(ProgressLine::Form::kTerminal, out_);
-  line.show(std::string(500, 'x'), 0.5, std::chrono::steady_clock::now());
+  line.show(std::string(500, 'x'), 0.5, now());
   text(20);
   line.end();
   EXPECT_LE(text(0).find('\r', 1), 4U + 79U) << "a file has no width: 80 columns are taken";
@@ -64,9 +57,9 @@ TEST_F(ProgressLineTest, ATerminalsLineIsNotBrokenInTwo) {
 
 TEST_F(ProgressLineTest, ABarIsAsLongAsThereIsRoomAndRoundsHaveTheirRate) {
   ProgressLine line(ProgressLine::Form::kTerminal, out_);
-  line.show("gradient, round 3 of 20", 0.125, std::chrono::steady_clock::now() - std::chrono::seconds(25), 20.0);
+  line.show("gradient, round 3 of 20", 0.125, now() - std::chrono::seconds(25), 20.0);
   const std::string first = text(60);
-  line.show(std::string(50, 'x'), 0.5, std::chrono::steady_clock::now() - std::chrono::hours(1));
+  line.show(std::string(50, 'x'), 0.5, now() - std::chrono::hours(1));
   while (text(0).find("xx") == std::string::npos) std::this_thread::sleep_for(std::chrono::milliseconds(10));
   line.end();
   EXPECT_THAT(first, HasSubstr("gradient, round 3 of 20 [##--------------------] 12 %, 0.1 rounds/s, 3 min left"));
@@ -80,7 +73,7 @@ TEST_F(ProgressLineTest, NothingIsWrittenBeforeThereIsSomethingToSayNorByAQuietR
   }
   {
     ProgressLine none(ProgressLine::Form::kNone, out_, std::chrono::milliseconds(1));
-    none.show("gram", 0.5, std::chrono::steady_clock::now());
+    none.show("gram", 0.5, now());
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
   EXPECT_EQ(text(0), "");
@@ -136,5 +129,4 @@ TEST(PrintDuration, HasOneUnitOrHoursAndMinutes) {
   EXPECT_EQ(print_duration(7800.0), "2 h 10 min");
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::run_progress_test

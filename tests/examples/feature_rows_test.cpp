@@ -1,11 +1,8 @@
 #include "feature_rows.hpp"
 
 #include <atomic>
-#include <cmath>
-#include <random>
-#include <vector>
 
-#include <gtest/gtest.h>
+#include "tests/testing.hpp"
 
 namespace dpreduce::fashion_mnist {
 namespace {

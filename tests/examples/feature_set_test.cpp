@@ -1,36 +1,18 @@
 // Reading the data set's files, and writing the folder of features.
 #include "feature_set.hpp"
 
-#include <fstream>
-#include <string>
-#include <vector>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-#include <unistd.h>
 #include <zlib.h>
 
 #include "common/base/error.hpp"
 #include "idx_file.hpp"
+#include "tests/temporary_folder.hpp"
 
 namespace dpreduce::fashion_mnist {
 namespace {
 
 namespace fs = std::filesystem;
-using ::testing::HasSubstr;
 
-class InFolder : public ::testing::Test {
- protected:
-  InFolder() {
-    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
-    folder_ = fs::temp_directory_path() / (std::string("dpreduce-") + test->name() + "-" + std::to_string(getpid()));
-    fs::create_directories(folder_);
-  }
-  ~InFolder() override { fs::remove_all(folder_); }
-  fs::path folder_;
-};
-
-class IdxFile : public InFolder {
+class IdxFile : public ::testing::Test {
  protected:
   static std::string big_endian(std::uint32_t value) {
     std::string bytes;
@@ -54,19 +36,15 @@ class IdxFile : public InFolder {
     put("train-labels-idx1-ubyte.gz", label_bytes);
   }
   void expect_refused(const std::string& because) {
-    try {
-      read_labeled_images(folder_, "train");
-      ADD_FAILURE() << "expected BadInput: " << because;
-    } catch (const BadInput& error) {
-      EXPECT_THAT(error.what(), HasSubstr(because));
-      EXPECT_THAT(error.what(), HasSubstr("dataset-fashion-mnist"));
-    }
+    expect_refusal<BadInput>([&] { read_labeled_images(folder_.path(), "train"); }, {because, "dataset-fashion-mnist"});
   }
+
+  TemporaryFolder folder_;
 };
 
 TEST_F(IdxFile, GivesPixelsAndLabels) {
   put_both(images(2, 28, 2 * 784), labels(2));
-  const LabeledImages read = read_labeled_images(folder_, "train");
+  const LabeledImages read = read_labeled_images(folder_.path(), "train");
   EXPECT_EQ(read.count(), 2u);
   EXPECT_EQ(read.pixels, std::vector<std::uint8_t>(2 * 784, 7));
   EXPECT_EQ(read.labels, std::vector<std::uint8_t>(2, 3));
@@ -76,52 +54,33 @@ TEST_F(IdxFile, ThatIsAbsentNamesTheDebianPackage) {
   expect_refused("No such file");
 }
 
-TEST_F(IdxFile, WithAnotherMagicIsRefused) {
-  put_both(labels(2), labels(2));
-  expect_refused("magic");
-}
-
-TEST_F(IdxFile, WithOtherImageSizesIsRefused) {
-  put_both(images(2, 32, 2 * 1024), labels(2));
-  expect_refused("32 x 32");
-}
-
-TEST_F(IdxFile, ThatEndsEarlyIsRefused) {
-  put_both(images(2, 28, 2 * 784 - 1), labels(2));
-  expect_refused("ends early");
-}
-
-TEST_F(IdxFile, ThatEndsLateIsRefused) {
-  put_both(images(2, 28, 2 * 784 + 1), labels(2));
-  expect_refused("more bytes");
-}
-
-TEST_F(IdxFile, ThatClaimsTooMuchIsRefusedBeforeMemoryIsTaken) {
-  put_both(images(0xffffffff, 28, 784), labels(2));
-  expect_refused("claims 4294967295");
-}
-
-TEST_F(IdxFile, WithoutImagesIsRefused) {
-  put_both(images(0, 28, 0), labels(0));
-  expect_refused("claims 0");
-}
-
-TEST_F(IdxFile, WithAnotherNumberOfLabelsIsRefused) {
-  put_both(images(2, 28, 2 * 784), labels(3));
-  expect_refused("2 images but 3 labels");
+TEST_F(IdxFile, WithOtherContentIsRefused) {
+  struct Case {
+    std::string images, labels, because;
+  };
+  for (const Case& wrong :
+       {Case{labels(2), labels(2), "magic"}, Case{images(2, 32, 2 * 1024), labels(2), "32 x 32"},
+        Case{images(2, 28, 2 * 784 - 1), labels(2), "ends early"},
+        Case{images(2, 28, 2 * 784 + 1), labels(2), "more bytes"},
+        Case{images(0xffffffff, 28, 784), labels(2), "claims 4294967295"},  // before memory is taken
+        Case{images(0, 28, 0), labels(0), "claims 0"},
+        Case{images(2, 28, 2 * 784), labels(3), "2 images but 3 labels"}}) {
+    SCOPED_TRACE(wrong.because);
+    put_both(wrong.images, wrong.labels);
+    expect_refused(wrong.because);
+  }
 }
 
 TEST_F(IdxFile, WithADamagedChecksumIsRefused) {
   put_both(images(2, 28, 2 * 784), labels(2));
-  const fs::path path = folder_ / "train-images-idx3-ubyte.gz";
-  std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
-  file.seekp(static_cast<std::streamoff>(fs::file_size(path)) - 8);  // CRC-32, then the length
-  file.write("\xde\xad\xbe\xef", 4);
-  file.close();
+  const std::string path = folder_ / "train-images-idx3-ubyte.gz";
+  std::string bytes = read_bytes(path);
+  bytes.replace(bytes.size() - 8, 4, "\xde\xad\xbe\xef");  // CRC-32, then the length
+  write_bytes(path, bytes);
   expect_refused("train-images");
 }
 
-class FeatureSetTest : public InFolder {
+class FeatureSetTest : public ::testing::Test {
  protected:
   FeatureSetTest() {
     parameters_.dataset = "somewhere";
@@ -135,11 +94,13 @@ class FeatureSetTest : public InFolder {
     set.write("train", "_01", rows, labels);
     set.write("test", "", rows, labels);
   }
+
+  TemporaryFolder folder_;
   SetParameters parameters_;
 };
 
 TEST_F(FeatureSetTest, IsCompleteOnlyAfterTheManifest) {
-  FeatureSet set(folder_ / "new" / "set", parameters_);
+  FeatureSet set(folder_ / "new/set", parameters_);
   EXPECT_FALSE(set.is_complete());
   write_all(set);
   EXPECT_FALSE(set.is_complete());
@@ -150,7 +111,7 @@ TEST_F(FeatureSetTest, IsCompleteOnlyAfterTheManifest) {
 }
 
 TEST_F(FeatureSetTest, OfOtherParametersIsNotComplete) {
-  FeatureSet set(folder_, parameters_);
+  FeatureSet set(folder_.path(), parameters_);
   write_all(set);
   set.finish();
   for (int changed = 0; changed < 5; ++changed) {
@@ -160,13 +121,13 @@ TEST_F(FeatureSetTest, OfOtherParametersIsNotComplete) {
     if (changed == 2) other.dtype = DType::kFloat32;
     if (changed == 3) other.shards = 3;
     if (changed == 4) other.dataset = "elsewhere";
-    EXPECT_FALSE(FeatureSet(folder_, other).is_complete()) << changed;
+    EXPECT_FALSE(FeatureSet(folder_.path(), other).is_complete()) << changed;
   }
-  EXPECT_TRUE(FeatureSet(folder_, parameters_).is_complete());
+  EXPECT_TRUE(FeatureSet(folder_.path(), parameters_).is_complete());
 }
 
 TEST_F(FeatureSetTest, WithAMissingOrShorterFileIsNotComplete) {
-  FeatureSet set(folder_, parameters_);
+  FeatureSet set(folder_.path(), parameters_);
   write_all(set);
   set.finish();
   fs::resize_file(folder_ / "train_x_00.npy", 1000);
@@ -177,22 +138,22 @@ TEST_F(FeatureSetTest, WithAMissingOrShorterFileIsNotComplete) {
 
 TEST_F(FeatureSetTest, WithADamagedManifestIsNotComplete) {
   for (const char* text : {"", "{", "[1]", "{\"parameters\": 3}", "{\"bytes\": []}"}) {
-    std::ofstream(folder_ / "manifest.json") << text;
-    EXPECT_FALSE(FeatureSet(folder_, parameters_).is_complete()) << text;
+    write_bytes(folder_ / "manifest.json", text);
+    EXPECT_FALSE(FeatureSet(folder_.path(), parameters_).is_complete()) << text;
   }
 }
 
 TEST_F(FeatureSetTest, LeavesNoShardOfAnEarlierSetAndNothingElseIsTouched) {
-  std::ofstream(folder_ / "train_x_07.npy") << "old";
-  std::ofstream(folder_ / "train_x_07.txt") << "mine";
-  FeatureSet set(folder_, parameters_);
+  write_bytes(folder_ / "train_x_07.npy", "old");
+  write_bytes(folder_ / "train_x_07.txt", "mine");
+  FeatureSet set(folder_.path(), parameters_);
   write_all(set);
   EXPECT_FALSE(fs::exists(folder_ / "train_x_07.npy"));
   EXPECT_TRUE(fs::exists(folder_ / "train_x_07.txt"));
 }
 
 TEST_F(FeatureSetTest, InAPlaceThatIsNoFolderIsRefused) {
-  std::ofstream(folder_ / "file") << "x";
+  write_bytes(folder_ / "file", "x");
   FeatureSet set(folder_ / "file", parameters_);
   EXPECT_THROW(set.begin(), BadInput);
 }
@@ -200,16 +161,16 @@ TEST_F(FeatureSetTest, InAPlaceThatIsNoFolderIsRefused) {
 TEST_F(FeatureSetTest, RefusesItsCallersMistakes) {
   const std::vector<std::uint8_t> labels{4};
   const std::vector<float> rows(parameters_.rows.dimension());
-  FeatureSet set(folder_, parameters_);
+  FeatureSet set(folder_.path(), parameters_);
   EXPECT_THROW(set.write("test", "", rows, labels), std::logic_error);
   EXPECT_THROW(set.finish(), std::logic_error);
   set.begin();
   EXPECT_THROW(set.write("test", "", std::span(rows).first(5), labels), std::logic_error);
   parameters_.shards = 0;
-  EXPECT_THROW(FeatureSet(folder_, parameters_), std::logic_error);
+  EXPECT_THROW(FeatureSet(folder_.path(), parameters_), std::logic_error);
   parameters_.shards = 1;
   parameters_.dtype = DType::kInt64;
-  EXPECT_THROW(FeatureSet(folder_, parameters_), std::logic_error);
+  EXPECT_THROW(FeatureSet(folder_.path(), parameters_), std::logic_error);
 }
 
 }  // namespace

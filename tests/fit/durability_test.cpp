@@ -1,6 +1,13 @@
 // What has to be on disk is flushed before what it guards happens, and where a flush fails that does not happen. Seen
 // at the system calls: a computer that is switched off in between cannot be had in a test.
 
+#include <cerrno>
+#include <mutex>
+
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include "common/base/error.hpp"
 #include "common/base/output_file.hpp"
 #include "common/ledger/ledger.hpp"
@@ -8,13 +15,126 @@
 #include "common/randomness/private_file.hpp"
 #include "tests/common/ledger/sample_ledger.hpp"
 #include "tests/fit/fitted_rows.hpp"
-#include "tests/fit/watched_files.hpp"
 #include "tests/testing.hpp"
 
 namespace dpreduce::durability_test {
 
 using testing::Contains;
+
+struct FileCall {
+  enum class Kind { kWrite, kSync, kCut, kName, kRemove };
+  Kind kind;
+  std::string path;  // of the file; "unnamed" where it has no name yet
+};
 using Kind = FileCall::Kind;
+
+// Calls on files in this folder are seen, and those on it, until this is destroyed; one at a time.
+class WatchedFiles {
+ public:
+  explicit WatchedFiles(const std::filesystem::path& folder) : folder_(folder.string()) {
+    const std::lock_guard lock(mutex_);
+    watch_ = this;
+  }
+  ~WatchedFiles() {
+    const std::lock_guard lock(mutex_);
+    watch_ = nullptr;
+  }
+  WatchedFiles(const WatchedFiles&) = delete;
+  WatchedFiles& operator=(const WatchedFiles&) = delete;
+
+  const std::vector<FileCall>& calls() const { return calls_; }
+
+  // The number-th sync from here on fails, as that of a disk that is lost does, where `fails` takes its path.
+  void fail_sync(std::size_t number, std::function<bool(const std::string&)> fails) {
+    const std::lock_guard lock(mutex_);
+    syncs_until_failure_ = number;
+    fails_ = std::move(fails);
+    has_failed_ = false;
+  }
+  // Whether that has come to pass.
+  bool has_failed() const { return has_failed_; }
+
+  // Of a call that is about to be made; false where it has to fail.
+  static bool see(Kind kind, std::string path) {
+    const std::lock_guard lock(mutex_);
+    if (watch_ == nullptr || watch_->takes(kind, std::move(path))) return true;
+    errno = EIO;
+    return false;
+  }
+  static bool see(Kind kind, int file) {
+    std::error_code error;
+    return see(kind, std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(file), error).string());
+  }
+
+ private:
+  bool takes(Kind kind, std::string path) {
+    if (!path.starts_with(folder_)) return true;
+    // Without a name yet it is "FOLDER/#123 (deleted)".
+    if (path.find("/#") != std::string::npos && path.ends_with(" (deleted)")) path = "unnamed";
+    if (kind == Kind::kSync && syncs_until_failure_ > 0 && fails_(path) && --syncs_until_failure_ == 0) {
+      has_failed_ = true;
+      return false;
+    }
+    calls_.push_back({kind, std::move(path)});
+    return true;
+  }
+
+  static inline std::mutex mutex_;
+  static inline WatchedFiles* watch_ = nullptr;
+
+  std::string folder_;
+  std::vector<FileCall> calls_;
+  std::size_t syncs_until_failure_ = 0;
+  std::function<bool(const std::string&)> fails_;
+  bool has_failed_ = false;
+};
+
+}  // namespace dpreduce::durability_test
+
+using dpreduce::durability_test::Kind;
+using dpreduce::durability_test::WatchedFiles;
+
+// The calls by which this program changes files, instead of the C library's.
+extern "C" {
+
+ssize_t write(int file, const void* bytes, size_t count) {
+  WatchedFiles::see(Kind::kWrite, file);
+  return syscall(SYS_write, file, bytes, count);
+}
+
+int fsync(int file) {
+  if (!WatchedFiles::see(Kind::kSync, file)) return -1;
+  return static_cast<int>(syscall(SYS_fsync, file));
+}
+
+int ftruncate(int file, off_t length) noexcept {
+  WatchedFiles::see(Kind::kCut, file);
+  return static_cast<int>(syscall(SYS_ftruncate, file, length));
+}
+
+int linkat(int from_folder, const char* from, int to_folder, const char* to, int flags) noexcept {
+  WatchedFiles::see(Kind::kName, to);
+  return static_cast<int>(syscall(SYS_linkat, from_folder, from, to_folder, to, flags));
+}
+
+int rename(const char* from, const char* to) noexcept {
+  WatchedFiles::see(Kind::kName, to);
+  return static_cast<int>(syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0U));
+}
+
+int renameat2(int from_folder, const char* from, int to_folder, const char* to, unsigned flags) noexcept {
+  WatchedFiles::see(Kind::kName, to);
+  return static_cast<int>(syscall(SYS_renameat2, from_folder, from, to_folder, to, flags));
+}
+
+int unlink(const char* path) noexcept {
+  WatchedFiles::see(Kind::kRemove, path);
+  return static_cast<int>(syscall(SYS_unlinkat, AT_FDCWD, path, 0));
+}
+
+}  // extern "C"
+
+namespace dpreduce::durability_test {
 
 constexpr std::uint64_t kRoundsOfFit = 3;
 

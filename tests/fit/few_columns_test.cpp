@@ -1,5 +1,6 @@
 // Raw tables by the defaults: columns in units of their own are found and scaled, columns of one size stay as they are.
 #include "fit/fit.hpp"
+#include "tests/fit/fitted_rows.hpp"
 #include "tests/testing.hpp"
 
 namespace dpreduce::few_columns_test {
@@ -18,6 +19,9 @@ struct Table {
   RowsInMemory training() const {
     return {.train_x = array_view(std::span(x).first(kTraining * kColumns), kColumns),
             .train_y = array_view(std::span(y).first(kTraining))};
+  }
+  RowsInMemory training_of(const std::vector<double>& targets) const {
+    return {.train_x = training().train_x, .train_y = array_view(std::span(targets).first(kTraining))};
   }
 };
 
@@ -56,28 +60,24 @@ FitOptions options_of() {
   return options;
 }
 
+FitOptions options_of_targets() {
+  FitOptions options = options_of();
+  options.data.classes = 0;
+  options.data.train.has_targets = true;
+  return options;
+}
+
 FittedRun run_of(const FitOptions& options, const RowsInMemory& rows) {
   Communicator alone = Communicator::alone();
   return fit(options, rows, alone, Accounts::kElsewhere);
 }
 
 double accuracy(const Classifier& classifier, const Table& table) {
-  const std::vector<std::int32_t> labels = classifier.predict_labels(table.test_x());
-  std::size_t right = 0;
-  for (std::size_t row = 0; row < kTest; ++row) right += labels[row] == table.y[kTraining + row] ? 1 : 0;
-  return static_cast<double>(right) / static_cast<double>(kTest);
+  return accuracy_of(classifier, table.test_x(), std::span(table.y).subspan(kTraining));
 }
 
-// Share of the squared deviations of test numbers that is left.
 double left_over(const Classifier& classifier, const Table& table) {
-  const std::vector<double> predicted = classifier.predict_scores(table.test_x());
-  double left = 0.0;
-  double all = 0.0;
-  for (std::size_t row = 0; row < kTest; ++row) {
-    left += std::pow(predicted[row] - table.numbers[kTraining + row], 2);
-    all += std::pow(100.0 - table.numbers[kTraining + row], 2);
-  }
-  return left / all;
+  return share_left(classifier, table.test_x(), std::span(table.numbers).subspan(kTraining), 100.0);
 }
 
 TEST(FewColumns, InUnitsOfTheirOwnAreScaledByDefault) {
@@ -95,11 +95,8 @@ TEST(FewColumns, InUnitsOfTheirOwnAreScaledByDefault) {
 
 TEST(FewColumns, AreScaledForNumbersAsForClasses) {
   const Table table = table_of(true);
-  FitOptions options = options_of();
-  options.data.classes = 0;
-  options.data.train.has_targets = true;
-  RowsInMemory rows = table.training();
-  rows.train_y = array_view(std::span(table.numbers).first(kTraining));
+  FitOptions options = options_of_targets();
+  const RowsInMemory rows = table.training_of(table.numbers);
   EXPECT_LT(left_over(run_of(options, rows).classifier, table), 0.1);
   options.rows.finds_ranges = FindRanges::kNever;
   EXPECT_GT(left_over(run_of(options, rows).classifier, table), 0.5) << "as it was";
@@ -108,15 +105,12 @@ TEST(FewColumns, AreScaledForNumbersAsForClasses) {
 // What numbers depend on is in the lengths of rows too: C is where few are longer.
 TEST(FewColumns, LengthsOfRowsThatHaveNumbersAreKept) {
   Table table = table_of(false);
-  FitOptions options = options_of();
-  options.data.classes = 0;
-  options.data.train.has_targets = true;
-  RowsInMemory rows = table.training();
-  rows.train_y = array_view(std::span(table.numbers).first(kTraining));
+  FitOptions options = options_of_targets();
+  const RowsInMemory rows = table.training_of(table.numbers);
   const FittedRun run = run_of(options, rows);
   const Preprocessing& prepared = run.classifier.parts().preprocessing;
   EXPECT_EQ(prepared.normalize, Normalize::kNone);
-  EXPECT_THAT(prepared.clip_norm, testing::AllOf(testing::Ge(2.0), testing::Le(4.0))) << "rows are about 2 long";
+  EXPECT_THAT(prepared.clip_norm, AllOf(testing::Ge(2.0), testing::Le(4.0))) << "rows are about 2 long";
   EXPECT_NEAR(run.fit->plan().request("row_sizes").share, 0.02, 1e-12);
   EXPECT_LT(left_over(run.classifier, table), 0.06) << "0.05 are by chance";
   // Where somebody says C, it stands, and no budget goes to the question.
@@ -151,9 +145,7 @@ TEST(FewRows, OfManyColumnsAreExplainedBesideMuchNoise) {
     }
     numbers.push_back(number);
   }
-  FitOptions options = options_of();
-  options.data.classes = 0;
-  options.data.train.has_targets = true;
+  FitOptions options = options_of_targets();
   options.data.target_range = {-12.0, 12.0};
   options.privacy.budget.epsilon = 0.3;
   const std::span<const float> test = std::span(x).subspan(kRows * kMany);
@@ -162,14 +154,7 @@ TEST(FewRows, OfManyColumnsAreExplainedBesideMuchNoise) {
     options.privacy.seed = seed;
     const FittedRun run = run_of(options, {.train_x = array_view(std::span(x).first(kRows * kMany), kMany),
                                            .train_y = array_view(std::span(numbers).first(kRows))});
-    const std::vector<double> predicted = run.classifier.predict_scores(test);
-    double beyond = 0.0;
-    double all = 0.0;
-    for (std::size_t row = 0; row < kRows; ++row) {
-      beyond += std::pow(predicted[row] - numbers[kRows + row], 2);
-      all += std::pow(numbers[kRows + row], 2);
-    }
-    left.push_back(beyond / all);
+    left.push_back(share_left(run.classifier, test, std::span(numbers).subspan(kRows), 0.0));
   }
   std::ranges::sort(left);
   EXPECT_LT(left[left.size() / 2], 0.52);
@@ -199,9 +184,7 @@ TEST(ZeroEnds, StayAtZeroWhereMostEntriesAreZeros) {
   std::vector<float> dense;
   for (std::size_t e = 0; e < words.size(); ++e) dense.push_back(uniform(engine));
   const std::vector<double> of_words = numbers_of(words);
-  FitOptions options = options_of();
-  options.data.classes = 0;
-  options.data.train.has_targets = true;
+  FitOptions options = options_of_targets();
   options.data.target_range = {-6.0, 6.0};
   const auto fitted = [&](const std::vector<float>& x, const std::vector<double>& numbers, double low) {
     options.rows.feature_range = {low, 1.0};
@@ -231,46 +214,32 @@ TEST(ZeroEnds, StayAtZeroWhereMostEntriesAreZeros) {
 // What noise hides is said, and not guessed: the model is then a constant.
 TEST(FewColumns, ATargetOfWhichNothingIsSeenHasAConstantForItsModel) {
   const Table table = table_of(false);
-  FitOptions options = options_of();
-  options.data.classes = 0;
-  options.data.train.has_targets = true;
+  FitOptions options = options_of_targets();
   options.privacy.budget.epsilon = 0.002;
-  RowsInMemory rows = table.training();
-  rows.train_y = array_view(std::span(table.numbers).first(kTraining));
+  const RowsInMemory rows = table.training_of(table.numbers);
   const FittedRun hidden = run_of(options, rows);
   EXPECT_EQ(hidden.hidden_targets, std::vector<std::size_t>{0});
   const std::vector<double> predicted = hidden.classifier.predict_scores(table.test_x());
   EXPECT_EQ(std::ranges::count(predicted, predicted.front()), static_cast<std::ptrdiff_t>(predicted.size()));
   options.privacy.budget.epsilon = 1.0;
-  EXPECT_THAT(run_of(options, rows).hidden_targets, testing::IsEmpty());
+  EXPECT_THAT(run_of(options, rows).hidden_targets, IsEmpty());
 }
 
 // Numbers far from 0 beside what they vary by, under an offset as about 0.
 TEST(FewColumns, NumbersMayBeAnyOffsetAndScaleFromZero) {
   const Table table = table_of(false);
-  FitOptions options = options_of();
-  options.data.classes = 0;
-  options.data.train.has_targets = true;
-  RowsInMemory rows = table.training();
   for (const auto& [offset, scale] : {std::pair{0.0, 1.0}, std::pair{1e6, 1.0}, std::pair{-3e9, 1e3}}) {
     std::vector<double> numbers;
     for (const double number : table.numbers) numbers.push_back(offset + scale * (number - 100.0));
-    rows.train_y = array_view(std::span(numbers).first(kTraining));
-    const std::vector<double> predicted = run_of(options, rows).classifier.predict_scores(table.test_x());
-    double left = 0.0;
-    double all = 0.0;
-    for (std::size_t row = 0; row < kTest; ++row) {
-      left += std::pow(predicted[row] - numbers[kTraining + row], 2);
-      all += std::pow(offset - numbers[kTraining + row], 2);
-    }
-    EXPECT_LT(left / all, 0.06) << offset;
+    const Classifier model = run_of(options_of_targets(), table.training_of(numbers)).classifier;
+    EXPECT_LT(share_left(model, table.test_x(), std::span(numbers).subspan(kTraining), offset), 0.06) << offset;
   }
 }
 
 TEST(FewColumns, OfOneSizeStayAsTheyAre) {
   const Table table = table_of(false);
   const FittedRun run = run_of(options_of(), table.training());
-  EXPECT_THAT(run.classifier.parts().preprocessing.columns.scale, testing::IsEmpty());
+  EXPECT_THAT(run.classifier.parts().preprocessing.columns.scale, IsEmpty());
   EXPECT_EQ(run.classifier.parts().preprocessing.normalize, Normalize::kL2);
   double share = 0.0;
   for (const char* name : {"feature_sizes", "feature_places", "feature_spreads"}) {

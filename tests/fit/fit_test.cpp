@@ -11,8 +11,6 @@ class FitTest : public testing::Test {
  protected:
   FitOptions options_of(const std::string& method) const { return seeded_fit(method, folder_); }
 
-  FittedRun fit_in_memory(const FitOptions& options, const RowsInMemory& rows) { return fit(options, rows, alone_); }
-
   // What a fit on these rows is refused with; empty where it is not.
   template <typename Refusal>
   std::string refusal(const FitOptions& options, const RowsInMemory& rows, Accounts accounts = Accounts::kLedger) {
@@ -20,8 +18,7 @@ class FitTest : public testing::Test {
   }
 
   bool has_run_file() const {
-    const std::vector<std::string> names = folder_.names();
-    return std::any_of(names.begin(), names.end(), [](const std::string& name) { return name.ends_with(".releases"); });
+    return std::ranges::any_of(folder_.names(), [](const std::string& name) { return name.ends_with(".releases"); });
   }
 
   TemporaryFolder folder_;
@@ -51,7 +48,7 @@ TEST_P(FitByMethod, ArraysInMemoryGiveTheModelOfTheSameRowsInFiles) {
     on_files.data.validation = other;
   }
 
-  FittedRun in_memory = fit_in_memory(options, rows);
+  FittedRun in_memory = fit(options, rows, alone_);
   in_memory.finish();
   FittedRun in_files = fit(on_files, alone_);
   in_files.finish();
@@ -68,8 +65,8 @@ TEST_F(FitTest, DoublesThatAreFloatsGiveTheSameModel) {
   const std::vector<double> doubles(rows_.x.begin(), rows_.x.end());
   const std::vector<std::uint8_t> labels(rows_.y.begin(), rows_.y.end());
   const FittedRun of_doubles =
-      fit_in_memory(options_of("mean"), {.train_x = array_view(doubles, 6), .train_y = array_view(labels)});
-  const FittedRun of_floats = fit_in_memory(options_of("mean"), rows_.all());
+      fit(options_of("mean"), {.train_x = array_view(doubles, 6), .train_y = array_view(labels)}, alone_);
+  const FittedRun of_floats = fit(options_of("mean"), rows_.all(), alone_);
   EXPECT_EQ(to_bytes(of_doubles.classifier), to_bytes(of_floats.classifier));
 }
 
@@ -80,13 +77,13 @@ TEST_F(FitTest, ZerosAndOnesAreRowsOfSeveralClasses) {
   const RowsInMemory rows{.train_x = rows_.features(), .train_y = array_view(sets, 3)};
   EXPECT_THAT(refusal<UsageError>(options, rows), HasSubstr("give the largest number per row with --max-labels"));
   options.data.max_labels = 2;
-  EXPECT_EQ(fit_in_memory(options, rows).classifier.classes(), 3U);
+  EXPECT_EQ(fit(options, rows, alone_).classifier.classes(), 3U);
 }
 
 TEST_F(FitTest, APrivateFitChargesItsLedgerAndItsFileGoesWhenItIsFinished) {
   FitOptions options = options_of("mean");
   options.privacy.seed.reset();
-  FittedRun run = fit_in_memory(options, rows_.all());
+  FittedRun run = fit(options, rows_.all(), alone_);
   EXPECT_TRUE(has_run_file());
   ASSERT_TRUE(run.classifier.parts().privacy.has_value());
   EXPECT_NEAR(run.classifier.parts().privacy->mu.value(), 2.0, 1e-12);
@@ -100,16 +97,16 @@ TEST_F(FitTest, APrivateFitChargesItsLedgerAndItsFileGoesWhenItIsFinished) {
 
 TEST_F(FitTest, ARunThatIsNotFinishedKeepsItsFile) {
   FitOptions options = options_of("mean");
-  fit_in_memory(options, rows_.all());
+  fit(options, rows_.all(), alone_);
   EXPECT_FALSE(has_run_file()) << "with a seed it has nothing that a run could go on with";
   options.privacy.seed.reset();
-  fit_in_memory(options, rows_.all());
+  fit(options, rows_.all(), alone_);
   EXPECT_TRUE(has_run_file());
 }
 
 TEST_F(FitTest, FinishingTwiceIsFinishingOnce) {
   const FitOptions options = options_of("mean");
-  FittedRun run = fit_in_memory(options, rows_.all());
+  FittedRun run = fit(options, rows_.all(), alone_);
   run.finish();
   const std::string ledger = read_bytes(options.privacy.ledger);
   run.finish();
@@ -158,7 +155,7 @@ TEST_F(FitTest, AnAccountThatIsKeptElsewhereLeavesNoFile) {
   FittedRun run = fit(options, rows_.all(), alone_, Accounts::kElsewhere);
   run.finish();
   std::filesystem::current_path(before);
-  EXPECT_THAT(folder_.names(), testing::IsEmpty());
+  EXPECT_THAT(folder_.names(), IsEmpty());
   EXPECT_EQ(run.fit->plan().noise->releases.size(), 1U);
 }
 
@@ -168,50 +165,39 @@ TEST_F(FitTest, WithoutNoiseNoLedgerIsNeeded) {
   options.privacy.budget.non_private = true;
   options.privacy.seed.reset();
   options.privacy.ledger.clear();
-  FittedRun run = fit_in_memory(options, rows_.all());
+  FittedRun run = fit(options, rows_.all(), alone_);
   run.finish();
   EXPECT_FALSE(run.classifier.parts().privacy.has_value());
-  EXPECT_THAT(folder_.names(), testing::IsEmpty());
+  EXPECT_THAT(folder_.names(), IsEmpty());
 }
 
-TEST_F(FitTest, WithNoiseALedgerIsNeededUnlessAccountsAreKeptElsewhere) {
+TEST_F(FitTest, OptionsThatDoNotGoWithAFitInMemoryAreRefused) {
+  struct Refused {
+    std::function<void(FitOptions&)> change;
+    std::string message;
+    Accounts accounts = Accounts::kLedger;
+  };
+  const std::vector<Refused> all{
+      {[](auto& fit) { fit.privacy.ledger.clear(); }, "--ledger: a file name is needed"},
+      {[](auto& fit) { fit.privacy.limit_epsilon = 1.0, fit.privacy.limit_delta = 1e-6; }, "--budget-epsilon",
+       Accounts::kElsewhere},
+      {[](auto& fit) { fit.privacy.resume = true; }, "--resume", Accounts::kElsewhere},
+      {[](auto& fit) { fit.output.dry_run = true; }, "--dry-run: construct a ResolvedFit"},
+      {[](auto& fit) { fit.silos.secure_aggregation = true; }, "--secure-aggregation"},
+      {[](auto& fit) { fit.data.train.x.assign(1, "x.npy"); }, "--train-x x.npy: rows are given in memory"},
+      {[](auto& fit) { fit.rows.center = Centering::kPublic; }, "--center public goes with --public-x"}};
+  for (const auto& [change, message, accounts] : all) {
+    FitOptions options = options_of("mean");
+    change(options);
+    EXPECT_THAT(refusal<UsageError>(options, rows_.all(), accounts), HasSubstr(message));
+  }
+}
+
+TEST_F(FitTest, RowsAreInMemoryOrInFiles) {
   FitOptions options = options_of("mean");
-  options.privacy.ledger.clear();
-  EXPECT_THAT(refusal<UsageError>(options, rows_.all()), HasSubstr("--ledger: a file name is needed"));
-}
-
-TEST_F(FitTest, WhatALedgerIsForGoesWithoutAccountsElsewhere) {
-  FitOptions limited = options_of("mean");
-  limited.privacy.limit_epsilon = 1.0;
-  limited.privacy.limit_delta = 1e-6;
-  EXPECT_THAT(refusal<UsageError>(limited, rows_.all(), Accounts::kElsewhere), HasSubstr("--budget-epsilon"));
-  FitOptions resumed = options_of("mean");
-  resumed.privacy.resume = true;
-  EXPECT_THAT(refusal<UsageError>(resumed, rows_.all(), Accounts::kElsewhere), HasSubstr("--resume"));
-}
-
-TEST_F(FitTest, WhatTheCommandAloneCanDoIsRefused) {
-  FitOptions dry = options_of("mean");
-  dry.output.dry_run = true;
-  EXPECT_THAT(refusal<UsageError>(dry, rows_.all()), HasSubstr("--dry-run: construct a ResolvedFit"));
-  FitOptions silos = options_of("mean");
-  silos.silos.secure_aggregation = true;
-  EXPECT_THAT(refusal<UsageError>(silos, rows_.all()), HasSubstr("--secure-aggregation"));
-}
-
-TEST_F(FitTest, RowsAreGivenOneWay) {
-  FitOptions options = options_of("mean");
-  options.data.train.x = {"x.npy"};
-  EXPECT_THAT(refusal<UsageError>(options, rows_.all()), HasSubstr("--train-x x.npy: rows are given in memory"));
-  EXPECT_THROW(fit(options_of("mean"), alone_), UsageError);
-  options.data.train.x = rows_.write(folder_, "train").x;
   EXPECT_THROW(fit(options, alone_), UsageError);
-}
-
-TEST_F(FitTest, OptionsThatContradictEachOtherAreRefused) {
-  FitOptions options = options_of("mean");
-  options.rows.center = Centering::kPublic;
-  EXPECT_THAT(refusal<UsageError>(options, rows_.all()), HasSubstr("--center public goes with --public-x"));
+  options.data.train.x = rows_.write(folder_, "train").x;
+  EXPECT_THROW(fit(options, alone_), UsageError) << "features without labels";
 }
 
 TEST_F(FitTest, RowsThatDoNotFitAreRefused) {

@@ -42,6 +42,26 @@ struct FittedRows {
   }
 };
 
+/// Share of rows whose label the model says.
+inline double accuracy_of(const Classifier& model, std::span<const float> x, std::span<const std::int64_t> y) {
+  const std::vector<std::int32_t> labels = model.predict_labels(x);
+  std::size_t right = 0;
+  for (std::size_t row = 0; row < labels.size(); ++row) right += labels[row] == y[row] ? 1 : 0;
+  return static_cast<double>(right) / static_cast<double>(labels.size());
+}
+
+/// Share of the squared deviations of numbers from `about` that predictions leave.
+inline double share_left(const Classifier& model, std::span<const float> x, std::span<const double> y, double about) {
+  const std::vector<double> predicted = model.predict_scores(x);
+  double left = 0.0;
+  double all = 0.0;
+  for (std::size_t row = 0; row < y.size(); ++row) {
+    left += std::pow(predicted[row] - y[row], 2);
+    all += std::pow(about - y[row], 2);
+  }
+  return left / all;
+}
+
 /// Of that method, with seeded noise, on a ledger in the folder.
 inline FitOptions seeded_fit(const std::string& method, const TemporaryFolder& folder) {
   FitOptions options;

@@ -1,11 +1,8 @@
 // More budget makes no worse model, with any method and its defaults, on sets of many shapes; and auto is not far
 // behind class means where these are all there is to know.
-#include <algorithm>
-#include <map>
-#include <numeric>
-
 #include "fit/fit.hpp"
 #include "methods/registry.hpp"
+#include "tests/fit/fitted_rows.hpp"
 #include "tests/testing.hpp"
 
 namespace dpreduce::more_budget_test {
@@ -91,10 +88,7 @@ Accuracies accuracies_of(const Shape& shape, const Rows& rows, const MethodEntry
                         .train_y = array_view(std::span(rows.y).first(shape.rows))};
     Communicator alone = Communicator::alone();
     const FittedRun run = fit(options, of_fit, alone, Accounts::kElsewhere);
-    const std::vector<std::int32_t> labels = run.classifier.predict_labels(test_x);
-    std::size_t right = 0;
-    for (std::size_t row = 0; row < kTestRows; ++row) right += labels[row] == rows.y[shape.rows + row] ? 1 : 0;
-    found.push_back(static_cast<double>(right) / static_cast<double>(kTestRows));
+    found.push_back(accuracy_of(run.classifier, test_x, std::span(rows.y).subspan(shape.rows)));
   }
   std::ranges::sort(found);
   const double mean = std::accumulate(found.begin(), found.end(), 0.0) / static_cast<double>(kSeeds);

@@ -38,12 +38,9 @@ TEST(ReleaseFigures, NormsAreThoseOfWhatCameOutAndOfItsNoise) {
   const NoisePlan plan = plan_of_gram_and_rounds();
   ReleaseFigures figures(plan, false);
   const Preprocessing rows = rows_of_norm(1.0);
-  const Release gram = release_of("gram", {2, 3, 6}, 6.0);
-  figures.add({"gram", gram, rows, {}});
-  const Release first = release_of("gradient", {3, -4}, 5.0);
-  figures.add({"gradient", first, rows, {}});
-  const Release second = release_of("gradient", {0, 0}, 7.0);
-  figures.add({"gradient", second, rows, {}});
+  figures.add({"gram", release_of("gram", {2, 3, 6}, 6.0), rows, {}});
+  figures.add({"gradient", release_of("gradient", {3, -4}, 5.0), rows, {}});
+  figures.add({"gradient", release_of("gradient", {0, 0}, 7.0), rows, {}});
   ASSERT_EQ(figures.blocks().size(), 3u);
   EXPECT_EQ(figures.blocks()[0].release, "gram");
   EXPECT_DOUBLE_EQ(figures.blocks()[0].norm, 7.0);
@@ -62,8 +59,7 @@ TEST(ReleaseFigures, SpectrumIsInSquaresOfTheClipNorm) {
   const double unit = std::pow(Lattice{3.0, kFiguresDim}.scale(), 2) * 9.0;  // lattice units of one row of norm 3
   const auto entry = [&](double value) { return static_cast<std::int64_t>(std::llround(value * unit)); };
   ReleaseFigures figures(plan, true);
-  const Release gram = release_of("gram", {entry(4.0), entry(1.0), entry(4.0)}, 0.25 * unit);
-  figures.add({"gram", gram, rows, {}});
+  figures.add({"gram", release_of("gram", {entry(4.0), entry(1.0), entry(4.0)}, 0.25 * unit), rows, {}});
   ASSERT_EQ(figures.spectra().size(), 1u);
   const SpectrumFigures spectrum = figures.spectra().front();
   EXPECT_EQ(spectrum.release, "gram");
@@ -76,9 +72,7 @@ TEST(ReleaseFigures, SpectrumIsInSquaresOfTheClipNorm) {
 TEST(ReleaseFigures, ARankWithoutTheReleaseHasNone) {
   const NoisePlan plan = plan_of_gram_and_rounds();
   ReleaseFigures figures(plan, true);
-  const Release elsewhere({});
-  const Preprocessing rows = rows_of_norm(1.0);
-  figures.add({"gradient", elsewhere, rows, {}});
+  figures.add({"gradient", Release({}), rows_of_norm(1.0), {}});
   EXPECT_TRUE(figures.blocks().empty());
 }
 

@@ -20,6 +20,11 @@ FitOptions options_of(const std::string& method) {
   return fit;
 }
 
+void count_persons(FitOptions& fit, std::uint64_t rows_per_person) {
+  fit.data.train.person = {"p{rank}.npy"};
+  fit.data.rows_per_person = rows_per_person;
+}
+
 PublicKey digest_of(const FitOptions& fit, std::size_t dim = kDim, std::optional<NoiseShares> shares = kShares) {
   return noise_plan_digest(ResolvedFit(validated(fit), dim), shares);
 }
@@ -51,14 +56,8 @@ TEST(SiloPlan, EachOptionThatDecidesOnNoiseIsInIt) {
         fit.privacy.budget.non_private = true;
       },
       [](FitOptions& fit) { fit.data.classes = 4; },
-      [](FitOptions& fit) {
-        fit.data.train.person = {"p{rank}.npy"};
-        fit.data.rows_per_person = 1;
-      },
-      [](FitOptions& fit) {
-        fit.data.train.person = {"p{rank}.npy"};
-        fit.data.rows_per_person = 2;
-      },
+      [](FitOptions& fit) { count_persons(fit, 1); },
+      [](FitOptions& fit) { count_persons(fit, 2); },
       [](FitOptions& fit) { fit.rows.clip_norm = 2.0; },
       [](FitOptions& fit) { fit.rows.center = Centering::kDp; }};
   std::size_t expected = digests.size();

@@ -1,8 +1,6 @@
 // Each term of a consent passes and refuses, on the plan that a silo makes by itself.
 #include "fit/silo_terms.hpp"
 
-#include <functional>
-
 #include "common/base/version.hpp"
 #include "common/ledger/ledger.hpp"
 #include "common/model/classifier_file.hpp"
@@ -35,12 +33,7 @@ ResolvedFit fit_of(const FitOptions& options) {
 template <typename Refusal = UsageError>
 std::string refusal(const SiloConsent& consent, const FitOptions& options = options_of("mean"),
                     const LedgerState& ledger = {}) {
-  try {
-    require_met(compared_terms(consent, fit_of(options), kSilos, ledger));
-  } catch (const Refusal& error) {
-    return error.what();
-  }
-  return "";
+  return dpreduce::refusal<Refusal>([&] { require_met(compared_terms(consent, fit_of(options), kSilos, ledger)); });
 }
 
 struct Term {
@@ -92,7 +85,6 @@ TEST(SiloTerms, EachTermPassesAndRefusesByItsName) {
   }
 }
 
-// B and s bound nothing where the unit is a row: a promise about persons is not kept by it.
 // Of one that may be evaluated and one that may not: the digest alone decides.
 TEST(SiloTerms, ModelsAreKnownByTheirDigests) {
   ClassifierParts parts{.method = "mean",
@@ -121,6 +113,7 @@ TEST(SiloTerms, ModelsAreKnownByTheirDigests) {
   EXPECT_THAT(refusal<BudgetRefused>({.models = {digest}}, options), HasSubstr("a run that is not private requested"));
 }
 
+// B and s bound nothing where the unit is a row: a promise about persons is not kept by it.
 TEST(SiloTerms, TermsOfPersonsRefuseRows) {
   EXPECT_THAT(refusal({.rows_per_person = 1}), HasSubstr("rows-per-person: the unit is a row requested"));
   EXPECT_THAT(refusal({.least_silos_per_person = 1}), HasSubstr("least-silos-per-person: the unit is a row"));
@@ -147,40 +140,40 @@ TEST(SiloTerms, ARunThatIsNotPrivateIsRefusedByEveryConsent) {
   EXPECT_THAT(refusal<BudgetRefused>({.most_mu = 1.0}, bare), HasSubstr("most-mu: no noise requested"));
 }
 
+// A silo's own ledger with an open run of mu 0.3, which a run of mu 0.4 comes to.
+class MuInAll : public testing::Test {
+ protected:
+  MuInAll() { options_.privacy.budget.mu = 0.4; }
+
+  const LedgerState& ledger_with_an_open_run(Adjacency adjacency) {
+    Reservation open;
+    open.run_id = "00112233445566778899aabbccddeeff";
+    open.terms = fit_of(options_of("mean")).terms();
+    open.terms.is_private = true;
+    open.terms.adjacency = adjacency;
+    open.releases = {{.name = "class_sums", .rounds = 1, .mu = 0.3}};
+    ledger_.reserve(open);
+    return ledger_.current();
+  }
+
+  const TemporaryFolder folder_;
+  Ledger ledger_{folder_ / "ledger.jsonl"};
+  FitOptions options_ = options_of("mean");
+};
+
 // Charges on file, what an open run has reserved, and the run add up: 0.3^2 + 0.4^2 = 0.5^2.
-TEST(SiloTerms, MuInAllIsComposedOverTheSilosOwnLedger) {
-  const TemporaryFolder folder;
-  Ledger ledger(folder / "ledger.jsonl");
-  Reservation open;
-  open.run_id = "00112233445566778899aabbccddeeff";
-  open.terms = fit_of(options_of("mean")).terms();
-  open.terms.is_private = true;
-  open.releases = {{.name = "class_sums", .rounds = 1, .mu = 0.3}};
-  ledger.reserve(open);
-  FitOptions options = options_of("mean");
-  options.privacy.budget.mu = 0.4;
-  const LedgerState& state = ledger.current();
-  EXPECT_EQ(refusal<Error>({.most_mu_in_all = 0.5000001}, options, state), "");
-  EXPECT_THAT(refusal<BudgetRefused>({.most_mu_in_all = 0.45}, options, state), HasSubstr("most-mu-in-all: 0."));
-  EXPECT_EQ(refusal<Error>({.most_mu_in_all = 0.45}, options), "") << "on an empty ledger";
+TEST_F(MuInAll, IsComposedOverTheSilosOwnLedger) {
+  const LedgerState& state = ledger_with_an_open_run(Adjacency::kAddRemove);
+  EXPECT_EQ(refusal<Error>({.most_mu_in_all = 0.5000001}, options_, state), "");
+  EXPECT_THAT(refusal<BudgetRefused>({.most_mu_in_all = 0.45}, options_, state), HasSubstr("most-mu-in-all: 0."));
+  EXPECT_EQ(refusal<Error>({.most_mu_in_all = 0.45}, options_), "") << "on an empty ledger";
 }
 
 // As budgets do: beside a line of replace-one a run of add-remove counts twice. 0.3^2 + (2 0.4)^2 = 0.854^2.
-TEST(SiloTerms, MuInAllGoesByTheStrictestRelationOfTheLedger) {
-  const TemporaryFolder folder;
-  Ledger ledger(folder / "ledger.jsonl");
-  Reservation open;
-  open.run_id = "00112233445566778899aabbccddeeff";
-  open.terms = fit_of(options_of("mean")).terms();
-  open.terms.is_private = true;
-  open.terms.adjacency = Adjacency::kReplaceOne;
-  open.releases = {{.name = "class_sums", .rounds = 1, .mu = 0.3}};
-  ledger.reserve(open);
-  FitOptions options = options_of("mean");
-  options.privacy.budget.mu = 0.4;
-  const LedgerState& state = ledger.current();
-  EXPECT_EQ(refusal<Error>({.most_mu_in_all = 0.855}, options, state), "");
-  EXPECT_THAT(refusal<BudgetRefused>({.most_mu_in_all = 0.85}, options, state), HasSubstr("most-mu-in-all: 0.85"));
+TEST_F(MuInAll, GoesByTheStrictestRelationOfTheLedger) {
+  const LedgerState& state = ledger_with_an_open_run(Adjacency::kReplaceOne);
+  EXPECT_EQ(refusal<Error>({.most_mu_in_all = 0.855}, options_, state), "");
+  EXPECT_THAT(refusal<BudgetRefused>({.most_mu_in_all = 0.85}, options_, state), HasSubstr("most-mu-in-all: 0.85"));
 }
 
 TEST(VersionNumbers, AreInTheOrderOfNumbers) {

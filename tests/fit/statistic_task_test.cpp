@@ -28,76 +28,77 @@ class StatisticTaskTest : public testing::Test {
     return TravelingPlan::made(options, FittedRows::kDim);
   }
 
-  Statistic statistic(const TravelingPlan& plan, const TravelingTask& task, const FittedRows& rows) const {
-    return partition_statistic(plan, task, rows.all(), "p", 1, [](double) {});
+  static Statistic statistic(const TravelingPlan& plan, const TravelingTask& task,
+                             const RowsInMemory& rows = rows_.all()) {
+    return partition_statistic(plan, task, rows, "p", 1, [](double) {});
   }
 
   // The task of each release that a session of the plan asks for: the last of each kind.
-  std::map<std::string, TravelingTask> tasks_of(const TravelingPlan& plan) const {
+  static std::map<std::string, TravelingTask> tasks_of(const TravelingPlan& plan,
+                                                       const RowsInMemory& rows = rows_.all()) {
     std::map<std::string, TravelingTask> tasks;
     FitSession session(plan, std::nullopt, std::nullopt);
     while (const auto task = session.task()) {
       tasks.insert_or_assign(task->task.release, *task);
-      session.give(partial_sum(plan, *task, rows_.all(), "p", 1, [](double) {}));
+      session.give(partial_sum(plan, *task, rows, "p", 1, [](double) {}));
     }
     return tasks;
   }
 
-  void expect_refused(const TravelingPlan& plan, const TravelingTask& honest,
-                      const std::vector<Change>& changes) const {
-    EXPECT_NO_THROW(statistic(plan, honest, rows_));
+  static void expect_refused(const TravelingPlan& plan, const TravelingTask& honest, const std::vector<Change>& changes,
+                             const RowsInMemory& rows = rows_.all()) {
+    EXPECT_NO_THROW(statistic(plan, honest, rows));
     for (const auto& [what, change] : changes) {
       SCOPED_TRACE(honest.task.release + ": " + what);
       TravelingTask task = honest;
       change(task.task);
-      EXPECT_THROW(statistic(plan, task, rows_), UsageError);
+      EXPECT_THROW(statistic(plan, task, rows), UsageError);
     }
   }
 
   TemporaryFolder folder_;
-  FittedRows rows_{30, 1};
+  static inline const FittedRows rows_{30, 1};
 };
 
 const std::vector<Change> kChangesOfAnyTask{
-    {"another release", [](StatisticTask& task) { task.release = "row_sum"; }},
-    {"features", [](StatisticTask& task) { task.preprocessing.input_dim = 5; }},
-    {"pool", [](StatisticTask& task) { task.preprocessing.pool = 2; }},
-    {"normalize", [](StatisticTask& task) { task.preprocessing.normalize = Normalize::kNone; }},
-    {"clip norm", [](StatisticTask& task) { task.preprocessing.clip_norm *= 2; }},
+    {"another release", [](auto& task) { task.release = "row_sum"; }},
+    {"features", [](auto& task) { task.preprocessing.input_dim = 5; }},
+    {"pool", [](auto& task) { task.preprocessing.pool = 2; }},
+    {"normalize", [](auto& task) { task.preprocessing.normalize = Normalize::kNone; }},
+    {"clip norm", [](auto& task) { task.preprocessing.clip_norm *= 2; }},
     {"a center that the plan does not release",
-     [](StatisticTask& task) { task.preprocessing.center.assign(FittedRows::kDim, 0.5); }},
-    {"intercept",
-     [](StatisticTask& task) { task.preprocessing.intercept = task.preprocessing.intercept > 0 ? 0 : .1; }},
+     [](auto& task) { task.preprocessing.center.assign(FittedRows::kDim, 0.5); }},
+    {"intercept", [](auto& task) { task.preprocessing.intercept = task.preprocessing.intercept > 0 ? 0 : .1; }},
     {"selected features",
-     [](StatisticTask& task) {
+     [](auto& task) {
        task.preprocessing.selected = {0, 1, 2};
      }},
     {"ranges of features",
-     [](StatisticTask& task) {
+     [](auto& task) {
        task.preprocessing.columns = {std::vector<double>(FittedRows::kDim, 0.0),
                                      std::vector<double>(FittedRows::kDim, 1e-3)};
      }},
-    {"a share of targets", [](StatisticTask& task) { task.preprocessing.targets.share = 0.5; }},
-    {"a label", [](StatisticTask& task) { task.label = 1; }},
-    {"a part", [](StatisticTask& task) { task.part = StatisticPart::kClassSums; }},
-    {"a secret", [](StatisticTask& task) { task.secret.front() = 1; }},
-    {"balls", [](StatisticTask& task) {
+    {"a share of targets", [](auto& task) { task.preprocessing.targets.share = 0.5; }},
+    {"a label", [](auto& task) { task.label = 1; }},
+    {"a part", [](auto& task) { task.part = StatisticPart::kClassSums; }},
+    {"a secret", [](auto& task) { task.secret.front() = 1; }},
+    {"balls", [](auto& task) {
        task.point = ClassBalls{std::vector<double>(18, 0.0), {1, 1, 1}};
      }}};
 
 const std::vector<Change> kChangesOfWeights{
-    {"no weights", [](StatisticTask& task) { task.point = std::monostate(); }},
-    {"loss", [](StatisticTask& task) { gradient_of(task).loss = Loss::kSigmoid; }},
-    {"square loss", [](StatisticTask& task) { gradient_of(task).loss = Loss::kSquare; }},
-    {"no residual norm", [](StatisticTask& task) { gradient_of(task).residual_norm = 0.0; }},
-    {"a residual norm that is no number", [](StatisticTask& task) { gradient_of(task).residual_norm = kNaN; }},
-    {"a class more", [](StatisticTask& task) { gradient_of(task).weights.largest.push_back(1.0); }},
-    {"a feature less", [](StatisticTask& task) { gradient_of(task).weights.values.resize(3); }},
-    {"a weight that is no number", [](StatisticTask& task) { gradient_of(task).weights.largest.back() = kNaN; }},
-    {"a weight without bound", [](StatisticTask& task) { gradient_of(task).weights.largest.back() = kInfinity; }},
-    {"a negative largest weight", [](StatisticTask& task) { gradient_of(task).weights.largest.back() = -1.0; }},
-    {"a weight beyond the lattice", [](StatisticTask& task) { gradient_of(task).weights.values.back() = -32768; }},
-    {"features of no prior", [](StatisticTask& task) { gradient_of(task).features ^= 1; }}};
+    {"no weights", [](auto& task) { task.point = std::monostate(); }},
+    {"loss", [](auto& task) { gradient_of(task).loss = Loss::kSigmoid; }},
+    {"square loss", [](auto& task) { gradient_of(task).loss = Loss::kSquare; }},
+    {"no residual norm", [](auto& task) { gradient_of(task).residual_norm = 0.0; }},
+    {"a residual norm that is no number", [](auto& task) { gradient_of(task).residual_norm = kNaN; }},
+    {"a class more", [](auto& task) { gradient_of(task).weights.largest.push_back(1.0); }},
+    {"a feature less", [](auto& task) { gradient_of(task).weights.values.resize(3); }},
+    {"a weight that is no number", [](auto& task) { gradient_of(task).weights.largest.back() = kNaN; }},
+    {"a weight without bound", [](auto& task) { gradient_of(task).weights.largest.back() = kInfinity; }},
+    {"a negative largest weight", [](auto& task) { gradient_of(task).weights.largest.back() = -1.0; }},
+    {"a weight beyond the lattice", [](auto& task) { gradient_of(task).weights.values.back() = -32768; }},
+    {"features of no prior", [](auto& task) { gradient_of(task).features ^= 1; }}};
 
 TEST_F(StatisticTaskTest, ATaskWithAnyOtherFieldIsRefused) {
   const TravelingPlan plan = plan_of("gd", [](FitOptions& options) { options.method.rounds = 2; });
@@ -105,9 +106,9 @@ TEST_F(StatisticTaskTest, ATaskWithAnyOtherFieldIsRefused) {
   expect_refused(plan, honest, kChangesOfAnyTask);
   expect_refused(plan, honest, kChangesOfWeights);
   expect_refused(plan, honest,
-                 {{"a residual norm of its own", [](StatisticTask& task) { gradient_of(task).residual_norm = 0.5; }},
-                  {"longer residuals", [](StatisticTask& task) { gradient_of(task).residual_norm = 1.0; }},
-                  {"a second head", [](StatisticTask& task) {
+                 {{"a residual norm of its own", [](auto& task) { gradient_of(task).residual_norm = 0.5; }},
+                  {"longer residuals", [](auto& task) { gradient_of(task).residual_norm = 1.0; }},
+                  {"a second head", [](auto& task) {
                      gradient_of(task).directions = gradient_of(task).weights;
                      gradient_of(task).features = FittedRows::kDim;
                    }}});
@@ -122,7 +123,7 @@ TEST_F(StatisticTaskTest, HessiansAreOfThePlansLoss) {
   const TravelingPlan sigmoid =
       plan_of("newton", [](FitOptions& options) { options.method.rounds = 2, options.method.loss = Loss::kSigmoid; });
   expect_refused(sigmoid, tasks_of(sigmoid).at("newton"),
-                 {{"softmax", [](StatisticTask& task) { gradient_of(task).loss = Loss::kSoftmax; }}});
+                 {{"softmax", [](auto& task) { gradient_of(task).loss = Loss::kSoftmax; }}});
 }
 
 TEST_F(StatisticTaskTest, ASecondHeadIsOfThePlansFeaturesAndLoss) {
@@ -133,11 +134,9 @@ TEST_F(StatisticTaskTest, ASecondHeadIsOfThePlansFeaturesAndLoss) {
   expect_refused(plan, honest, kChangesOfWeights);
   expect_refused(
       plan, honest,
-      {{"a direction that is no number",
-        [](StatisticTask& task) { gradient_of(task).directions->largest.front() = kNaN; }},
-       {"directions beyond the lattice",
-        [](StatisticTask& task) { gradient_of(task).directions->values.front() = -32768; }},
-       {"directions of fewer classes", [](StatisticTask& task) { gradient_of(task).directions->largest.pop_back(); }}});
+      {{"a direction that is no number", [](auto& task) { gradient_of(task).directions->largest.front() = kNaN; }},
+       {"directions beyond the lattice", [](auto& task) { gradient_of(task).directions->values.front() = -32768; }},
+       {"directions of fewer classes", [](auto& task) { gradient_of(task).directions->largest.pop_back(); }}});
 }
 
 TEST_F(StatisticTaskTest, ABoundThatAdaptsIsPositiveAndFinite) {
@@ -145,43 +144,42 @@ TEST_F(StatisticTaskTest, ABoundThatAdaptsIsPositiveAndFinite) {
   const TravelingTask honest = tasks_of(plan).at("adaptive_gradient");
   TravelingTask tighter = honest;
   gradient_of(tighter.task).residual_norm = 0.5;
-  EXPECT_NO_THROW(statistic(plan, tighter, rows_));
+  EXPECT_NO_THROW(statistic(plan, tighter));
   expect_refused(plan, honest, kChangesOfWeights);
   expect_refused(plan, honest,
-                 {{"negative", [](StatisticTask& task) { gradient_of(task).residual_norm = -1.0; }},
-                  {"without bound", [](StatisticTask& task) { gradient_of(task).residual_norm = kInfinity; }}});
+                 {{"negative", [](auto& task) { gradient_of(task).residual_norm = -1.0; }},
+                  {"without bound", [](auto& task) { gradient_of(task).residual_norm = kInfinity; }}});
 }
 
 TEST_F(StatisticTaskTest, CentersAndBallsAreNumbers) {
   const TravelingPlan balls = plan_of("coinpress");
   const auto of_balls = [](StatisticTask& task) -> ClassBalls& { return std::get<ClassBalls>(task.point); };
-  expect_refused(
-      balls, tasks_of(balls).at("centred_sums"),
-      {{"no balls", [](StatisticTask& task) { task.point = std::monostate(); }},
-       {"a center that is no number", [&](StatisticTask& task) { of_balls(task).centers.front() = kNaN; }},
-       {"a center too few", [&](StatisticTask& task) { of_balls(task).centers.pop_back(); }},
-       {"no radius", [&](StatisticTask& task) { of_balls(task).radii.front() = 0.0; }},
-       {"a radius that divides to infinity", [&](StatisticTask& task) { of_balls(task).radii.front() = 1e-320; }},
-       {"a radius that is no number", [&](StatisticTask& task) { of_balls(task).radii.front() = kNaN; }}});
+  expect_refused(balls, tasks_of(balls).at("centred_sums"),
+                 {{"no balls", [](auto& task) { task.point = std::monostate(); }},
+                  {"a center that is no number", [&](auto& task) { of_balls(task).centers.front() = kNaN; }},
+                  {"a center too few", [&](auto& task) { of_balls(task).centers.pop_back(); }},
+                  {"no radius", [&](auto& task) { of_balls(task).radii.front() = 0.0; }},
+                  {"a radius that divides to infinity", [&](auto& task) { of_balls(task).radii.front() = 1e-320; }},
+                  {"a radius that is no number", [&](auto& task) { of_balls(task).radii.front() = kNaN; }}});
   const TravelingPlan centered = plan_of("mean", [](FitOptions& options) { options.rows.center = Centering::kDp; });
   const TravelingTask rest = tasks_of(centered).at("center_rest");
   ASSERT_EQ(std::get<ClassBalls>(rest.task.point).radii.size(), 1U);
   expect_refused(
       centered, rest,
-      {{"no ball", [](StatisticTask& task) { task.point = std::monostate(); }},
-       {"no radius", [&](StatisticTask& task) { of_balls(task).radii.front() = 0.0; }},
+      {{"no ball", [](auto& task) { task.point = std::monostate(); }},
+       {"no radius", [&](auto& task) { of_balls(task).radii.front() = 0.0; }},
        {"a ball for each class",
-        [&](StatisticTask& task) {
+        [&](auto& task) {
           of_balls(task).centers.resize(3 * FittedRows::kDim);
           of_balls(task).radii.resize(3, 1.0);
         }},
-       {"rows about a center", [](StatisticTask& task) { task.preprocessing.center.assign(FittedRows::kDim, kNaN); }}});
+       {"rows about a center", [](auto& task) { task.preprocessing.center.assign(FittedRows::kDim, kNaN); }}});
   const TravelingTask means = tasks_of(centered).at("class_means");
   ASSERT_EQ(means.task.preprocessing.center.size(), FittedRows::kDim);
   expect_refused(centered, means,
-                 {{"a center that is no number", [](StatisticTask& task) { task.preprocessing.center.back() = kNaN; }},
-                  {"a center without bound", [](StatisticTask& task) { task.preprocessing.center.back() = kInfinity; }},
-                  {"a center of fewer features", [](StatisticTask& task) { task.preprocessing.center.pop_back(); }}});
+                 {{"a center that is no number", [](auto& task) { task.preprocessing.center.back() = kNaN; }},
+                  {"a center without bound", [](auto& task) { task.preprocessing.center.back() = kInfinity; }},
+                  {"a center of fewer features", [](auto& task) { task.preprocessing.center.pop_back(); }}});
 }
 
 constexpr std::size_t kPrepared = FittedRows::kDim + 1;  // an intercept
@@ -210,8 +208,8 @@ TEST_F(StatisticTaskTest, WhateverItsBytesSayARowMovesItByNoMoreThanPlanned) {
       changed[place] ^= std::byte{1} << bit;
       try {
         const TravelingTask task = TravelingTask::from_bytes(framed_message("task", changed));
-        const Statistic without = statistic(plan, task, rows_);
-        const Statistic with = statistic(plan, task, one_more);
+        const Statistic without = statistic(plan, task);
+        const Statistic with = statistic(plan, task, one_more.all());
         for (std::size_t block = 0; block < with.shape().size(); ++block) {
           const bool is_symmetric = with.shape()[block].name == "hessians";
           double squared = 0.0;
@@ -251,7 +249,7 @@ TEST_F(StatisticTaskTest, ACountTakesNoMemoryThatItsMessageDoesNotHave) {
       std::vector<std::byte> changed(value.begin(), value.end());
       for (unsigned b = 0; b < 8; ++b) changed[place + b] = static_cast<std::byte>(count >> (8 * b));
       try {
-        statistic(plan, TravelingTask::from_bytes(framed_message("task", changed)), rows_);
+        statistic(plan, TravelingTask::from_bytes(framed_message("task", changed)));
       } catch (const Error&) {
       }
     }
@@ -268,33 +266,18 @@ TEST_F(StatisticTaskTest, OfNumbersRangesAndLengthsAreWithinWhatArithmeticTakes)
   std::vector<double> numbers;
   for (const std::int64_t label : rows_.y) numbers.push_back(static_cast<double>(label));
   const RowsInMemory rows{.train_x = rows_.features(), .train_y = array_view(std::span(numbers), 1)};
-  const auto sum = [&](const TravelingTask& task) {
-    return partition_statistic(plan, task, rows, "p", 1, [](double) {});
-  };
-  FitSession session(plan, std::nullopt, std::nullopt);
-  TravelingTask gram = session.task().value();
-  while (const auto task = session.task()) {
-    gram = *task;
-    session.give(partial_sum(plan, *task, rows, "p", 1, [](double) {}));
-  }
-  EXPECT_EQ(gram.task.release, "gram");
-  EXPECT_NO_THROW(sum(gram));
   const std::vector<Change> changes{
-      {"no length", [](StatisticTask& task) { task.preprocessing.clip_norm = 0.0; }},
-      {"a length that is no number", [](StatisticTask& task) { task.preprocessing.clip_norm = kNaN; }},
-      {"an infinite length", [](StatisticTask& task) { task.preprocessing.clip_norm = kInfinity; }},
-      {"a center that is no number", [](StatisticTask& task) { task.preprocessing.targets.center = {kNaN}; }},
-      {"no scale", [](StatisticTask& task) { task.preprocessing.targets.scale = {0.0}; }},
+      {"no length", [](auto& task) { task.preprocessing.clip_norm = 0.0; }},
+      {"a length that is no number", [](auto& task) { task.preprocessing.clip_norm = kNaN; }},
+      {"an infinite length", [](auto& task) { task.preprocessing.clip_norm = kInfinity; }},
+      {"a center that is no number", [](auto& task) { task.preprocessing.targets.center = {kNaN}; }},
+      {"no scale", [](auto& task) { task.preprocessing.targets.scale = {0.0}; }},
       {"ranges of two",
-       [](StatisticTask& task) {
+       [](auto& task) {
          task.preprocessing.targets.center = {0.0, 0.0};
        }},
-      {"all of a row for its target", [](StatisticTask& task) { task.preprocessing.targets.share = 1.0; }}};
-  for (const auto& [what, change] : changes) {
-    TravelingTask task = gram;
-    change(task.task);
-    EXPECT_THROW(sum(task), UsageError) << what;
-  }
+      {"all of a row for its target", [](auto& task) { task.preprocessing.targets.share = 1.0; }}};
+  expect_refused(plan, tasks_of(plan, rows).at("gram"), changes, rows);
 }
 
 }  // namespace dpreduce::statistic_task_test

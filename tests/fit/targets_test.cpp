@@ -1,12 +1,4 @@
 // Numbers as targets, from rows to models: in memory, and in files.
-#include <cmath>
-#include <limits>
-#include <numeric>
-#include <random>
-#include <set>
-
-#include <nlohmann/json.hpp>
-
 #include "common/ledger/column_bins.hpp"
 #include "common/model/classifier_file.hpp"
 #include "fit/fit.hpp"
@@ -14,6 +6,9 @@
 #include "tests/testing.hpp"
 
 namespace dpreduce::targets_test {
+
+using testing::DoubleNear;
+using testing::Pointwise;
 
 constexpr std::size_t kDim = FittedRows::kDim;
 
@@ -47,11 +42,12 @@ class TargetsTest : public testing::Test {
   RowsInMemory rows(const std::vector<double>& targets, std::size_t count = 1) const {
     return {.train_x = rows_.features(), .train_y = array_view(targets, count)};
   }
-  Classifier fitted(const FitOptions& options, const RowsInMemory& rows) {
-    FittedRun run = fit(options, rows, alone_);
+  FittedRun finished(const FitOptions& options, const RowsInMemory& rows, ReleaseWatcher watcher = {}) {
+    FittedRun run = fit(options, rows, alone_, Accounts::kLedger, {.watcher = std::move(watcher)});
     run.finish();
-    return run.classifier;
+    return run;
   }
+  Classifier fitted(const FitOptions& options, const RowsInMemory& rows) { return finished(options, rows).classifier; }
   template <typename Refusal>
   std::string refusal(const FitOptions& options, const RowsInMemory& rows) {
     return dpreduce::refusal<Refusal>([&] { fit(options, rows, alone_); });
@@ -67,16 +63,13 @@ class TargetsTest : public testing::Test {
 TEST_F(TargetsTest, WithoutNoiseALineIsFoundInUnitsOfTargets) {
   const Classifier model = fitted(exact(options_of()), rows(one_));
   ASSERT_TRUE(model.predicts_numbers());
-  const std::vector<double> predicted = model.predict_scores(rows_.x);
-  ASSERT_EQ(predicted.size(), one_.size());
-  for (std::size_t row = 0; row < one_.size(); ++row) EXPECT_NEAR(predicted[row], one_[row], 0.05) << row;
+  EXPECT_THAT(model.predict_scores(rows_.x), Pointwise(DoubleNear(0.05), one_));
 }
 
 TEST_F(TargetsTest, EachOfSeveralTargetsHasItsOwnRangeAndIsPredicted) {
   FitOptions options = exact(options_of());
   options.data.target_range = {80.0, 120.0, 160.0, 240.0};
-  const std::vector<double> predicted = fitted(options, rows(two_, 2)).predict_scores(rows_.x);
-  for (std::size_t place = 0; place < two_.size(); ++place) EXPECT_NEAR(predicted[place], two_[place], 0.1) << place;
+  EXPECT_THAT(fitted(options, rows(two_, 2)).predict_scores(rows_.x), Pointwise(DoubleNear(0.1), two_));
 }
 
 TEST_F(TargetsTest, NumbersBeyondTheirRangeCountAsTheNearestWithin) {
@@ -92,27 +85,12 @@ TEST_F(TargetsTest, NumbersBeyondTheirRangeCountAsTheNearestWithin) {
 TEST_F(TargetsTest, NoiseLeavesMostOfALine) {
   FitOptions options = options_of();
   options.privacy.budget.mu = 8.0;
-  const std::vector<double> predicted = fitted(options, rows(one_)).predict_scores(rows_.x);
-  double squares = 0.0;
-  double spread = 0.0;
-  for (std::size_t row = 0; row < one_.size(); ++row) {
-    squares += std::pow(predicted[row] - one_[row], 2.0);
-    spread += std::pow(one_[row] - 103.0, 2.0);
-  }
-  EXPECT_LT(squares, 0.3 * spread);  // a seeded run
+  EXPECT_LT(share_left(fitted(options, rows(one_)), rows_.x, one_, 103.0), 0.3);  // a seeded run
 }
 
 // Share of the targets' variance that predictions leave.
 double left(const Classifier& model, const std::vector<float>& x, const std::vector<double>& y) {
-  const std::vector<double> predicted = model.predict_scores(x);
-  const double mean = std::accumulate(y.begin(), y.end(), 0.0) / static_cast<double>(y.size());
-  double squares = 0.0;
-  double spread = 0.0;
-  for (std::size_t row = 0; row < y.size(); ++row) {
-    squares += (predicted[row] - y[row]) * (predicted[row] - y[row]);
-    spread += (y[row] - mean) * (y[row] - mean);
-  }
-  return squares / spread;
+  return share_left(model, x, y, std::accumulate(y.begin(), y.end(), 0.0) / static_cast<double>(y.size()));
 }
 
 TEST_F(TargetsTest, RoundsOfClippedResidualsFindALineAndLeaveLessOfItToNoise) {
@@ -266,15 +244,6 @@ TEST_F(TargetsTest, ColumnsAreScaledByTheirRangesBeforeARowIsMeasured) {
   }
 }
 
-TEST_F(TargetsTest, RangesThatDoNotFitAreRefused) {
-  FitOptions options = options_of();
-  options.rows.feature_range = {0.0, 1.0, 2.0, 3.0};
-  EXPECT_THAT(refusal<UsageError>(options, rows(one_)), HasSubstr("--feature-range: 4 numbers for 6 column(s)"));
-  options.rows.feature_range = {0.0, 1.0};
-  options.rows.pool = 2;
-  EXPECT_THAT(refusal<UsageError>(options, rows(one_)), HasSubstr("--feature-range with --pool"));
-}
-
 TEST_F(TargetsTest, FilesAndIntegersGiveTheModelOfTheSameNumbersInMemory) {
   std::vector<double> whole;
   std::vector<std::int64_t> integers;
@@ -298,14 +267,11 @@ TEST_F(TargetsTest, PersonsAreHeldToTheirBound) {
   RowsInMemory of_one = rows(one_);
   of_one.train_person = array_view(persons);
   std::int64_t largest = 0;
-  TrainingTerms terms;
-  terms.watcher = [&](const WatchedRelease& watched) {
+  const FittedRun run = finished(options_of(), of_one, [&](const WatchedRelease& watched) {
     for (const std::int64_t value : watched.release.block("gram").values()) {
       largest = std::max(largest, std::abs(value));
     }
-  };
-  FittedRun run = fit(options_of(), of_one, alone_, Accounts::kLedger, std::move(terms));
-  run.finish();
+  });
   const double sigma = run.fit->plan().noise->releases.front().blocks.front().sigma;
   EXPECT_LT(static_cast<double>(largest), 32767.0 * 32767.0 + 6.0 * sigma);
 }
@@ -319,12 +285,9 @@ TEST_F(TargetsTest, ResidualsOfWeighedRowsAreClippedWhereThoseOfWholeRowsAre) {
   options.privacy.budget.mu = 40.0;
   const auto bound_of = [&](const FitOptions& asked, const RowsInMemory& trained) {
     double bound = 0.0;
-    TrainingTerms terms;
-    terms.watcher = [&](const WatchedRelease& watched) {
+    finished(asked, trained, [&](const WatchedRelease& watched) {
       if (watched.name == "gradient") bound = std::get<GradientPoint>(watched.point).residual_norm;
-    };
-    FittedRun run = fit(asked, trained, alone_, Accounts::kLedger, std::move(terms));
-    run.finish();
+    });
     return bound;
   };
   // So that one residual in twenty is beyond the bound: of residuals in one bin every rule says the same.
@@ -351,8 +314,7 @@ TEST_F(TargetsTest, ResidualsAreClippedWhereFewAreLongerAndAtTheUsualLengthWhere
     options.privacy.budget.mu = mu;
     double bound = 0.0;
     std::vector<double> deviations(kResidualBins - 1);  // by how many there are more behind each bin than few
-    TrainingTerms terms;
-    terms.watcher = [&](const WatchedRelease& watched) {
+    finished(options, rows(one_), [&](const WatchedRelease& watched) {
       if (watched.name == "gradient") bound = std::get<GradientPoint>(watched.point).residual_norm;
       if (watched.name != "residual_sizes") return;
       const ReleasedBlock& sizes = watched.release.block("sizes");
@@ -361,9 +323,7 @@ TEST_F(TargetsTest, ResidualsAreClippedWhereFewAreLongerAndAtTheUsualLengthWhere
         const double beyond = std::accumulate(behind.begin(), behind.end(), -0.05 * 900.0);
         deviations[bin] = beyond / (sizes.sigma() * std::sqrt(behind.size()));
       }
-    };
-    FittedRun run = fit(options, rows(one_), alone_, Accounts::kLedger, std::move(terms));
-    run.finish();
+    });
     std::size_t bin = 0;
     while (upper_edge_of_residual(bin) != bound) ASSERT_LT(++bin, kResidualBins);
     const std::size_t usual = 9;
@@ -405,31 +365,41 @@ TEST_F(TargetsTest, MethodsThatAreAboutClassesAreRefusedByName) {
   }
 }
 
-TEST_F(TargetsTest, OptionsThatAreAboutClassesAreRefused) {
-  const auto said = [&](const auto& change) {
+TEST_F(TargetsTest, OptionsThatAreAboutClassesAndRangesThatDoNotFitAreRefused) {
+  const Spoils<FitOptions> spoils{
+      {[](auto& fit) { fit.data.classes = 3; }, "--targets with --classes"},
+      {[](auto& fit) {
+         fit.data.train.class_names = std::vector<std::string>{"a", "b"};
+       },
+       "--targets with --class-names"},
+      {[](auto& fit) { fit.data.max_labels = 1; }, "--targets with --max-labels"},
+      {[](auto& fit) { fit.data.imbalance_ratio = 9; }, "--targets with --imbalance-ratio"},
+      {[](auto& fit) { fit.rows.select = 3; }, "--targets with --select"},
+      {[](auto& fit) { fit.method.shared_gram = true; }, "--targets with --shared-gram"},
+      {[](auto& fit) { fit.method.choose = true; }, "--targets with --choose"},
+      {[](auto& fit) {
+         fit.data.target_range = std::vector{1.0, 1.0};
+       },
+       "LO must be less than HI"},
+      {[](auto& fit) {
+         fit.data.target_range = std::vector{1.0, 2.0, 3.0, 4.0};
+       },
+       "4 numbers for 1 column(s)"},
+      {[](auto& fit) { fit.data.train.has_targets = false, fit.data.target_range.clear(); }, "--classes 0"},
+      {[](auto& fit) { fit.data.train.has_targets = false; }, "--target-range goes with --targets"},
+      {[](auto& fit) {
+         fit.rows.feature_range = std::vector{0.0, 1.0, 2.0, 3.0};
+       },
+       "--feature-range: 4 numbers for 6 column(s)"},
+      {[](auto& fit) {
+         fit.rows.feature_range = std::vector{0.0, 1.0}, fit.rows.pool = 2;
+       },
+       "--feature-range with --pool"}};
+  for (const auto& [spoil, message] : spoils) {
     FitOptions options = options_of();
-    change(options);
-    return refusal<UsageError>(options, rows(one_));
-  };
-  EXPECT_THAT(said([](FitOptions& o) { o.data.classes = 3; }), HasSubstr("--targets with --classes"));
-  EXPECT_THAT(said([](FitOptions& o) {
-                o.data.train.class_names = {"a", "b"};
-              }),
-              HasSubstr("--targets with --class-names"));
-  EXPECT_THAT(said([](FitOptions& o) { o.data.max_labels = 1; }), HasSubstr("--targets with --max-labels"));
-  EXPECT_THAT(said([](FitOptions& o) { o.data.imbalance_ratio = 9; }), HasSubstr("--targets with --imbalance-ratio"));
-  EXPECT_THAT(said([](FitOptions& o) { o.rows.select = 3; }), HasSubstr("--targets with --select"));
-  EXPECT_THAT(said([](FitOptions& o) { o.method.shared_gram = true; }), HasSubstr("--targets with --shared-gram"));
-  EXPECT_THAT(said([](FitOptions& o) { o.method.choose = true; }), HasSubstr("--targets with --choose"));
-  EXPECT_THAT(said([](FitOptions& o) { o.data.target_range = {1.0, 1.0}; }), HasSubstr("LO must be less than HI"));
-  EXPECT_THAT(said([](FitOptions& o) {
-                o.data.target_range = {1.0, 2.0, 3.0, 4.0};
-              }),
-              HasSubstr("4 numbers for 1 column(s)"));
-  EXPECT_THAT(said([](FitOptions& o) { o.data.train.has_targets = false, o.data.target_range.clear(); }),
-              HasSubstr("--classes 0"));
-  EXPECT_THAT(said([](FitOptions& o) { o.data.train.has_targets = false; }),
-              HasSubstr("--target-range goes with --targets"));
+    spoil(options);
+    EXPECT_THAT(refusal<UsageError>(options, rows(one_)), HasSubstr(message));
+  }
 }
 
 }  // namespace dpreduce::targets_test

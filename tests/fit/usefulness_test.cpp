@@ -1,6 +1,7 @@
 // Every option away from its default, alone and with every other: a fit stays useful, or is refused.
 #include "fit/fit.hpp"
 #include "methods/registry.hpp"
+#include "tests/fit/fitted_rows.hpp"
 #include "tests/testing.hpp"
 
 namespace dpreduce::usefulness_test {
@@ -95,17 +96,13 @@ struct Setting {
   double loss_on(const LabeledSet& set) const { return loss + (set.has_common_mean ? loss_by_common_mean : 0.0); }
 };
 
-ArrayView training_part(std::span<const std::uint8_t> sets, std::size_t classes) {
-  return array_view(sets.first(kTrainingRows * classes), classes);
-}
-
 void take_persons(AskedFit& fit, const LabeledSet& set, std::uint64_t rows) {
   fit.rows.train_person = array_view(std::span(set.persons).first(kTrainingRows));
   fit.options.data.rows_per_person = rows;
 }
 
 void take_label_sets(AskedFit& fit, const LabeledSet& set, std::size_t most) {
-  fit.rows.train_y = training_part(set.label_sets, set.classes);
+  fit.rows.train_y = array_view(std::span(set.label_sets).first(kTrainingRows * set.classes), set.classes);
   fit.options.data.max_labels = most;
 }
 
@@ -236,11 +233,7 @@ double accuracy(const AskedFit& asked, const LabeledSet& set, std::string* setti
   Communicator alone = Communicator::alone();
   const FittedRun run = fit(asked.options, asked.rows, alone, Accounts::kElsewhere);
   if (setting != nullptr) *setting = run.chosen_setting;
-  const std::vector<std::int32_t> labels = run.classifier.predict_labels(set.test_x());
-  const std::span<const std::int64_t> truth = set.test_y();
-  std::size_t right = 0;
-  for (std::size_t row = 0; row < labels.size(); ++row) right += labels[row] == truth[row] ? 1 : 0;
-  return static_cast<double>(right) / static_cast<double>(labels.size());
+  return accuracy_of(run.classifier, set.test_x(), set.test_y());
 }
 
 // Fits a method on one set with its default, which is to be useful, and with settings.

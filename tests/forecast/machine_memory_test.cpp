@@ -17,23 +17,24 @@ class MachineMemoryTest : public testing::Test {
     std::filesystem::create_directories(std::filesystem::path(folder_ / name).parent_path());
     write_bytes(folder_ / name, text);
   }
+  // A control group's limit, and what it has taken.
+  void write_group(const std::string& path, const std::string& limit, std::uint64_t taken) {
+    write("sys/fs/cgroup" + path + "/memory.max", limit + "\n");
+    write("sys/fs/cgroup" + path + "/memory.current", std::to_string(taken) + "\n");
+  }
   std::uint64_t available() const { return available_memory(folder_.path()).value(); }
 
   const TemporaryFolder folder_;
 };
 
-TEST_F(MachineMemoryTest, IsWhatTheMachineHasLeft) {
+TEST_F(MachineMemoryTest, IsWhatTheMachineHasLeftAndUnknownWithoutMeminfo) {
   EXPECT_EQ(available(), 200 * kMib);
-}
-
-TEST_F(MachineMemoryTest, IsUnknownWithoutMeminfo) {
   EXPECT_FALSE(available_memory(folder_ / "nowhere").has_value());
 }
 
 TEST_F(MachineMemoryTest, IsBoundedByWhatIsLeftOfTheGroupsLimit) {
   write("proc/self/cgroup", "0::/job/step\n");
-  write("sys/fs/cgroup/job/step/memory.max", std::to_string(100 * kMib) + "\n");
-  write("sys/fs/cgroup/job/step/memory.current", std::to_string(30 * kMib) + "\n");
+  write_group("/job/step", std::to_string(100 * kMib), 30 * kMib);
   EXPECT_EQ(available(), 70 * kMib);
   write("sys/fs/cgroup/job/step/memory.stat", "anon 5\ninactive_file " + std::to_string(10 * kMib) + "\n");
   EXPECT_EQ(available(), 80 * kMib) << "pages of files are given back";
@@ -41,10 +42,8 @@ TEST_F(MachineMemoryTest, IsBoundedByWhatIsLeftOfTheGroupsLimit) {
 
 TEST_F(MachineMemoryTest, IsBoundedByAGroupAround) {
   write("proc/self/cgroup", "0::/job/step\n");
-  write("sys/fs/cgroup/job/step/memory.max", "max\n");
-  write("sys/fs/cgroup/job/step/memory.current", "1\n");
-  write("sys/fs/cgroup/job/memory.max", std::to_string(50 * kMib) + "\n");
-  write("sys/fs/cgroup/job/memory.current", "0\n");
+  write_group("/job/step", "max", 1);
+  write_group("/job", std::to_string(50 * kMib), 0);
   EXPECT_EQ(available(), 50 * kMib);
 }
 
@@ -57,8 +56,7 @@ TEST_F(MachineMemoryTest, KnowsTheFirstVersionOfGroups) {
 }
 
 TEST_F(MachineMemoryTest, IsNothingWhereTheLimitIsPassed) {
-  write("sys/fs/cgroup/memory.max", std::to_string(10 * kMib) + "\n");
-  write("sys/fs/cgroup/memory.current", std::to_string(20 * kMib) + "\n");
+  write_group("", std::to_string(10 * kMib), 20 * kMib);
   EXPECT_EQ(available(), 0u);
 }
 
@@ -82,13 +80,10 @@ TEST_F(MachineMemoryTest, OfAProcessIsWhatItsLimitsLeave) {
   EXPECT_FALSE(left_of_process(folder_ / "nowhere").has_value());
 }
 
-TEST(RequireMemory, AllowsWhatFitsAndRefusesTheRest) {
+TEST(RequireMemory, AllowsWhatFitsAndSaysOfTheRestWhatIsMissingAndWhatToDo) {
   EXPECT_NO_THROW(require_memory(25, 4, 100));
   EXPECT_THROW(require_memory(26, 4, 100), UsageError);
   EXPECT_THROW(require_memory(std::uint64_t{1} << 62, 1000, 100), UsageError) << "no product overflows";
-}
-
-TEST(RequireMemory, SaysWhatIsMissingAndWhatToDo) {
   expect_refusal<UsageError>([&] { require_memory(300 * kMib, 3, 500 * kMib); },
                              {"301 MiB", "3 ranks on this machine have 500 MiB", "--memory"});
 }

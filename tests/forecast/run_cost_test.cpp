@@ -18,8 +18,7 @@ struct CostedFit {
   FitPlan plan;
 };
 
-CostedFit run_of(std::string method, std::size_t classes = kClasses, std::size_t memory_mib = 64,
-                 std::uint64_t rounds = 5) {
+CostedFit run_of(const std::string& method, std::size_t classes = kClasses, std::size_t memory_mib = 64) {
   FitOptions options;
   options.data.classes = classes;
   options.method.name = method;
@@ -27,13 +26,17 @@ CostedFit run_of(std::string method, std::size_t classes = kClasses, std::size_t
   options.rows.center = Centering::kNone;
   options.privacy.budget.mu = 1.0;
   options.machine.memory_mib = memory_mib;
-  if (method != "ls" && method != "mean") options.method.rounds = rounds;
+  if (method != "ls" && method != "mean") options.method.rounds = 5;
   options = resolved(options, kDim);
   return {options, make_fit_plan(options, kDim)};
 }
 
 double words(const CostedFit& run, int ranks = 1) {
   return words_of_rank(run.options, run.plan, ranks);
+}
+
+std::uint64_t memory(const CostedFit& run, std::uint64_t rows, int ranks = 1) {
+  return memory_of_rank(run.options, run.plan, rows, ranks);
 }
 
 // Of two ranks beside those of one rank.
@@ -54,8 +57,8 @@ TEST(RunCost, LocalStepsOfSilosCostNoMessages) {
 }
 
 // Prototypes among `candidates` public rows; clipped cosines are compared pair by pair.
-CostedFit run_of_prototypes(std::uint64_t candidates, bool clipped, std::size_t memory_mib = 64) {
-  CostedFit run = run_of("mean", kClasses, memory_mib);
+CostedFit run_of_prototypes(std::uint64_t candidates, bool clipped) {
+  CostedFit run = run_of("mean");
   run.options.method.name = "public";
   if (clipped) run.options.method.d_min = 1.0;
   run.plan = make_fit_plan(run.options, kDim, candidates);
@@ -76,9 +79,9 @@ TEST(RunCost, MemoryHoldsTestRows) {
   constexpr std::size_t kManyClasses = 20'000;
   CostedFit run = run_of("mean", kManyClasses);
   run.options.machine.threads = 1;
-  const std::uint64_t training = memory_of_rank(run.options, run.plan, 10);
+  const std::uint64_t training = memory(run, 10);
   run.options.data.test.x = {"t.npy"};
-  const std::uint64_t tested = memory_of_rank(run.options, run.plan, 10);
+  const std::uint64_t tested = memory(run, 10);
   EXPECT_GT(tested, training);
   EXPECT_LE(memory_of_test(run.options, run.plan), tested);
   const std::uint64_t model = 2 * sizeof(double) * kManyClasses * (kDim + 1);
@@ -94,14 +97,12 @@ TEST(RunCost, MemoryHoldsTestRows) {
 TEST(RunCost, MemoryOfPrototypesGrowsWithTheUtilities) {
   const CostedFit few = run_of_prototypes(10'000, false);
   const CostedFit many = run_of_prototypes(30'000, false);
-  EXPECT_EQ(memory_of_rank(many.options, many.plan, kRows) - memory_of_rank(few.options, few.plan, kRows),
-            20'000 * kClasses * sizeof(std::int64_t));
+  EXPECT_EQ(memory(many, kRows) - memory(few, kRows), 20'000 * kClasses * sizeof(std::int64_t));
   // Of four ranks the coordinator holds a quarter, and one class's of all.
   const CostedFit clipped = run_of_prototypes(30'000, true);
-  EXPECT_EQ(memory_of_rank(many.options, many.plan, kRows, 1) - memory_of_rank(many.options, many.plan, kRows, 4),
+  EXPECT_EQ(memory(many, kRows, 1) - memory(many, kRows, 4),
             (30'000 * kClasses - 7'501 * kClasses - 30'000) * sizeof(std::int64_t));
-  EXPECT_EQ(memory_of_rank(clipped.options, clipped.plan, kRows, 4),
-            memory_of_rank(clipped.options, clipped.plan, kRows, 1));
+  EXPECT_EQ(memory(clipped, kRows, 4), memory(clipped, kRows, 1));
 }
 
 TEST(RunCost, ARoundSendsAGradientUpAndWeightsOnTheLatticeDown) {
@@ -119,29 +120,25 @@ TEST(RunCost, FewerRowsAreKeptByPerson) {
 // Identifiers are read before rows, so that either of the two decides.
 TEST(RunCost, MemoryHoldsIdentifiersAndThenPersons) {
   CostedFit run = run_of("adam");
-  const std::uint64_t records = memory_of_rank(run.options, run.plan, kRows);
+  const std::uint64_t records = memory(run, kRows);
   CostedFit of_persons = run;
   of_persons.options.data.train.person = {"p.npy"};
-  const auto with_persons = [&](std::uint64_t rows) {
-    return memory_of_rank(of_persons.options, of_persons.plan, rows);
-  };
-  EXPECT_GE(with_persons(kRows), records + kRows * kBytesOfRowWeight);
-  EXPECT_GE(with_persons(std::uint64_t{1} << 30), kMostBytesToIdentify << 30);
+  EXPECT_GE(memory(of_persons, kRows), records + kRows * kBytesOfRowWeight);
+  EXPECT_GE(memory(of_persons, std::uint64_t{1} << 30), kMostBytesToIdentify << 30);
   of_persons.plan.requests.back().clips_units = true;
   run.options.data.classes = of_persons.options.data.classes = 1000;  // scores of rows take more than identifiers
-  EXPECT_GE(with_persons(kRows),
-            memory_of_rank(run.options, run.plan, kRows) + kRows * (kBytesOfRowWeight + kBytesOfRowPerson));
+  EXPECT_GE(memory(of_persons, kRows), memory(run, kRows) + kRows * (kBytesOfRowWeight + kBytesOfRowPerson));
 }
 
 TEST(RunCost, MemoryGrowsWithTheRowsOfARankUpToWhatIsAllowed) {
   const CostedFit run = run_of("adam", kClasses, 4);
-  const std::uint64_t few = memory_of_rank(run.options, run.plan, 5'000);
-  EXPECT_EQ(memory_of_rank(run.options, run.plan, 6'000) - few, 1'000 * bytes_per_kept_row(kDim + 1, 1, false));
+  const std::uint64_t few = memory(run, 5'000);
+  EXPECT_EQ(memory(run, 6'000) - few, 1'000 * bytes_per_kept_row(kDim + 1, 1, false));
   std::uint64_t largest = 0;
   for (std::uint64_t rows = 1; rows < (std::uint64_t{1} << 40); rows *= 2) {
-    largest = std::max(largest, memory_of_rank(run.options, run.plan, rows));
+    largest = std::max(largest, memory(run, rows));
   }
-  const std::uint64_t without_rows = memory_of_rank(run.options, run.plan, 0);
+  const std::uint64_t without_rows = memory(run, 0);
   EXPECT_GT(largest, few);
   EXPECT_LE(largest, without_rows + (std::uint64_t{4} << 20) + 4096 * kClasses * 10);
 }

@@ -1,17 +1,13 @@
 // Any bytes as an .npz file, and as a .csv: refused with BadInput, or read without touching a byte outside them.
-#include <cstddef>
-#include <cstdint>
 #include <memory>
-#include <span>
-#include <vector>
 
 #include <fmt/format.h>
 #include <sys/mman.h>
 
-#include "common/base/error.hpp"
 #include "common/base/file_descriptor.hpp"
 #include "common/data/csv_array.hpp"
 #include "common/data/npy_array.hpp"
+#include "tests/fuzz/fuzz_target.hpp"
 
 namespace {
 
@@ -21,9 +17,9 @@ template <typename Open>
 void read_some(const Open& open) {
   constexpr std::uint64_t kMaxRows = 64;
   constexpr std::uint64_t kMaxElements = 1 << 16;
-  try {
+  is_refused<BadInput>([&] {
     const std::unique_ptr<ArrayFile> array = open();
-    const std::uint64_t rows = array->rows() < kMaxRows ? array->rows() : kMaxRows;
+    const std::uint64_t rows = std::min(array->rows(), kMaxRows);
     if (!is_float(array->dtype())) {
       array->require_holds_labels(nullptr);
       if (array->columns() != 1) return;
@@ -35,8 +31,7 @@ void read_some(const Open& open) {
     if (array->columns() > kMaxElements) return;
     std::vector<float> features(rows * array->columns());
     array->read_features(array->rows() - rows, rows, features);
-  } catch (const BadInput&) {
-  }
+  });
 }
 
 }  // namespace

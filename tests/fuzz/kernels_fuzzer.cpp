@@ -3,16 +3,10 @@
 //
 // An input: operation, rows of A, columns of A, columns (or rows) of B, spare stride, threads, how values are made;
 // then values, taken again and again.
-#include <algorithm>
-#include <array>
-#include <cstddef>
-#include <cstdint>
 #include <cstdlib>
-#include <span>
-#include <vector>
 
-#include "common/base/error.hpp"
 #include "common/kernels/kernel_choice.hpp"
+#include "tests/fuzz/fuzz_target.hpp"
 
 namespace dpreduce {
 namespace {
@@ -73,11 +67,7 @@ std::vector<std::int64_t> result_of(const IntegerKernel& kernel, std::size_t row
                                     const Product& product) {
   const std::size_t stride = cols + spare;
   std::vector<std::int64_t> c(rows * stride, std::int64_t{1} << 62);
-  try {
-    product(kernel, Int64View{c.data(), rows, cols, stride});
-  } catch (const UsageError&) {
-    return {};
-  }
+  if (is_refused<UsageError>([&] { product(kernel, Int64View{c.data(), rows, cols, stride}); })) return {};
   return c;
 }
 

@@ -1,48 +1,36 @@
 // The ledger's parser on arbitrary bytes: it ends with a state or with LedgerCorrupt, and what it accepts is canonical.
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <string_view>
-
-#include "common/base/error.hpp"
 #include "common/ledger/data_set_budget.hpp"
 #include "common/ledger/ledger_key.hpp"
 #include "common/ledger/ledger_line.hpp"
 #include "common/ledger/ledger_state.hpp"
+#include "tests/fuzz/fuzz_target.hpp"
 
 namespace {
 
+using namespace dpreduce;
+
 void check_file(std::string_view text) {
-  dpreduce::LedgerState state;
-  try {
-    state = dpreduce::LedgerState::of(text, "ledger");
-  } catch (const dpreduce::LedgerCorrupt&) {
-    return;
-  }
-  const dpreduce::LedgerHead head = state.head();
+  LedgerState state;
+  if (is_refused<LedgerCorrupt>([&] { state = LedgerState::of(text, "ledger"); })) return;
+  const LedgerHead head = state.head();
   DPREDUCE_ASSERT(head.lines == static_cast<std::uint64_t>(std::count(text.begin(), text.end(), '\n')));
   DPREDUCE_ASSERT(state.line_sha256().size() == head.lines);
   DPREDUCE_ASSERT(state.charges().size() <= head.lines);
-  for (const dpreduce::LedgerCharge& charge : state.charges()) {
+  for (const LedgerCharge& charge : state.charges()) {
     DPREDUCE_ASSERT(state.charge(charge.entry.release_id) != nullptr);
   }
   for (const auto& [run, open] : state.open_runs()) {
     DPREDUCE_ASSERT(open.remains.run_id == run && !state.outcome(run));
   }
-  DPREDUCE_ASSERT(dpreduce::spending_of(state.charges(), dpreduce::Adjacency::kAddRemove).mu >= 0);
-  if (head.lines > 0) dpreduce::require_contains(state, head, "ledger");
+  DPREDUCE_ASSERT(spending_of(state.charges(), Adjacency::kAddRemove).mu >= 0);
+  if (head.lines > 0) require_contains(state, head, "ledger");
 }
 
 // A line alone, without the chain and the signatures that random bytes would not get past.
 void require_valid_line(std::string_view text) {
-  dpreduce::LedgerLine line;
-  try {
-    line = dpreduce::parse_line(text, "line");
-  } catch (const dpreduce::LedgerCorrupt&) {
-    return;
-  }
-  DPREDUCE_ASSERT(dpreduce::with_signature(dpreduce::print_unsigned(line.record), line.signature) == text);
+  LedgerLine line;
+  if (is_refused<LedgerCorrupt>([&] { line = parse_line(text, "line"); })) return;
+  DPREDUCE_ASSERT(with_signature(print_unsigned(line.record), line.signature) == text);
 }
 
 }  // namespace

@@ -1,31 +1,14 @@
 // Whatever comes to a party over TCP inside TLS before there are keys of a run, and the file that says who may come:
 // each ends with a result or with the error that it should have. What is put together from pieces is what it is at
 // once.
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <span>
-#include <string>
-#include <vector>
-
-#include "common/base/error.hpp"
 #include "common/silos/parties.hpp"
 #include "network/party_line.hpp"
 #include "network/tls_connection.hpp"
+#include "tests/fuzz/fuzz_target.hpp"
 
 namespace {
 
 using namespace dpreduce;
-
-template <typename Expected, typename Work>
-bool is_refused(const Work& work) {
-  try {
-    work();
-    return false;
-  } catch (const Expected&) {
-    return true;
-  }
-}
 
 struct Heard {
   std::vector<std::pair<LinkKind, std::uint64_t>> messages;

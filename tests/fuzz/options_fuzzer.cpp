@@ -1,14 +1,11 @@
 // The option parsers on arbitrary bytes: lines are arguments of a command line up to an empty line; what follows is a
 // TOML file, and its table [consent] a silo's. Any input is either parsed or refused by UsageError.
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <vector>
-
 #include "commands/command_line.hpp"
 #include "commands/commands.hpp"
 #include "commands/config_file.hpp"
-#include "common/base/error.hpp"
+#include "tests/fuzz/fuzz_target.hpp"
+
+using namespace dpreduce;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string input(reinterpret_cast<const char*>(data), size);
@@ -27,17 +24,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (const std::string& candidate : arguments) {
     if (candidate.rfind("--config", 0) == 0) return 0;  // would read files of this machine
   }
-  try {
-    dpreduce::parse_command_line(dpreduce::dpreduce_command(), arguments);
-  } catch (const dpreduce::UsageError&) {
-  }
+  is_refused<UsageError>([&] { parse_command_line(dpreduce_command(), arguments); });
   if (blank == std::string::npos) return 0;
-  try {
-    std::vector<dpreduce::TomlItem> items = dpreduce::parse_config(input.substr(blank + 2), "fuzz.toml");
-    const std::vector<std::string> consent{dpreduce::kConsentTable};
-    std::erase_if(items, [&](const dpreduce::TomlItem& item) { return item.section != consent; });
-    dpreduce::consent_of(items, "fuzz.toml");
-  } catch (const dpreduce::UsageError&) {
-  }
+  is_refused<UsageError>([&] {
+    std::vector<TomlItem> items = parse_config(input.substr(blank + 2), "fuzz.toml");
+    const std::vector<std::string> consent{kConsentTable};
+    std::erase_if(items, [&](const TomlItem& item) { return item.section != consent; });
+    consent_of(items, "fuzz.toml");
+  });
   return 0;
 }

@@ -1,14 +1,11 @@
 // The reader of reports on arbitrary bytes: it ends with a run whose figures are in range and whose names are
 // printable, or with BadInput.
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <string_view>
-
-#include "common/base/error.hpp"
 #include "report/reported_run.hpp"
+#include "tests/fuzz/fuzz_target.hpp"
 
 namespace {
+
+using namespace dpreduce;
 
 void check_printable(const std::string& text) {
   for (const char c : text) DPREDUCE_ASSERT(c >= ' ' && c <= '~');
@@ -17,16 +14,13 @@ void check_printable(const std::string& text) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  dpreduce::ReportedRun run;
-  try {
-    run = dpreduce::parse_report({reinterpret_cast<const char*>(data), size}, "report");
-  } catch (const dpreduce::BadInput&) {
-    return 0;
-  }
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  ReportedRun run;
+  if (is_refused<BadInput>([&] { run = parse_report(text, "report"); })) return 0;
   check_printable(run.method);
   DPREDUCE_ASSERT(run.guarantee.has_value() == run.is_private);
   DPREDUCE_ASSERT(run.has_noise() == !run.blocks.empty());
-  for (const dpreduce::ReportedBlock& block : run.blocks) {
+  for (const ReportedBlock& block : run.blocks) {
     check_printable(block.name);
     check_printable(block.release);
     DPREDUCE_ASSERT(block.sigma > 0 && block.sensitivity > 0 && block.coordinates > 0);

@@ -1,18 +1,13 @@
 // Any bytes as a model file: either BadInput, or a file that is written and read again without a change.
-#include <cstddef>
-#include <cstdint>
-#include <span>
-#include <vector>
-
-#include "common/base/error.hpp"
 #include "common/data/safetensors.hpp"
 #include "common/model/classifier_file.hpp"
+#include "tests/fuzz/fuzz_target.hpp"
 
 using namespace dpreduce;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::span<const std::byte> bytes(reinterpret_cast<const std::byte*>(data), size);
-  try {
+  is_refused<BadInput>([&] {
     const SafetensorsFile file = parse_safetensors(bytes, "input");
     DPREDUCE_ASSERT(parse_safetensors(serialize(file), "copy") == file);
 
@@ -23,7 +18,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       const std::vector<float> rows(3 * classifier.input_dim(), 0.5F);
       DPREDUCE_ASSERT(classifier.predict_labels(rows).size() == 3);
     }
-  } catch (const BadInput&) {
-  }
+  });
   return 0;
 }

@@ -1,13 +1,8 @@
 // A silo's session as a state machine: the input says at which messages the coordinator says something else than is
 // due, and what. However that goes, the session ends with a result or a refusal, and what it promises holds
 // (tests/common/silos/session_script.hpp).
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <span>
-#include <vector>
-
 #include "tests/common/silos/session_script.hpp"
+#include "tests/fuzz/fuzz_target.hpp"
 
 namespace {
 

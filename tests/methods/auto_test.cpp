@@ -1,21 +1,15 @@
 // What auto stands for: by public knowledge alone.
 
-#include <functional>
-#include <vector>
-
 #include "tests/methods/good_fit.hpp"
 #include "tests/testing.hpp"
 
 namespace dpreduce::auto_test {
 
-// Ten classes, the smallest a hundredth of the largest.
-FitOptions balanced(double epsilon) {
+using Change = std::function<void(FitOptions&)>;
+
+FitOptions of_ten_classes(double epsilon) {
   FitOptions options;
   options.data.classes = 10;
-  options.data.imbalance_ratio = 100;
-  options.method.name = "auto";
-  options.method.objective = Objective::kBalanced;
-  options.method.expected_rows = 40'000;
   options.privacy.budget.epsilon = epsilon;
   options.privacy.budget.delta = 1e-5;
   return options;
@@ -60,7 +54,10 @@ TEST(AutoMethod, ForAccuracyPublicRowsAndBudgetDecideNothing) {
 }
 
 TEST(AutoMethod, ABalancedObjectiveTakesPrototypesWhereNoiseHidesTheSmallestClasses) {
-  FitOptions options = balanced(0.2);
+  FitOptions options = of_ten_classes(0.2);
+  options.data.imbalance_ratio = 100;  // the smallest class is a hundredth of the largest
+  options.method.objective = Objective::kBalanced;
+  options.method.expected_rows = 40'000;
   EXPECT_EQ(resolved(options, 768, 20'000).method.name, "public");
   EXPECT_EQ(resolved(options, 768, 20'000).rows.center, Centering::kPublic);
   EXPECT_EQ(resolved(options, 768).method.name, "fc");  // no public rows
@@ -83,10 +80,7 @@ TEST(AutoMethod, ABalancedObjectiveTakesPrototypesWhereNoiseHidesTheSmallestClas
 }
 
 TEST(AutoMethod, AsksHowRowsSpreadWhereClassMeansMayFollow) {
-  FitOptions options;
-  options.data.classes = 10;
-  options.privacy.budget.epsilon = 1.0;
-  options.privacy.budget.delta = 1e-5;
+  FitOptions options = of_ten_classes(1.0);
   const auto asks = [&](std::size_t dim) { return resolved(options, dim).method.isotropy_share.has_value(); };
   EXPECT_EQ(resolved(options, 768).method.isotropy_share, 0.03);
   EXPECT_FALSE(asks(15));    // too few features
@@ -103,12 +97,12 @@ TEST(AutoMethod, AsksHowRowsSpreadWhereClassMeansMayFollow) {
   options.rows.center = Centering::kNone;
   EXPECT_FALSE(asks(768));
   options.rows.center.reset();
-  for (const auto& change : std::vector<std::function<void(FitOptions&)>>{
-           [](FitOptions& fit) { fit.method.loss = Loss::kSigmoid; }, [](FitOptions& fit) { fit.method.choose = true; },
-           [](FitOptions& fit) { fit.method.warm_start = true; },
-           [](FitOptions& fit) { fit.method.iterate = Iterate::kAverage; },
-           [](FitOptions& fit) { fit.data.max_labels = 2; },
-           [](FitOptions& fit) { fit.privacy.budget.non_private = true; }}) {
+  for (const auto& change : std::vector<Change>{[](FitOptions& fit) { fit.method.loss = Loss::kSigmoid; },
+                                                [](FitOptions& fit) { fit.method.choose = true; },
+                                                [](FitOptions& fit) { fit.method.warm_start = true; },
+                                                [](FitOptions& fit) { fit.method.iterate = Iterate::kAverage; },
+                                                [](FitOptions& fit) { fit.data.max_labels = 2; },
+                                                [](FitOptions& fit) { fit.privacy.budget.non_private = true; }}) {
     FitOptions other = options;
     change(other);
     EXPECT_FALSE(resolved(other, 768).method.isotropy_share.has_value());
@@ -120,10 +114,7 @@ TEST(AutoMethod, AsksHowRowsSpreadWhereClassMeansMayFollow) {
 
 // mu is .27: n mu / sqrt(d) is 20 at 2,070 rows of 768 features.
 TEST(AutoMethod, TheCenterGetsMoreOfTheBudgetWhereFewRowsAreExpected) {
-  FitOptions options;
-  options.data.classes = 10;
-  options.privacy.budget.epsilon = 1.0;
-  options.privacy.budget.delta = 1e-5;
+  FitOptions options = of_ten_classes(1.0);
   const auto share = [&](double rows) {
     FitOptions expecting = options;
     expecting.method.expected_rows = rows;
@@ -146,7 +137,7 @@ TEST(AutoMethod, AsksForTheSizesOfFewColumnsWhereNothingIsSaidOfThem) {
   EXPECT_EQ(found(options, 4), FindRanges::kWhereColumnsDiffer);
   EXPECT_EQ(found(options, kMostRawColumns), FindRanges::kWhereColumnsDiffer);
   EXPECT_EQ(found(options, kMostRawColumns + 1), std::nullopt);
-  for (const auto& change : std::vector<std::function<void(FitOptions&)>>{
+  for (const auto& change : std::vector<Change>{
            [](FitOptions& fit) {
              fit.rows.feature_range = {0.0, 1.0};
            },
@@ -174,22 +165,6 @@ TEST(AutoMethod, PublicRowsWithoutAUseAreRefused) {
   EXPECT_THROW(resolved(options, 5000, 20'000), UsageError);  // adam whitens nothing
   options.rows.pca = 50;
   EXPECT_EQ(resolved(options, 5000, 20'000).method.name, "fc");
-}
-
-TEST(AutoMethod, TheShareOfTheSmallestClassGoesWithABalancedObjective) {
-  FitOptions options = good_fit("auto");
-  options.method.smallest_share = 0.01;
-  EXPECT_THAT(refusal(options), HasSubstr("--smallest-share with --method auto goes with --objective balanced"));
-  options.method.objective = Objective::kBalanced;
-  EXPECT_THAT(refusal(options), IsEmpty());
-}
-
-TEST(AutoMethod, StandsForOthersAndIsNoneItself) {
-  const MethodEntry* entry = find_method("auto");
-  ASSERT_NE(entry, nullptr);
-  EXPECT_EQ(entry->make, nullptr);
-  EXPECT_NE(entry->resolve, nullptr);
-  EXPECT_TRUE(entry->whitens_rows);
 }
 
 }  // namespace dpreduce::auto_test

@@ -1,7 +1,5 @@
 // CoinPress, against its own equations by plain loops over the rows.
 
-#include <nlohmann/json.hpp>
-
 #include "fit/resolved_fit.hpp"
 #include "tests/methods/method_fixture.hpp"
 #include "tests/testing.hpp"
@@ -93,13 +91,6 @@ TEST_F(CoinpressTest, RoundsShareTheWholeBudgetEvenly) {
     EXPECT_EQ(release.rounds, rounds);
     EXPECT_NEAR(release.mu, 2.0, 1e-9);
   }
-}
-
-TEST_F(CoinpressTest, SettingsNameTheRounds) {
-  FitOptions options = options_of("coinpress");
-  EXPECT_EQ(settings_of(options), nlohmann::json({{"rounds", 2}}));
-  options.method.rounds = 5;
-  EXPECT_EQ(settings_of(options), nlohmann::json({{"rounds", 5}}));
 }
 
 }  // namespace dpreduce::coinpress_test

@@ -1,10 +1,6 @@
 // DP-FC against plain loops over the same whitened rows (reference_fit.hpp). That they are white is checked where the
 // loops take their curvature (method_fixture.cpp).
 
-#include <numeric>
-#include <span>
-#include <vector>
-
 #include <nlohmann/json.hpp>
 
 #include "common/lattice/row_transform.hpp"

@@ -1,7 +1,5 @@
 // Federated averaging of one silo: what it has in common with gradient descent. Of several silos: tests/mpi.
 
-#include <nlohmann/json.hpp>
-
 #include "common/base/error.hpp"
 #include "fit/resolved_fit.hpp"
 #include "tests/methods/method_fixture.hpp"
@@ -11,21 +9,7 @@ namespace dpreduce::fedavg_test {
 
 class FedavgTest : public MethodTest {};
 
-// The average of one silo is its own weights after its local steps.
-TEST_F(FedavgTest, LocalStepsOfOneSiloAreThoseOfPlainLoops) {
-  FitOptions options = options_of("fedavg");
-  options.method.rounds = 2;
-  options.method.local_steps = 3;
-  const LinearScores federated = fit(options);
-  FitOptions steps = options_of("gd");
-  steps.method.rounds = 6;
-  const LinearScores expected = fold_intercept(reference_fit(lattice_rows(), steps, kIntercept), trained_on());
-  const double size = std::sqrt(squared_norm(expected.weights));
-  for (std::size_t e = 0; e < expected.weights.size(); ++e) {
-    EXPECT_NEAR(federated.weights[e], expected.weights[e], 1e-6 * size);
-  }
-}
-
+// Which rounds_test.cpp compares with plain loops.
 TEST_F(FedavgTest, OneSiloIsDescentBitForBit) {
   for (const Loss loss : {Loss::kSoftmax, Loss::kSigmoid, Loss::kSquare}) {
     FitOptions options = options_of("gd");
@@ -66,17 +50,6 @@ TEST_F(FedavgTest, ReleasesAGradientForEveryStepOfARoundAndNothingElse) {
   ReleaseTerms terms{.classes = kClasses, .dim = kInputDim};
   EXPECT_EQ(method->requests(terms).front().rounds, 21U);
   EXPECT_EQ(method->releases_per_sum(), 3U);
-}
-
-TEST_F(FedavgTest, SettingsSayWhoseTheNoiseIs) {
-  FitOptions options = options_of("fedavg");
-  nlohmann::json settings{{"rounds", 60},     {"loss", "softmax"}, {"residual_norm", 1.0},      {"iterate", "last"},
-                          {"intercept", 0.1}, {"local_steps", 5},  {"noise", "each silo's own"}};
-  EXPECT_EQ(settings_of(options), settings);
-  options.method.local_steps = 8;
-  options.method.learning_rate = 0.5;
-  settings.update({{"local_steps", 8}, {"learning_rate", 0.5}});
-  EXPECT_EQ(settings_of(options), settings);
 }
 
 TEST_F(FedavgTest, MoreThanAHundredThousandStepsAreRefused) {

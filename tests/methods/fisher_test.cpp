@@ -1,7 +1,5 @@
 // The diagonal Fisher rule, against means and variances by plain loops over the rows.
 
-#include <nlohmann/json.hpp>
-
 #include "tests/methods/method_fixture.hpp"
 #include "tests/testing.hpp"
 
@@ -74,13 +72,6 @@ TEST_F(FisherTest, FeaturesAreRankedByDistanceOrByT) {
       EXPECT_EQ(scores.weights[a] != 0.0, larger < 3) << to_string(select_by) << " " << a;
     }
   }
-}
-
-TEST_F(FisherTest, SettingsNameHowFeaturesAreRanked) {
-  FitOptions options = options_of("fisher");
-  EXPECT_EQ(settings_of(options), nlohmann::json({{"select_by", "distance"}}));
-  options.rows.select_by = SelectBy::kT;
-  EXPECT_EQ(settings_of(options), nlohmann::json({{"select_by", "t"}}));
 }
 
 }  // namespace dpreduce::fisher_test

@@ -1,8 +1,6 @@
 // Options of a fit that nothing is wrong with.
 #pragma once
 
-#include <string>
-
 #include "common/base/error.hpp"
 #include "fit/validated_options.hpp"
 #include "methods/registry.hpp"

@@ -4,7 +4,6 @@
 
 #include "fit/resolved_fit.hpp"
 #include "tests/elimination.hpp"
-#include "tests/methods/good_fit.hpp"
 #include "tests/methods/method_fixture.hpp"
 #include "tests/testing.hpp"
 
@@ -98,31 +97,11 @@ TEST_F(LsTest, TheGramMatrixGetsItsShareOfTheRelease) {
   }
 }
 
-TEST_F(LsTest, SettingsNameTheFormAndItsShare) {
-  FitOptions options = options_of("ls");
-  EXPECT_EQ(settings_of(options),
-            nlohmann::json(
-                {{"shared_gram", false}, {"gram_share", 0.5}, {"intercept", 0.0}, {"alpha", 1.0}, {"lambda", "auto"}}));
-  options.method.shared_gram = true;
-  options.data.classes = 30;  // many
-  EXPECT_EQ(settings_of(options), nlohmann::json({{"shared_gram", true}, {"gram_share", 0.3}, {"intercept", 0.0}}));
-}
-
 // 1 / mu, between 1 and 10.
 TEST_F(LsTest, TheLessBudgetTheMoreWeightHaveAllRows) {
   EXPECT_EQ(settings_of(options_of("ls", 4.0))["alpha"], 1.0);
   EXPECT_NEAR(settings_of(options_of("ls", 0.25))["alpha"].get<double>(), 4.0, 1e-12);
   EXPECT_EQ(settings_of(options_of("ls", 0.01))["alpha"], 10.0);
-}
-
-TEST_F(LsTest, WhatASharedGramMatrixHasNoUseForIsRefused) {
-  FitOptions options = good_fit("ls");
-  options.method.shared_gram = true;
-  options.method.alpha = 2.0;
-  EXPECT_THAT(refusal(options), testing::HasSubstr("--alpha with --shared-gram"));
-  options.method.alpha.reset();
-  options.method.lambda = 1.0;
-  EXPECT_THAT(refusal(options), testing::HasSubstr("--lambda with --shared-gram"));
 }
 
 }  // namespace dpreduce::ls_test

@@ -1,7 +1,5 @@
 // Class means, against plain sums over the rows.
 
-#include <nlohmann/json.hpp>
-
 #include "tests/methods/method_fixture.hpp"
 #include "tests/testing.hpp"
 
@@ -26,10 +24,9 @@ TEST_F(MeanTest, DirectionsAreClassSumsOfLengthOne) {
   const LinearScores scores = fit(options_of("mean"));
   const std::vector<double> sums = class_sums();
   for (std::size_t c = 0; c < kClasses; ++c) {
-    double squares = 0.0;
-    for (std::size_t a = 0; a < kInputDim; ++a) squares += std::pow(sums[c * kInputDim + a], 2);
+    const double length = std::sqrt(squared_norm(std::span(sums).subspan(c * kInputDim, kInputDim)));
     for (std::size_t a = 0; a < kInputDim; ++a) {
-      EXPECT_NEAR(scores.weights[c * kInputDim + a], sums[c * kInputDim + a] / std::sqrt(squares), kRounding);
+      EXPECT_NEAR(scores.weights[c * kInputDim + a], sums[c * kInputDim + a] / length, kRounding);
     }
     EXPECT_EQ(scores.bias[c], 0.0);
   }
@@ -70,13 +67,6 @@ TEST_F(MeanTest, CountsAreReleasedForCentersOnly) {
   const ReleaseRequest of_centers = make_method(options)->requests(terms).front();
   ASSERT_EQ(of_centers.blocks.size(), 2U);
   EXPECT_EQ(of_centers.blocks[1].name, "class_counts");
-}
-
-TEST_F(MeanTest, SettingsNameTheMetric) {
-  FitOptions options = options_of("mean");
-  EXPECT_EQ(settings_of(options), nlohmann::json({{"metric", "cosine"}}));
-  options.method.metric = Metric::kEuclidean;
-  EXPECT_EQ(settings_of(options), nlohmann::json({{"metric", "euclidean"}}));
 }
 
 }  // namespace dpreduce::mean_test

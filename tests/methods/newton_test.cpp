@@ -1,7 +1,6 @@
 // Newton's rounds against plain loops and Gaussian elimination over the same rows (reference_fit.hpp).
 
 #include "fit/resolved_fit.hpp"
-#include "tests/methods/good_fit.hpp"
 #include "tests/methods/method_fixture.hpp"
 #include "tests/testing.hpp"
 
@@ -61,12 +60,6 @@ TEST_F(NewtonTest, EveryStepFromAWarmStartLowersTheLoss) {
     loss = lower;
   }
   EXPECT_GE(training_accuracy(scores), accuracy_of_means);
-}
-
-TEST_F(NewtonTest, SquaresAreRefused) {
-  FitOptions options = good_fit("newton");
-  options.method.loss = Loss::kSquare;
-  EXPECT_THAT(refusal(options), testing::HasSubstr("--method newton with --loss square"));
 }
 
 TEST_F(NewtonTest, RefusesWhatItsHessiansDoNotFitInto) {

@@ -1,9 +1,6 @@
 // Public rows as prototypes, chosen without noise: against cosines summed by plain loops.
 
-#include <nlohmann/json.hpp>
-
 #include "fit/resolved_fit.hpp"
-#include "tests/methods/good_fit.hpp"
 #include "tests/methods/method_fixture.hpp"
 #include "tests/testing.hpp"
 
@@ -80,21 +77,6 @@ TEST_F(PublicTest, ReleasesNothingButAChoiceThatTakesTheWholeBudget) {
   EXPECT_NEAR(plan.noise->selections.front().terms.epsilon, 3.0, 1e-9);
   EXPECT_EQ(plan.noise->selections.front().terms.groups, kClasses);
   EXPECT_EQ(plan.noise->selections.front().terms.candidates, kPublic);
-}
-
-TEST_F(PublicTest, SettingsNameTheNumberOfPrototypesAndTheBounds) {
-  FitOptions options = options_of("public");
-  EXPECT_EQ(settings_of(options), nlohmann::json({{"top_k", 1}, {"d_min", 0.0}, {"d_max", 2.0}}));
-  options.method.top_k = 3;
-  options.method.d_min = 0.5;
-  EXPECT_EQ(settings_of(options), nlohmann::json({{"top_k", 3}, {"d_min", 0.5}, {"d_max", 2.0}}));
-}
-
-TEST_F(PublicTest, BoundsThatLeaveNothingBetweenThemAreRefused) {
-  FitOptions options = good_fit("public");
-  options.method.d_min = 1.5;
-  options.method.d_max = 1.5;
-  EXPECT_THAT(refusal(options), testing::HasSubstr("the lower bound must be below the upper"));
 }
 
 }  // namespace dpreduce::public_test

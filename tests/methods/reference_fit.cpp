@@ -2,17 +2,12 @@
 
 #include "tests/elimination.hpp"
 #include "tests/testing.hpp"
+#include "tests/worker/drawn_numbers.hpp"
 
 namespace dpreduce {
 namespace {
 
 using Matrix = std::vector<std::vector<double>>;
-
-double squares_of(const std::vector<double>& v) {
-  double sum = 0.0;
-  for (const double entry : v) sum += entry * entry;
-  return sum;
-}
 
 class Reference {
  public:
@@ -114,11 +109,11 @@ class Reference {
       const auto label = static_cast<std::size_t>(rows_.labels[row]);
       const double share = options_.method.warm_start ? r[label] / (r[label] + prior(row, directions)[label]) : 1.0;
       for (const double p : r) curvatures_[row].push_back(share * p * (1.0 - p));
-      const double held = std::sqrt((loss_ == Loss::kSoftmax ? 4.0 / 27.0 : 0.25) / squares_of(curvatures_[row]));
+      const double held = std::sqrt((loss_ == Loss::kSoftmax ? 4.0 / 27.0 : 0.25) / sum_of_squares(curvatures_[row]));
       for (double& w : curvatures_[row]) w *= std::min(1.0, held);
       r[label] -= 1.0;
       for (double& entry : r) entry *= share;
-      const double length = std::sqrt(squares_of(r));
+      const double length = std::sqrt(sum_of_squares(r));
       const double norm = std::max(residual_norm_, length);
       beyond_ += length > residual_norm_ ? 1.0 : 0.0;
       for (std::size_t c = 0; c < rows_.classes; ++c) {
@@ -135,12 +130,12 @@ class Reference {
   }
 
   void descend() {
-    squares_ += squares_of(gradient_);
+    squares_ += sum_of_squares(gradient_);
     const double reach_of_score = loss_ == Loss::kSquare ? 1.0 : 20.0;
     const double reach = reach_of_score * std::sqrt(static_cast<double>(rows_.classes)) / rows_.lattice.clip_norm;
     const double rate = options_.method.learning_rate.value_or(reach / std::sqrt(squares_));
     for (std::size_t e = 0; e < weights_.size(); ++e) weights_[e] -= rate * gradient_[e];
-    const double norm = std::sqrt(squares_of(weights_));
+    const double norm = std::sqrt(sum_of_squares(weights_));
     if (!options_.method.radius || norm <= *options_.method.radius) return;
     for (double& entry : weights_) entry *= *options_.method.radius / norm;
   }
@@ -222,7 +217,7 @@ std::vector<double> reference_prototypes(const ReferenceRows& rows) {
       if (rows.labels[row] != static_cast<std::int32_t>(c)) continue;
       for (std::size_t a = 0; a < features; ++a) sum[a] += rows.q[row][a];
     }
-    const double length = std::sqrt(squares_of(sum));
+    const double length = std::sqrt(sum_of_squares(sum));
     for (const double entry : sum) prototypes.push_back(entry / length);
   }
   return prototypes;

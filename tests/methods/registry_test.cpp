@@ -6,6 +6,7 @@
 #include "methods/fit_table.hpp"
 #include "methods/method_terms.hpp"
 #include "tests/methods/good_fit.hpp"
+#include "tests/methods/method_fixture.hpp"
 #include "tests/testing.hpp"
 
 namespace dpreduce::registry_test {
@@ -30,10 +31,14 @@ TEST(Registry, EveryMethodHasANameOfItsOwnAndALineOfHelp) {
   }
 }
 
+std::string page_of(const std::string& path) {
+  std::ifstream page(DPREDUCE_TEST_DATA "/../../docs/" + path);
+  return "\n" + std::string{std::istreambuf_iterator<char>(page), {}};
+}
+
 // The first table of the page: its rows begin with the method, with options where it has several forms.
 TEST(Registry, EveryMethodHasARowInTheTableOfTheDocuments) {
-  std::ifstream page(DPREDUCE_TEST_DATA "/../../docs/reference/methods.md");
-  const std::string text{std::istreambuf_iterator<char>(page), {}};
+  const std::string text = page_of("reference/methods.md");
   for (const MethodEntry* method : all_methods()) {
     const std::string row = fmt::format("\n| `{}", method->name);
     const bool has_row = text.find(row + "` |") != std::string::npos || text.find(row + " --") != std::string::npos;
@@ -43,19 +48,15 @@ TEST(Registry, EveryMethodHasARowInTheTableOfTheDocuments) {
 
 // The methods' first page names where each is described: a page, or a section of one.
 TEST(Registry, EveryMethodIsDescribed) {
-  const std::string folder = DPREDUCE_TEST_DATA "/../../docs/explanation/methods/";
-  const auto text_of = [&](const std::string& page) {
-    std::ifstream file(folder + page);
-    return "\n" + std::string{std::istreambuf_iterator<char>(file), {}};
-  };
-  const std::string index = text_of("index.md");
+  const std::string folder = "explanation/methods/";
+  const std::string index = page_of(folder + "index.md");
   for (const MethodEntry* method : all_methods()) {
     const std::string row = fmt::format("\n| [{}](", method->name);
     const std::size_t begin = index.find(row);
     ASSERT_NE(begin, std::string::npos) << "docs/explanation/methods/index.md: no row of " << method->name;
     const std::size_t link = begin + row.size();
     const std::string page = index.substr(link, index.find_first_of("#)", link) - link);
-    EXPECT_NE(text_of(page).find(fmt::format("# {}: ", method->name)), std::string::npos)
+    EXPECT_NE(page_of(folder + page).find(fmt::format("# {}: ", method->name)), std::string::npos)
         << page << ": no heading of " << method->name;
   }
 }
@@ -65,6 +66,12 @@ TEST(Registry, EveryMethodIsMadeOrStandsForAnother) {
     EXPECT_NE(method->make == nullptr, method->resolve == nullptr) << method->name;
     EXPECT_TRUE(method->resolved_by.empty() || method->resolve != nullptr) << method->name;
   }
+  for (const char* name : {"auto", "prototypes"}) {
+    ASSERT_NE(find_method(name), nullptr) << name;
+    EXPECT_NE(find_method(name)->resolve, nullptr) << name << " stands for others";
+  }
+  EXPECT_TRUE(find_method("auto")->whitens_rows);
+  EXPECT_THAT(std::string(find_method("prototypes")->resolved_by), HasSubstr("public knowledge"));
 }
 
 TEST(Registry, MethodsTakeAndRefuseOptionsThatThereAre) {
@@ -125,6 +132,73 @@ TEST(Registry, ReleasesOfAMethodHaveTheSharesThatItTells) {
       EXPECT_NEAR(before.share, warm, 1e-12);
     }
   }
+}
+
+using Json = nlohmann::json;
+
+// Of a method by rounds, and what it tells beside.
+Json settings_of_rounds(std::uint64_t rounds, const Json& others = Json::object()) {
+  Json all{{"rounds", rounds}, {"loss", "softmax"}, {"residual_norm", 1.0}, {"iterate", "last"}, {"intercept", 0.1}};
+  all.update(others);
+  return all;
+}
+
+class MethodSettings : public MethodTest {};
+
+TEST_F(MethodSettings, NameWhatAMethodIsByDefault) {
+  const std::vector<std::pair<std::string, Json>> defaults{
+      {"mean", Json({{"metric", "cosine"}})},
+      {"fisher", Json({{"select_by", "distance"}})},
+      {"coinpress", Json({{"rounds", 2}})},
+      {"public", Json({{"top_k", 1}, {"d_min", 0.0}, {"d_max", 2.0}})},
+      {"ls",
+       Json({{"shared_gram", false}, {"gram_share", 0.5}, {"intercept", 0.0}, {"alpha", 1.0}, {"lambda", "auto"}})},
+      {"adam", settings_of_rounds(150)},
+      {"gd", settings_of_rounds(300)},
+      {"global-adapt", settings_of_rounds(300, Json({{"residual_norm", "adaptive"}}))},
+      {"newton", settings_of_rounds(6, Json({{"hessian_share", 0.5}}))},
+      {"fc", settings_of_rounds(20, Json({{"intercept", 0.05}, {"gram_share", 0.1}}))},
+      {"fedavg", settings_of_rounds(60, Json({{"local_steps", 5}, {"noise", "each silo's own"}}))}};
+  for (const auto& [method, settings] : defaults) EXPECT_EQ(settings_of(options_of(method)), settings) << method;
+}
+
+TEST_F(MethodSettings, NameWhatWasGiven) {
+  const auto expect_settings = [](const std::string& method, const std::function<void(FitOptions&)>& give,
+                                  const Json& settings) {
+    FitOptions options = options_of(method);
+    give(options);
+    EXPECT_EQ(settings_of(options), settings) << method;
+  };
+  expect_settings(
+      "mean", [](auto& fit) { fit.method.metric = Metric::kEuclidean; }, Json({{"metric", "euclidean"}}));
+  expect_settings(
+      "fisher", [](auto& fit) { fit.rows.select_by = SelectBy::kT; }, Json({{"select_by", "t"}}));
+  expect_settings(
+      "coinpress", [](auto& fit) { fit.method.rounds = 5; }, Json({{"rounds", 5}}));
+  const auto of_three = [](auto& fit) { fit.method.top_k = 3, fit.method.d_min = 0.5; };
+  expect_settings("public", of_three, Json({{"top_k", 3}, {"d_min", 0.5}, {"d_max", 2.0}}));
+  const auto of_many_classes = [](auto& fit) { fit.method.shared_gram = true, fit.data.classes = 30; };
+  expect_settings("ls", of_many_classes, Json({{"shared_gram", true}, {"gram_share", 0.3}, {"intercept", 0.0}}));
+  const auto of_steps = [](auto& fit) { fit.method.local_steps = 8, fit.method.learning_rate = 0.5; };
+  expect_settings(
+      "fedavg", of_steps,
+      settings_of_rounds(60, Json({{"local_steps", 8}, {"learning_rate", 0.5}, {"noise", "each silo's own"}})));
+  const auto of_sigmoid = [](auto& fit) { fit.method.learning_rate = 0.5, fit.method.loss = Loss::kSigmoid; };
+  expect_settings("adam", of_sigmoid, settings_of_rounds(150, Json({{"loss", "sigmoid"}, {"learning_rate", 0.5}})));
+  const auto of_a_batch = [](auto& fit) {
+    fit.method.batch = 0.8;  // as many more rounds as each sees fewer rows
+    fit.method.learning_rate = 0.5;
+    fit.method.radius = 3.0;
+  };
+  expect_settings("gd", of_a_batch,
+                  settings_of_rounds(375, Json({{"batch", 0.8}, {"learning_rate", 0.5}, {"radius", 3.0}})));
+  const auto of_a_warm_start = [](auto& fit) {
+    fit.method.warm_start = true;
+    fit.method.warm_start_share = 0.25;
+    fit.method.gram_share = 0.4;
+  };
+  expect_settings("fc", of_a_warm_start,
+                  settings_of_rounds(20, Json({{"intercept", 0.05}, {"warm_start_share", 0.25}, {"gram_share", 0.4}})));
 }
 
 TEST(Registry, AnUnknownMethodIsRefusedWithAllNames) {

@@ -49,44 +49,6 @@ TEST_F(RoundsTest, ResidualsAreClippedToLessWhereThereIsNoiseAndClassesAreNotBal
   EXPECT_EQ(settings_of(options)["residual_norm"], 1.0);
 }
 
-TEST_F(RoundsTest, SettingsNameWhatWasGiven) {
-  const auto settings = [](const std::string& method, const std::function<void(FitOptions&)>& give = {}) {
-    FitOptions options = options_of(method);
-    if (give) give(options);
-    return settings_of(options);
-  };
-  const auto of_rounds = [](std::uint64_t rounds, const nlohmann::json& given = nlohmann::json::object()) {
-    nlohmann::json all{
-        {"rounds", rounds}, {"loss", "softmax"}, {"residual_norm", 1.0}, {"iterate", "last"}, {"intercept", 0.1}};
-    all.update(given);
-    return all;
-  };
-  EXPECT_EQ(settings("adam"), of_rounds(150));
-  EXPECT_EQ(settings("gd"), of_rounds(300));
-  EXPECT_EQ(settings("global-adapt"), of_rounds(300, {{"residual_norm", "adaptive"}}));
-  EXPECT_EQ(settings("newton"), of_rounds(6, {{"hessian_share", 0.5}}));
-  EXPECT_EQ(settings("fc"), of_rounds(20, {{"intercept", 0.05}, {"gram_share", 0.1}}));
-  const auto adam = [](FitOptions& options) {
-    options.method.learning_rate = 0.5, options.method.loss = Loss::kSigmoid;
-  };
-  EXPECT_EQ(settings("adam", adam),
-            of_rounds(150, {{"loss", "sigmoid"}, {"residual_norm", 1.0}, {"learning_rate", 0.5}}));
-  const auto gd = [](FitOptions& options) {
-    options.method.batch = 0.8;  // as many more rounds as each sees fewer rows
-    options.method.learning_rate = 0.5;
-    options.method.radius = 3.0;
-  };
-  EXPECT_EQ(settings("gd", gd), of_rounds(375, {{"batch", 0.8}, {"learning_rate", 0.5}, {"radius", 3.0}}));
-  const auto fc = [](FitOptions& options) {
-    options.method.warm_start = true;
-    options.method.warm_start_share = 0.25;
-    options.method.gram_share = 0.4;
-  };
-  EXPECT_EQ(
-      settings("fc", fc),
-      of_rounds(20, {{"residual_norm", 1.0}, {"intercept", 0.05}, {"warm_start_share", 0.25}, {"gram_share", 0.4}}));
-}
-
 // One row's memory is too little to keep any: every round reads and transforms them again.
 TEST_F(RoundsTest, RowsThatAreNotKeptGiveTheSameModel) {
   for (const std::string method : {"fc", "gd", "newton"}) {
@@ -159,6 +121,46 @@ TEST_F(RoundsTest, ClassesAreToldApartWithAndWithoutNoise) {
       EXPECT_GE(training_accuracy(fit(options)), exact - 0.1) << method << " " << to_string(loss);
     }
   }
+}
+
+TEST_F(RoundsTest, WeightsOfDescentStayInTheBall) {
+  FitOptions options = options_of("gd");
+  options.method.rounds = 5;
+  options.method.learning_rate = 0.01;
+  options.method.radius = 0.25;
+  EXPECT_LE(error_of_rounds(options), 1e-5);
+  const LinearScores inside = fit(options);
+  double squares = squared_norm(inside.weights) / (1.0 - kIntercept);
+  squares += squared_norm(inside.bias) / (kIntercept * kClipNorm * kClipNorm);
+  EXPECT_NEAR(std::sqrt(squares), 0.25, 1e-9);
+}
+
+// A bound of 1 is longer than every residual of a softmax at W = 0, sqrt(1 - 1 / K): the second round's is exp(-0.1),
+// and only the third step can tell.
+TEST_F(RoundsTest, AnAdaptiveBoundIsSeenOnceItIsShorterThanResiduals) {
+  FitOptions adaptive = options_of("global-adapt");
+  FitOptions fixed = options_of("gd");
+  for (const std::uint64_t rounds : {1, 6}) {
+    adaptive.method.rounds = rounds;
+    fixed.method.rounds = rounds;
+    const LinearScores scores = fit(adaptive);
+    const LinearScores of_gd = fit(fixed);
+    double change = 0.0;
+    for (std::size_t e = 0; e < scores.weights.size(); ++e) {
+      change = std::max(change, std::abs(scores.weights[e] - of_gd.weights[e]));
+    }
+    EXPECT_EQ(change > 1e-3 * std::sqrt(squared_norm(scores.weights)), rounds > 1) << rounds;
+  }
+}
+
+TEST_F(RoundsTest, AnAdaptiveBoundFollowsCountsBesideGradients) {
+  ReleaseTerms terms{.classes = kClasses, .dim = kInputDim};
+  const ReleaseRequest request = make_method(options_of("global-adapt"))->requests(terms).front();
+  EXPECT_EQ(request.name, "adaptive_gradient");
+  EXPECT_EQ(request.rounds, 300U);
+  ASSERT_EQ(request.blocks.size(), 2U);
+  EXPECT_EQ(request.blocks[0].name, "gradient");
+  EXPECT_EQ(request.blocks[1].name, "sides");
 }
 
 }  // namespace dpreduce::rounds_test

@@ -1,17 +1,11 @@
 // --method ls from rows to weights, over ranks.
-#include <random>
-#include <vector>
-
-#include <gtest/gtest.h>
-
 #include "fit/resolved_fit.hpp"
 #include "methods/training_method.hpp"
 #include "tests/common/data/data_files.hpp"
 #include "tests/elimination.hpp"
 #include "tests/mpi/mpi_test.hpp"
 
-namespace dpreduce {
-namespace class_least_squares_test {
+namespace dpreduce::class_least_squares_test {
 
 constexpr std::size_t kDim = 12;
 constexpr std::size_t kClasses = 9;  // more than ranks; class 3 has no rows
@@ -29,8 +23,8 @@ class ClassLeastSquaresTest : public testing::Test {
         x_.push_back(normal(engine) + (a == static_cast<std::size_t>(label) ? 2.0F : 0.0F));
       y_.push_back(label);
     }
-    write_bytes(folder_ / "x.npy", npy_header_bytes(npy_text("<f4", "(240, 12)")) + element_bytes(x_));
-    write_bytes(folder_ / "y.npy", npy_header_bytes(npy_text("<i4", "(240,)")) + element_bytes(y_));
+    write_npy(folder_ / "x.npy", x_, kDim);
+    write_npy(folder_ / "y.npy", y_);
   }
 
   LinearScores train(FitOptions options, std::size_t memory) {
@@ -42,17 +36,11 @@ class ClassLeastSquaresTest : public testing::Test {
     std::optional<Releaser> releaser;
     if (plan.noise) {
       releaser.emplace(ranks, *plan.noise, RunFile(), Charging{.ledger_path = folder_ / "ledger.jsonl", .seed = 5},
-                       RunTerms{.method = "ls",
-                                .accountant = Accountant::kGdp,
-                                .epsilon = {},
-                                .delta = {},
-                                .config_digest = plan.config_digest,
-                                .version = "test"});
+                       test_terms("ls", plan.config_digest));
     } else {
       releaser.emplace(ranks);
     }
-    WorkerRows rows = WorkerRows::open({folder_ / "x.npy"}, {folder_ / "y.npy"}, static_cast<std::size_t>(ranks.rank()),
-                                       static_cast<std::size_t>(ranks.size()));
+    WorkerRows rows = WorkerRows::open({folder_ / "x.npy"}, {folder_ / "y.npy"}, own_rank(), rank_count());
     const StreamPlan stream{kClasses, BadRows::kFail, memory, 1};
     Timings timings;
     TrainingRun run(
@@ -120,5 +108,4 @@ TEST_F(ClassLeastSquaresTest, AClassWithoutRowsScoresNothingButNoise) {
   for (std::size_t a = 0; a < kDim; ++a) EXPECT_EQ(scores.weights[3 * kDim + a], 0.0);
 }
 
-}  // namespace class_least_squares_test
-}  // namespace dpreduce
+}  // namespace dpreduce::class_least_squares_test

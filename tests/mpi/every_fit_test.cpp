@@ -2,12 +2,6 @@
 // tests/cli/place_matrix_test.cpp that needs MPI, and rows that do not fit into the memory.
 #include "tests/cli/every_fit.hpp"
 
-#include <memory>
-#include <string>
-#include <vector>
-
-#include <gtest/gtest.h>
-
 #include "common/model/classifier_file.hpp"
 #include "fit/fit.hpp"
 #include "tests/cli/program_run.hpp"
@@ -16,8 +10,7 @@
 #include "tests/common/data/data_files.hpp"
 #include "tests/mpi/mpi_test.hpp"
 
-namespace dpreduce {
-namespace every_fit_test {
+namespace dpreduce::every_fit_test {
 
 class EveryFitTest : public testing::TestWithParam<EveryFit> {
  protected:
@@ -81,5 +74,4 @@ TEST_P(EveryFitTest, ThreadsAndMemoryDoNotMatter) {
 INSTANTIATE_TEST_SUITE_P(, EveryFitTest, testing::ValuesIn(every_fit()),
                          [](const testing::TestParamInfo<EveryFit>& fit) { return fit.param.name; });
 
-}  // namespace every_fit_test
-}  // namespace dpreduce
+}  // namespace dpreduce::every_fit_test

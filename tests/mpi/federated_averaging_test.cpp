@@ -1,16 +1,4 @@
 // Federated averaging over ranks: each is a silo with rows, steps and noise of its own.
-#include <array>
-#include <cmath>
-#include <cstring>
-#include <filesystem>
-#include <memory>
-#include <random>
-#include <set>
-#include <string>
-#include <vector>
-
-#include <gtest/gtest.h>
-
 #include "common/ledger/statistic.hpp"
 #include "fit/resolved_fit.hpp"
 #include "methods/training_method.hpp"
@@ -20,8 +8,7 @@
 #include "tests/mpi/mpi_test.hpp"
 #include "worker/statistics/registered_statistics.hpp"
 
-namespace dpreduce {
-namespace federated_averaging_test {
+namespace dpreduce::federated_averaging_test {
 
 constexpr std::size_t kDim = 5;
 constexpr std::size_t kClasses = 3;
@@ -41,8 +28,8 @@ class FederatedAveragingTest : public testing::Test {
       y_.push_back(static_cast<std::int32_t>(label));
       for (std::size_t a = 0; a < kDim; ++a) x_.push_back(normal(engine) + (a == label ? 2.0F : 0.0F));
     }
-    write_bytes(folder_ / "x.npy", npy_header_bytes(npy_text("<f4", "(60, 5)")) + element_bytes(x_));
-    write_bytes(folder_ / "y.npy", npy_header_bytes(npy_text("<i4", "(60,)")) + element_bytes(y_));
+    write_npy(folder_ / "x.npy", x_, kDim);
+    write_npy(folder_ / "y.npy", y_);
   }
 
   static FitOptions options_of(std::uint64_t rounds, std::uint64_t local_steps) {
@@ -69,12 +56,7 @@ class FederatedAveragingTest : public testing::Test {
     if (plan.noise) {
       releaser = std::make_unique<Releaser>(ranks, *plan.noise, RunFile(),
                                             Charging{.ledger_path = folder_ / "ledger", .seed = seed},
-                                            RunTerms{.method = "fedavg",
-                                                     .accountant = Accountant::kGdp,
-                                                     .epsilon = {},
-                                                     .delta = {},
-                                                     .config_digest = plan.config_digest,
-                                                     .version = "test"});
+                                            test_terms("fedavg", plan.config_digest));
     }
     WorkerRows rows = WorkerRows::open({folder_ / "x.npy"}, {folder_ / "y.npy"}, 0, 1);
     const StreamPlan stream{kClasses, BadRows::kFail, 1 << 20, 1};
@@ -101,12 +83,16 @@ class FederatedAveragingTest : public testing::Test {
     return fold_intercept(reference_fit(rows, options, kIntercept), trained_on_);
   }
 
-  static void expect_near(const std::vector<double>& left, const std::vector<double>& right, double error) {
-    ASSERT_EQ(left.size(), right.size());
-    for (std::size_t e = 0; e < left.size(); ++e) EXPECT_NEAR(left[e], right[e], error);
+  static void expect_near(const LinearScores& left, const LinearScores& right, double error) {
+    EXPECT_THAT(left.weights, testing::Pointwise(testing::DoubleNear(error), right.weights));
+    EXPECT_THAT(left.bias, testing::Pointwise(testing::DoubleNear(error), right.bias));
   }
 
-  std::size_t charges() const { return charges_of(folder_ / "ledger").size(); }
+  void expect_charges(std::size_t charges) const {
+    if (test_ranks().is_coordinator()) {
+      EXPECT_EQ(charges_of(folder_ / "ledger").size(), charges);
+    }
+  }
 
   TemporaryFolder folder_;
   std::vector<float> x_;
@@ -123,17 +109,14 @@ TEST_F(FederatedAveragingTest, OneRoundIsTheMeanOfDescentsOnEachSilosRows) {
   test_ranks().sum_everywhere(std::span<double>(mean.bias));
   for (double& entry : mean.weights) entry /= test_ranks().size();
   for (double& entry : mean.bias) entry /= test_ranks().size();
-  expect_near(scores.weights, mean.weights, 1e-6);
-  expect_near(scores.bias, mean.bias, 1e-6);
+  expect_near(scores, mean, 1e-6);
 }
 
 TEST_F(FederatedAveragingTest, SilosWithTheSameRowsAreOneSiloAndItDescends) {
   write_rows(0);
   const FitOptions options = options_of(3, 2);
-  const LinearScores scores = fit(options);
-  const LinearScores expected = descent_here(options, 6);
-  expect_near(scores.weights, expected.weights, 1e-4);
-  expect_near(scores.bias, expected.bias, 1e-4);
+  const LinearScores scores = fit(options);  // which says how rows are transformed
+  expect_near(scores, descent_here(options, 6), 1e-4);
 }
 
 TEST_F(FederatedAveragingTest, EveryRankHasTheSameModelAndEveryRunIsCharged) {
@@ -143,15 +126,10 @@ TEST_F(FederatedAveragingTest, EveryRankHasTheSameModelAndEveryRunIsCharged) {
   std::vector<double> of_coordinator = scores.weights;
   test_ranks().broadcast(of_coordinator);
   EXPECT_EQ(scores.weights, of_coordinator);
-  if (test_ranks().is_coordinator()) {
-    EXPECT_EQ(charges(), 6u);
-  }  // a line for every step, whatever the number of silos
-
+  expect_charges(6);  // a line for every step, whatever the number of silos
   EXPECT_EQ(fit(options).weights, scores.weights) << "under one seed";
   EXPECT_NE(fit(options, std::nullopt).weights, fit(options, std::nullopt).weights);
-  if (test_ranks().is_coordinator()) {
-    EXPECT_EQ(charges(), 24u);
-  }
+  expect_charges(24);
 }
 
 // One step from W = 0 at a constant rate: W_1 + rate * (exact mean gradient) is rate * (mean of P silos' noise), with
@@ -185,13 +163,7 @@ TEST_F(FederatedAveragingTest, SilosDoNotShareNoise) {
   if (test_ranks().size() == 1) GTEST_SKIP() << "there is one";
   const ReleaseRequest request = registered_statistic("gradient").request({.classes = kClasses, .dim = 40}, 1.0);
   Releaser releaser(test_ranks(), make_noise_plan(1.0, Adjacency::kAddRemove, {request}), RunFile(),
-                    {.ledger_path = folder_ / "ledger", .seed = 9},
-                    {.method = "fedavg",
-                     .accountant = Accountant::kGdp,
-                     .epsilon = {},
-                     .delta = {},
-                     .config_digest = std::string(64, 'c'),
-                     .version = "test"});
+                    {.ledger_path = folder_ / "ledger", .seed = 9}, test_terms("fedavg"));
   const Release own = releaser.release_of_each_rank("gradient", empty_statistic(request));
   const auto values = own.block("gradient").values();
   // sigma is above 2^29: two silos' noises agree in an entry with probability below 1e-9.
@@ -216,5 +188,4 @@ TEST_F(FederatedAveragingTest, StepsHaveAMost) {
   EXPECT_NO_THROW(make_fit_plan(options_of(50000, 2), kDim));
 }
 
-}  // namespace federated_averaging_test
-}  // namespace dpreduce
+}  // namespace dpreduce::federated_averaging_test

@@ -1,17 +1,9 @@
 // A fit on rows in memory: each rank has a part of them, and all get the model of one rank that has them all.
-#include <fstream>
-#include <random>
-#include <string_view>
-#include <utility>
-
-#include <gtest/gtest.h>
-
 #include "common/model/classifier_file.hpp"
 #include "tests/fit/fitted_rows.hpp"
 #include "tests/mpi/mpi_test.hpp"
 
-namespace dpreduce {
-namespace fit_over_ranks_test {
+namespace dpreduce::fit_over_ranks_test {
 
 constexpr std::size_t kRows = 61;
 
@@ -24,9 +16,8 @@ struct Shares {
 
 Shares shares_of(const std::string& method, const FittedRows& rows, const FittedRows& other,
                  const TemporaryFolder& folder) {
-  const auto rank = static_cast<std::size_t>(test_ranks().rank());
-  const auto size = static_cast<std::size_t>(test_ranks().size());
-  Shares shares{seeded_fit(method, folder), rows.part(kRows * rank / size, kRows * (rank + 1) / size), rows.all()};
+  const OwnRows own = own_rows(kRows);
+  Shares shares{seeded_fit(method, folder), rows.part(own.first, own.end), rows.all()};
   if (method == "gd") shares.options.method.rounds = 2;
   if (method == "mean") shares.options.rows.center = Centering::kPublic;
   if (method == "mean" || method == "public") shares.part.public_x = shares.whole.public_x = other.features();
@@ -38,6 +29,16 @@ Shares shares_of(const std::string& method, const FittedRows& rows, const Fitted
   return shares;
 }
 
+// Ranks with their parts, and one rank with all rows.
+void expect_the_model_of_one_rank(const FitOptions& options, const RowsInMemory& part, const RowsInMemory& whole) {
+  FittedRun over_ranks = fit(options, part, test_ranks(), Accounts::kElsewhere);
+  over_ranks.finish();
+  Communicator alone = Communicator::alone();
+  FittedRun by_one = fit(options, whole, alone, Accounts::kElsewhere);
+  by_one.finish();
+  EXPECT_EQ(to_bytes(over_ranks.classifier), to_bytes(by_one.classifier));
+}
+
 TEST(FitOverRanks, GivesTheModelOfOneRank) {
   const FittedRows rows(kRows, 3);
   const FittedRows other(20, 4);
@@ -45,12 +46,7 @@ TEST(FitOverRanks, GivesTheModelOfOneRank) {
     SCOPED_TRACE(method);
     const TemporaryFolder folder;
     const Shares shares = shares_of(method, rows, other, folder);
-    FittedRun over_ranks = fit(shares.options, shares.part, test_ranks(), Accounts::kElsewhere);
-    over_ranks.finish();
-    Communicator alone = Communicator::alone();
-    FittedRun by_one = fit(shares.options, shares.whole, alone, Accounts::kElsewhere);
-    by_one.finish();
-    EXPECT_EQ(to_bytes(over_ranks.classifier), to_bytes(by_one.classifier));
+    expect_the_model_of_one_rank(shares.options, shares.part, shares.whole);
   }
 }
 
@@ -68,8 +64,7 @@ TEST(FitOverRanks, WhatRanksShareIsThatOfOneRank) {
     return {.train_x = array_view(std::span(x).subspan(first * kWide, (end - first) * kWide), kWide),
             .train_y = array_view(std::span(y).subspan(first, end - first))};
   };
-  const auto rank = static_cast<std::size_t>(test_ranks().rank());
-  const auto size = static_cast<std::size_t>(test_ranks().size());
+  const OwnRows own = own_rows(kRows);
   for (const std::string what : {"fc", "ls", "ls without noise"}) {
     SCOPED_TRACE(what);
     const TemporaryFolder folder;
@@ -83,13 +78,7 @@ TEST(FitOverRanks, WhatRanksShareIsThatOfOneRank) {
       options.privacy.budget = {};
       options.privacy.budget.non_private = true;
     }
-    FittedRun over_ranks =
-        fit(options, rows(kRows * rank / size, kRows * (rank + 1) / size), test_ranks(), Accounts::kElsewhere);
-    over_ranks.finish();
-    Communicator alone = Communicator::alone();
-    FittedRun by_one = fit(options, rows(0, kRows), alone, Accounts::kElsewhere);
-    by_one.finish();
-    EXPECT_EQ(to_bytes(over_ranks.classifier), to_bytes(by_one.classifier));
+    expect_the_model_of_one_rank(options, rows(own.first, own.end), rows(0, kRows));
   }
 }
 
@@ -99,89 +88,75 @@ void expect_refused_on_every_rank(const FitOptions& options, const RowsInMemory&
   EXPECT_THROW(fit(options, rows, test_ranks(), accounts, std::move(terms)), Error);
   const double rank = test_ranks().rank();
   EXPECT_EQ(test_ranks().max_everywhere(rank), test_ranks().size() - 1.0);  // nobody is somewhere else
-  const TemporaryFolder folder;
-  fit(seeded_fit("mean", folder), FittedRows(30, 5).all(), test_ranks())
-      .finish();  // the next call is as if there were none
+  const TemporaryFolder folder;                                             // the next call is as if there were none
+  fit(seeded_fit("mean", folder), FittedRows(30, 5).all(), test_ranks()).finish();
 }
 
-TEST(FitOverRanksFailure, RowsOfDifferentWidthsAreRefusedOnEveryRank) {
+class FitOverRanksFailure : public testing::Test {
+ protected:
+  const TemporaryFolder folder_;
+  const FittedRows rows_{60, 3};
+  const FitOptions options_ = seeded_fit("mean", folder_);
+};
+
+TEST_F(FitOverRanksFailure, RowsOfDifferentWidthsAreRefusedOnEveryRank) {
   if (test_ranks().size() == 1) return;
-  const TemporaryFolder folder;
-  const FittedRows rows(60, 3);
-  RowsInMemory mine = rows.all();
+  RowsInMemory mine = rows_.all();
   const std::vector<std::int64_t> labels(72, 0);
-  if (test_ranks().rank() == 0) mine = {.train_x = array_view(rows.x, 5), .train_y = array_view(labels)};
-  EXPECT_THROW(fit(seeded_fit("mean", folder), mine, test_ranks(), Accounts::kElsewhere), Error);
+  if (test_ranks().rank() == 0) mine = {.train_x = array_view(rows_.x, 5), .train_y = array_view(labels)};
+  EXPECT_THROW(fit(options_, mine, test_ranks(), Accounts::kElsewhere), Error);
 }
 
-TEST(FitOverRanksFailure, PublicRowsAreTheSameOnEveryRank) {
+TEST_F(FitOverRanksFailure, PublicRowsAreTheSameOnEveryRank) {
   if (test_ranks().size() == 1) return;
-  const TemporaryFolder folder;
-  const FittedRows rows(60, 3);
   const FittedRows other(test_ranks().rank() == 0 ? 20 : 21, 4);
-  RowsInMemory mine = rows.all();
+  RowsInMemory mine = rows_.all();
   mine.public_x = other.features();
-  FitOptions options = seeded_fit("mean", folder);
+  FitOptions options = options_;
   options.rows.center = Centering::kPublic;
   EXPECT_THROW(fit(options, mine, test_ranks(), Accounts::kElsewhere), Error);
 }
 
-TEST(FitOverRanksFailure, AllRanksMakeTheSameCall) {
+TEST_F(FitOverRanksFailure, AllRanksMakeTheSameCall) {
   if (test_ranks().size() == 1) return;
   const bool is_last = test_ranks().rank() == test_ranks().size() - 1;
-  const TemporaryFolder folder;
-  const FittedRows rows(60, 3);
-  const FitOptions options = seeded_fit("mean", folder);
-  FitOptions other = options;
-  other.rows.clip_norm = 2.0;
-  other.rows.normalize = Normalize::kNone;
-  expect_refused_on_every_rank(is_last ? other : options, rows.all());
-  other = options;
-  other.data.classes = 0;
-  expect_refused_on_every_rank(is_last ? other : options, rows.all());
-  other = options;
-  other.privacy.budget.mu = 100.0;
-  expect_refused_on_every_rank(is_last ? other : options, rows.all());
-
-  FitOptions centered = options;
+  const std::function<void(FitOptions&)> changes[] = {[](FitOptions& options) {
+                                                        options.rows.clip_norm = 2.0;
+                                                        options.rows.normalize = Normalize::kNone;
+                                                      },
+                                                      [](FitOptions& options) { options.data.classes = 0; },
+                                                      [](FitOptions& options) { options.privacy.budget.mu = 100.0; }};
+  for (const auto& change : changes) {
+    FitOptions options = options_;
+    if (is_last) change(options);
+    expect_refused_on_every_rank(options, rows_.all());
+  }
+  FitOptions centered = options_;
   centered.rows.center = Centering::kPublic;
-  RowsInMemory mine = rows.all();
-  if (!is_last) mine.public_x = rows.features();
+  RowsInMemory mine = rows_.all();
+  if (!is_last) mine.public_x = rows_.features();
   expect_refused_on_every_rank(centered, mine);
 }
 
-TEST(FitOverRanksFailure, AccountsAreKeptInOnePlace) {
+TEST_F(FitOverRanksFailure, AccountsAreKeptInOnePlace) {
   if (test_ranks().size() == 1) return;
-  const TemporaryFolder folder;
-  const FittedRows rows(60, 3);
-  expect_refused_on_every_rank(seeded_fit("mean", folder), rows.all(),
+  expect_refused_on_every_rank(options_, rows_.all(),
                                test_ranks().is_coordinator() ? Accounts::kElsewhere : Accounts::kLedger);
 }
 
-TEST(FitOverRanksFailure, AnOnlookerOfOneRankEndsTheFitOnAll) {
-  const TemporaryFolder folder;
-  const FittedRows rows(60, 3);
+TEST_F(FitOverRanksFailure, AnOnlookerOfOneRankEndsTheFitOnAll) {
   TrainingTerms terms;
   if (test_ranks().rank() == 0) {
     terms.progress = [](std::string_view) -> OnChunk { return [](double) { throw Interrupted("stop"); }; };
   }
-  expect_refused_on_every_rank(seeded_fit("gd", folder), rows.all(), Accounts::kElsewhere, terms);
+  expect_refused_on_every_rank(seeded_fit("gd", folder_), rows_.all(), Accounts::kElsewhere, terms);
 }
 
-TEST(FitOverRanksFailure, ALedgerThatCannotBeEndedIsToldOnEveryRank) {
+TEST_F(FitOverRanksFailure, ALedgerThatCannotBeEndedIsToldOnEveryRank) {
   if (test_ranks().size() == 1) return;
-  const TemporaryFolder folder;
-  const FittedRows rows(60, 3);
-  const FitOptions options = seeded_fit("mean", folder);
-  FittedRun run = fit(options, rows.all(), test_ranks());
-  if (test_ranks().is_coordinator()) std::ofstream(options.privacy.ledger, std::ios::app) << "damaged\n";
-  try {
-    run.finish();
-    ADD_FAILURE() << "no error";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ExitCode::kLedgerCorrupt);
-  }
+  FittedRun run = fit(options_, rows_.all(), test_ranks());
+  if (test_ranks().is_coordinator()) std::ofstream(options_.privacy.ledger, std::ios::app) << "damaged\n";
+  expect_end(ExitCode::kLedgerCorrupt, [&] { run.finish(); });
 }
 
-}  // namespace fit_over_ranks_test
-}  // namespace dpreduce
+}  // namespace dpreduce::fit_over_ranks_test

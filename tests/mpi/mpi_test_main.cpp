@@ -1,8 +1,4 @@
 // GoogleTest's main for programs that mpirun starts: one Communicator for all cases.
-#include <memory>
-
-#include <gtest/gtest.h>
-
 #include "tests/mpi/mpi_test.hpp"
 
 namespace dpreduce {

@@ -1,23 +1,15 @@
 // A release in parts over ranks.
 #include "aggregator/release/part_release.hpp"
 
-#include <array>
-#include <cmath>
-#include <filesystem>
-#include <vector>
-
-#include <gtest/gtest.h>
-#include <unistd.h>
-
 #include "aggregator/release/block_noise.hpp"
 #include "aggregator/release/release.hpp"
 #include "common/ledger/triangle.hpp"
 #include "tests/common/ledger/charged_runs.hpp"
 #include "tests/mpi/mpi_test.hpp"
+#include "tests/temporary_folder.hpp"
 #include "worker/statistics/registered_statistics.hpp"
 
-namespace dpreduce {
-namespace part_release_test {
+namespace dpreduce::part_release_test {
 
 constexpr std::size_t kClasses = 4;
 constexpr std::size_t kDim = 120;
@@ -30,21 +22,10 @@ ReleaseRequest request() {
 
 class PartReleaseTest : public testing::Test {
  protected:
-  PartReleaseTest()
-      : ledger_(std::filesystem::temp_directory_path() /
-                ("dpreduce_parts." + std::to_string(getpid()) + "." + std::to_string(test_ranks().rank()))) {}
-  ~PartReleaseTest() override { remove_ledger(ledger_); }
-
   Releaser releaser(const ReleaseRequest& of = request(), Communicator& ranks = test_ranks(),
                     std::optional<std::uint64_t> seed = 4) {
     return Releaser(ranks, make_noise_plan(1.0, Adjacency::kAddRemove, {of}), RunFile(),
-                    {.ledger_path = ledger_.string(), .seed = seed},
-                    {.method = "ls",
-                     .accountant = Accountant::kGdp,
-                     .epsilon = {},
-                     .delta = {},
-                     .config_digest = std::string(64, 'c'),
-                     .version = "test"});
+                    {.ledger_path = ledger_, .seed = seed}, test_terms("ls"));
   }
 
   // Makes parts of a release, which has no other.
@@ -73,7 +54,8 @@ class PartReleaseTest : public testing::Test {
     return {words.begin(), words.end()};
   }
 
-  std::filesystem::path ledger_;
+  const TemporaryFolder folder_;
+  const std::string ledger_ = folder_ / "ledger";
 };
 
 TEST_F(PartReleaseTest, UnderASeedThePartsAreTheSameWhoeverOwnsThem) {
@@ -84,7 +66,9 @@ TEST_F(PartReleaseTest, UnderASeedThePartsAreTheSameWhoeverOwnsThem) {
   make_parts(first, [&](PartRelease& parts) {
     a = gram(parts, 0, 0, 1000);
     b = gram(parts, 1, last, 1000);
-    if (test_ranks().is_coordinator()) EXPECT_TRUE(charges_of(ledger_).empty()) << "charged after its last part";
+    if (test_ranks().is_coordinator()) {
+      EXPECT_TRUE(charges_of(ledger_).empty()) << "charged after its last part";
+    }
   });
   Releaser second = releaser();  // another order, other owners
   make_parts(second, [&](PartRelease& parts) {
@@ -196,5 +180,4 @@ TEST_F(PartReleaseTest, WithoutNoiseItIsTheSum) {
   });
 }
 
-}  // namespace part_release_test
-}  // namespace dpreduce
+}  // namespace dpreduce::part_release_test

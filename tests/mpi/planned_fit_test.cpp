@@ -1,9 +1,4 @@
 // The plan of a job is decided at rank 0, whatever the other ranks would have decided.
-#include <limits>
-#include <string>
-
-#include <gtest/gtest.h>
-
 #include "common/base/error.hpp"
 #include "common/ranks/rank_archive.hpp"
 #include "fit/resolved_fit.hpp"
@@ -12,8 +7,7 @@
 #include "tests/fit/fitted_rows.hpp"
 #include "tests/mpi/mpi_test.hpp"
 
-namespace dpreduce {
-namespace planned_fit_test {
+namespace dpreduce::planned_fit_test {
 
 constexpr std::size_t kDim = 24;
 constexpr std::uint64_t kPublicRows = 300;
@@ -62,19 +56,8 @@ TEST(ResolvedFit, WhatRank0RefusesEndsAll) {
   const TemporaryFolder folder;
   FitOptions mine = seeded_fit("mean", folder);
   if (ranks.is_coordinator()) mine.rows.pca = kDim + 1;  // more than there are
-  const auto plan = [&] { resolved_for_job(mine, kDim, 0, std::numeric_limits<std::uint64_t>::max(), ranks); };
-  if (ranks.is_coordinator()) {
-    EXPECT_THROW(plan(), UsageError);
-    return;
-  }
-  try {
-    plan();
-    ADD_FAILURE() << "no error";
-  } catch (const PeerFailed& failure) {
-    EXPECT_EQ(failure.rank, 0);
-    EXPECT_EQ(failure.code(), ExitCode::kUsage);
-  }
+  expect_failure_of<UsageError>(
+      0, [&] { resolved_for_job(mine, kDim, 0, std::numeric_limits<std::uint64_t>::max(), ranks); });
 }
 
-}  // namespace planned_fit_test
-}  // namespace dpreduce
+}  // namespace dpreduce::planned_fit_test

@@ -1,26 +1,15 @@
 // Private selection over the sum of what ranks hold.
-#include <algorithm>
-#include <cmath>
-#include <filesystem>
-#include <limits>
-#include <numeric>
-#include <random>
-#include <string>
-#include <vector>
 
 #include <boost/math/distributions/chi_squared.hpp>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-#include <unistd.h>
 
 #include "aggregator/release/release.hpp"
 #include "common/base/error.hpp"
 #include "common/ledger/statistic.hpp"
 #include "tests/common/ledger/charged_runs.hpp"
 #include "tests/mpi/mpi_test.hpp"
+#include "tests/temporary_folder.hpp"
 
-namespace dpreduce {
-namespace selection_over_ranks_test {
+namespace dpreduce::selection_over_ranks_test {
 
 using Utilities = std::vector<std::int64_t>;
 
@@ -81,25 +70,17 @@ Utilities some_utilities(const PlannedSelection& selection) {
 
 class SelectionOverRanks : public testing::Test {
  protected:
-  SelectionOverRanks()
-      : ledger_(std::filesystem::temp_directory_path() / ("dpreduce_selection_test." + std::to_string(getpid()))) {}
-  ~SelectionOverRanks() override { remove_ledger(ledger_); }
-
   Releaser releaser(const PlannedSelection& selection, std::optional<std::uint64_t> seed = std::nullopt,
                     std::optional<DataSetBudget> limit = std::nullopt, RunFile file = RunFile()) const {
     return Releaser(test_ranks(), with_selections({.adjacency = Adjacency::kAddRemove}, {selection}), std::move(file),
-                    {.ledger_path = ledger_.string(), .limit = limit, .seed = seed},
-                    {.method = "public",
-                     .accountant = Accountant::kPld,
-                     .epsilon = std::nullopt,
-                     .delta = std::nullopt,
-                     .config_digest = std::string(64, 'c'),
-                     .version = "test"});
+                    {.ledger_path = ledger_, .limit = limit, .seed = seed},
+                    test_terms("public", std::string(64, 'c'), Accountant::kPld));
   }
 
   std::size_t lines() const { return charges_of(ledger_).size(); }
 
-  std::filesystem::path ledger_;
+  const TemporaryFolder folder_;
+  const std::string ledger_ = folder_ / "ledger";
 };
 
 TEST_F(SelectionOverRanks, TheChoiceDependsNeitherOnTheNumberOfRanksNorOnTheirParts) {
@@ -223,13 +204,9 @@ TEST_F(SelectionOverRanks, ARankWithAnotherShapeEndsAllBeforeAnythingIsCharged) 
   const PlannedSelection selection = selection_of(0.2, 7, 12);
   const bool is_wrong = test_ranks().rank() + 1 == test_ranks().size();
   Releaser selecting = releaser(selection);
-  try {
+  expect_failure_of<UsageError>(test_ranks().size() - 1, [&] {
     selecting.select(selection, is_wrong ? Statistic({{"utilities", 7}}) : empty_utilities(selection));
-    FAIL() << "no rank may go on";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ExitCode::kUsage);
-    EXPECT_EQ(dynamic_cast<const PeerFailed*>(&error) == nullptr, is_wrong);
-  }
+  });
   EXPECT_EQ(lines(), 0u);
 }
 
@@ -242,12 +219,7 @@ TEST_F(SelectionOverRanks, PartsThatAreNotAllCandidatesEndAllBeforeAnythingIsCha
   SecretVector<std::int64_t> torn(part.utilities.size() + (is_last ? 1 : 0));
   const auto expect_refusal = [&](std::uint64_t first, const SecretVector<std::int64_t>& utilities) {
     Releaser selecting = releaser(selection);
-    try {
-      selecting.select_from_parts(selection, first, utilities);
-      ADD_FAILURE() << "no rank may go on";
-    } catch (const Error& error) {
-      EXPECT_EQ(error.code(), ExitCode::kUsage);
-    }
+    expect_end(ExitCode::kUsage, [&] { selecting.select_from_parts(selection, first, utilities); });
   };
   expect_refusal(part.first, fewer);
   expect_refusal(part.first, torn);
@@ -261,28 +233,19 @@ TEST_F(SelectionOverRanks, SumsThatCouldWrapAroundEndAllBeforeAnythingIsCharged)
   Statistic local = empty_utilities(selection);
   local.block(0)[3] = kMost / 2 + 2;
   Releaser selecting = releaser(selection);
-  try {
-    selecting.select(selection, std::move(local));
-    FAIL() << "no rank may go on";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ExitCode::kBadInput);
-  }
+  expect_end(ExitCode::kBadInput, [&] { selecting.select(selection, std::move(local)); });
   EXPECT_EQ(lines(), 0u);
 }
 
 TEST_F(SelectionOverRanks, ARefusedBudgetEndsAllWithExitCodeFour) {
   const PlannedSelection selection = selection_of(0.2, 7, 12);
-  try {
+  const std::string said = expect_end(ExitCode::kBudgetRefused, [&] {
     releaser(selection, std::nullopt, DataSetBudget{0.1, 1e-12});
-    FAIL() << "no rank may go on";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ExitCode::kBudgetRefused);
-    if (test_ranks().is_coordinator()) {
-      EXPECT_THAT(error.what(), testing::HasSubstr("budget of epsilon 0.1"));
-    }
+  });
+  if (test_ranks().is_coordinator()) {
+    EXPECT_THAT(said, HasSubstr("budget of epsilon 0.1"));
   }
   EXPECT_EQ(lines(), 0u);
 }
 
-}  // namespace selection_over_ranks_test
-}  // namespace dpreduce
+}  // namespace dpreduce::selection_over_ranks_test

@@ -2,14 +2,11 @@
 // proved itself and sends what no party sends.
 #include <openssl/ssl.h>
 
-#include "common/randomness/secure_bytes.hpp"
 #include "common/silos/payload.hpp"
 #include "tests/common/silos/lying_coordinator.hpp"
 #include "tests/network/network_parties.hpp"
 
 namespace dpreduce::deviating_parties_test {
-
-using Stream = boost::asio::ssl::stream<boost::asio::ip::tcp::socket>;
 
 // How silo 1 ends where the coordinator of its roster answers its first status with that.
 std::string end_of_silo_told(std::int64_t verdict) {
@@ -70,14 +67,10 @@ TEST(DeviatingParties, WhatNoSiloSendsBreaksItsOwnLineAlone) {
   NetworkParties parties(2);
   const auto honest = parties.silo(2);
   ASSERT_TRUE(parties.comes_to_log(0, "connected with silo 2"));
-  boost::asio::io_context io;
-  TlsIdentity own(parties.identity(1), {parties.identity(0).public_key()});
   for (const auto& [bytes, said] : sent) {
-    Stream stream(io, own.context());
-    stream.next_layer().connect({boost::asio::ip::make_address("127.0.0.1"), parties.port()});
-    stream.handshake(boost::asio::ssl::stream_base::client);
-    boost::asio::write(stream, boost::asio::buffer(greeting_message(LinkKind::kGreeting, {{}, 0, 1})));
-    boost::asio::write(stream, boost::asio::buffer(bytes));
+    BareSilo silo(parties);
+    silo.greet();
+    silo.say(bytes);
     EXPECT_TRUE(parties.comes_to_log(0, "the connection to silo 1 (n1) is broken: " + said)) << said << parties.log(0);
   }
   parties.coordinator().wait_for_silos(std::chrono::milliseconds(0), 1, [](const auto&) {});
@@ -92,14 +85,10 @@ TEST(DeviatingParties, ASiloOfAJobThatSendsWhatNoSiloSendsIsLostAndItIsSaidWhy) 
   CoordinatorWire coordinator(parties.identity(0), terms, {"127.0.0.1", "0"});
   const auto port = static_cast<std::uint16_t>(std::stoul(parse_address("", coordinator.address()).port));
   const auto honest = parties.silo(2, port);
-  boost::asio::io_context io;
-  TlsIdentity own(parties.identity(1), {parties.identity(0).public_key()});
-  Stream stream(io, own.context());
-  stream.next_layer().connect({boost::asio::ip::make_address("127.0.0.1"), port});
-  stream.handshake(boost::asio::ssl::stream_base::client);
-  boost::asio::write(stream, boost::asio::buffer(greeting_message(LinkKind::kGreeting, {{}, 0, 1})));
+  BareSilo silo(parties, port);
+  silo.greet();
   coordinator.wait_for_silos(std::nullopt, 2, [](const auto&) {});
-  boost::asio::write(stream, boost::asio::buffer(numbered_message(LinkKind::kMessage, 2, {})));
+  silo.say(numbered_message(LinkKind::kMessage, 2, {}));
   const std::optional<Message> lost = next_of(coordinator);
   ASSERT_TRUE(lost && lost->is_farewell);
   EXPECT_EQ(lost->from, 1U);
@@ -111,31 +100,22 @@ TEST(DeviatingParties, ASiloOfAJobThatSendsWhatNoSiloSendsIsLostAndItIsSaidWhy) 
 // does not know the binding.
 TEST(DeviatingParties, ALineIsBoundByTheSecretOfItsConnectionAndByBothProcesses) {
   NetworkParties parties(1);
-  boost::asio::io_context io;
-  TlsIdentity own(parties.identity(1), {parties.identity(0).public_key()});
-  Stream stream(io, own.context());
-  stream.next_layer().connect({boost::asio::ip::make_address("127.0.0.1"), parties.port()});
-  stream.handshake(boost::asio::ssl::stream_base::client);
+  BareSilo silo(parties);
   ProcessNonce process{};
   process.fill(std::byte{7});
-  boost::asio::write(stream, boost::asio::buffer(greeting_message(LinkKind::kGreeting, {process, 0, 1})));
-  LinkReader reader(LinkKind::kWelcome);
-  std::optional<LinkMessage> welcome;
-  while (!(welcome = reader.next())) {
-    std::array<std::byte, 1000> come{};
-    reader.add(std::span(come).first(stream.read_some(boost::asio::buffer(come))));
-  }
-  ASSERT_EQ(welcome->kind, LinkKind::kWelcome);
+  silo.greet(process);
+  const LinkMessage welcome = silo.next();
+  ASSERT_EQ(welcome.kind, LinkKind::kWelcome);
   std::array<unsigned char, 32> secret{};
   const std::string label = "EXPORTER-dpreduce-line-v1";
-  ASSERT_EQ(SSL_export_keying_material(stream.native_handle(), secret.data(), secret.size(), label.data(), label.size(),
-                                       nullptr, 0, 0),
+  ASSERT_EQ(SSL_export_keying_material(silo.stream().native_handle(), secret.data(), secret.size(), label.data(),
+                                       label.size(), nullptr, 0, 0),
             1);
   const auto bound_by = [&](bool with_secret) {
     PayloadWriter writer;
     writer.text("dpreduce line v1");
     if (with_secret) writer.bytes(std::as_bytes(std::span(secret)));
-    writer.bytes(process).bytes(welcome->greeting.process);
+    writer.bytes(process).bytes(welcome.greeting.process);
     return sha256(writer.take());
   };
   EXPECT_EQ(parties.coordinator().binding(1), bound_by(true));
@@ -148,10 +128,10 @@ TEST(DeviatingParties, AnotherProcessOfTheCoordinatorEndsTheRunThatASiloIsIn) {
   NetworkParties parties(1);
   boost::asio::io_context io;
   TlsIdentity own(parties.identity(0), {parties.identity(1).public_key()});
-  boost::asio::ip::tcp::acceptor door(io, {boost::asio::ip::make_address("127.0.0.1"), 0});
+  boost::asio::ip::tcp::acceptor door(io, local_port(0));
   const auto silo = parties.silo(1, door.local_endpoint().port());
   for (const std::uint64_t connection : {1, 2}) {
-    Stream stream(io, own.context());
+    TlsStream stream(io, own.context());
     door.accept(stream.next_layer());
     stream.handshake(boost::asio::ssl::stream_base::server);
     ProcessNonce process{};
@@ -172,12 +152,8 @@ TEST(DeviatingParties, AnotherProcessOfTheCoordinatorEndsTheRunThatASiloIsIn) {
 // dials until it can.
 TEST(DeviatingParties, AProcessThatIsStartedAgainBehindAHalfOpenLineIsLetInOnceThatIsFoundDead) {
   NetworkParties parties(1);
-  boost::asio::io_context io;
-  TlsIdentity own(parties.identity(1), {parties.identity(0).public_key()});
-  Stream first(io, own.context());
-  first.next_layer().connect({boost::asio::ip::make_address("127.0.0.1"), parties.port()});
-  first.handshake(boost::asio::ssl::stream_base::client);
-  boost::asio::write(first, boost::asio::buffer(greeting_message(LinkKind::kGreeting, {{}, 0, 1})));
+  BareSilo first(parties);
+  first.greet();
   ASSERT_TRUE(parties.comes_to_log(0, "connected with silo 1"));
   const auto again = parties.silo(1);
   EXPECT_TRUE(parties.comes_to_log(0, "is broken: nothing has come for 2 s"));
@@ -193,39 +169,24 @@ TEST(DeviatingParties, ASiloThatConnectsAgainAndAgainPassesNoBoundOfWhatWaits) {
   constexpr std::uint64_t kFull = 8;
   const std::size_t length = LineRoom::of(1).waiting / kFull;
   NetworkParties parties(1);
-  boost::asio::io_context io;
-  TlsIdentity own(parties.identity(1), {parties.identity(0).public_key()});
-  std::optional<Stream> stream;
-  LinkReader reader(LinkKind::kWelcome);
-  const auto next = [&] {
-    std::array<std::byte, 1000> come{};
-    for (;;) {
-      if (const std::optional<LinkMessage> message = reader.next()) return *message;
-      reader.add(std::span(come).first(stream->read_some(boost::asio::buffer(come))));
-    }
-  };
+  std::optional<BareSilo> silo;
   const auto numbered = [&](std::uint64_t number) {
     return numbered_message(LinkKind::kMessage, number, message_of(number, number <= kFull ? length : 8));
   };
   for (std::uint64_t connection = 1; connection <= 30; ++connection) {
-    stream.emplace(io, own.context());
-    reader = LinkReader(LinkKind::kWelcome);
-    stream->next_layer().connect({boost::asio::ip::make_address("127.0.0.1"), parties.port()});
-    stream->handshake(boost::asio::ssl::stream_base::client);
+    silo.emplace(parties);
     std::vector<std::byte> first = greeting_message(LinkKind::kGreeting, {{}, 0, connection});
     const std::vector<std::byte> message = numbered(connection == 1 ? 1 : kFull + 1);
     first.insert(first.end(), message.begin(), message.end());
-    boost::asio::write(*stream, boost::asio::buffer(first));
-    const LinkMessage welcome = next();
+    silo->say(first);
+    const LinkMessage welcome = silo->next();
     ASSERT_EQ(welcome.kind, LinkKind::kWelcome) << shown_reason(welcome.bytes);
     ASSERT_EQ(welcome.greeting.received, connection == 1 ? 0 : kFull) << connection;
-    for (std::uint64_t number = 2; connection == 1 && number <= kFull; ++number) {
-      boost::asio::write(*stream, boost::asio::buffer(numbered(number)));
-    }
-    while (connection == 1 && next().number < kFull) {
+    for (std::uint64_t number = 2; connection == 1 && number <= kFull; ++number) silo->say(numbered(number));
+    while (connection == 1 && silo->next().number < kFull) {
     }
   }
-  boost::asio::write(*stream, boost::asio::buffer(numbered(kFull + 2)));
+  silo->say(numbered(kFull + 2));
   for (std::uint64_t number = 1; number <= kFull + 2; ++number) {
     const std::optional<Message> message = next_of(parties.coordinator());
     ASSERT_TRUE(message && !message->is_farewell) << number;

@@ -12,10 +12,9 @@
 namespace dpreduce::doorman_test {
 
 using boost::asio::ip::tcp;
-using Stream = boost::asio::ssl::stream<tcp::socket>;
 
 tcp::endpoint door_of(const NetworkParties& parties) {
-  return {boost::asio::ip::make_address("127.0.0.1"), parties.port()};
+  return local_port(parties.port());
 }
 
 // From one of the addresses of this machine: each of 127.0.0.0/8 is one on Linux.
@@ -47,7 +46,7 @@ tcp::socket visitor_saying(boost::asio::io_context& io, const NetworkParties& pa
 }
 
 // Greets as silo 1, and expects to be welcome.
-void expect_welcome(Stream& stream) {
+void expect_welcome(TlsStream& stream) {
   boost::asio::write(stream, boost::asio::buffer(greeting_message(LinkKind::kGreeting, {{}, 0, 1})));
   std::vector<std::byte> answer(kLinkHeader);
   boost::system::error_code error;
@@ -58,7 +57,7 @@ void expect_welcome(Stream& stream) {
 
 // A connection of TLS by whoever has that context; the error with which it, or the first read, ends.
 std::string end_of_handshake(boost::asio::io_context& io, boost::asio::ssl::context& context, tcp::endpoint door) {
-  Stream stream(io, context);
+  TlsStream stream(io, context);
   stream.next_layer().connect(door);
   boost::system::error_code error;
   stream.handshake(boost::asio::ssl::stream_base::client, error);
@@ -82,19 +81,15 @@ TEST(Doorman, ForeignIdentitiesAndNoneAreRefusedByTls) {
 // What a silo of another version greets with is shorter, or has another mark; it learns that at once.
 TEST(Doorman, ASiloOfAnotherVersionLearnsThatItIsOne) {
   NetworkParties parties(1);
-  boost::asio::io_context io;
-  TlsIdentity silo(parties.identity(1), {parties.identity(0).public_key()});
   std::vector<std::byte> other_mark = greeting_message(LinkKind::kGreeting, {});
   other_mark[kLinkHeader + 3] = std::byte{'1'};
   const std::vector<std::byte> shorter = PayloadWriter().number(1, 1).u32(44).take();
   for (const std::vector<std::byte>& greeting : {other_mark, shorter}) {
-    Stream stream(io, silo.context());
-    stream.next_layer().connect(door_of(parties));
-    stream.handshake(boost::asio::ssl::stream_base::client);
-    boost::asio::write(stream, boost::asio::buffer(greeting));
+    BareSilo silo(parties);
+    silo.say(greeting);
     std::vector<std::byte> answer(kLinkHeader + kLongestReason);
     boost::system::error_code end;
-    answer.resize(boost::asio::read(stream, boost::asio::buffer(answer), end));
+    answer.resize(boost::asio::read(silo.stream(), boost::asio::buffer(answer), end));
     LinkReader reader(LinkKind::kWelcome);
     reader.add(answer);
     const std::optional<LinkMessage> refused = reader.next();
@@ -165,22 +160,15 @@ TEST(Doorman, SilentConnectionsKeepNobodyOut) {
 TEST(Doorman, OneByteTakesNoPlaceAndNoHandshake) {
   NetworkParties parties(1, std::chrono::seconds(40));
   boost::asio::io_context io;
-  TlsIdentity own(parties.identity(1), {parties.identity(0).public_key()});
-  const auto proving = [&] {
-    Stream stream(io, own.context());
-    stream.next_layer().connect(door_of(parties));
-    stream.handshake(boost::asio::ssl::stream_base::client);
-    return stream;
-  };
-  Stream before = proving();
+  BareSilo before(parties);
   std::vector<tcp::socket> flood;
   for (std::size_t visitor = 0; visitor < 600; ++visitor) {
     flood.push_back(visitor_saying(io, parties, std::vector{std::byte{22}}));
     std::this_thread::sleep_for(std::chrono::milliseconds(1));  // so that each is heard before the next one comes
   }
-  expect_welcome(before);
-  Stream after = proving();
-  expect_welcome(after);
+  expect_welcome(before.stream());
+  BareSilo after(parties);
+  expect_welcome(after.stream());
 }
 
 // All of a record but its last byte, a record that is too long, one that is cut in two, and other records.
@@ -224,7 +212,7 @@ TEST(Doorman, WhoComesFromWhereVisitsHaveFailedWaits) {
     socket.read_some(boost::asio::buffer(byte), end);  // it was turned away
   }
   TlsIdentity own(parties.identity(1), {parties.identity(0).public_key()});
-  Stream stream(io, own.context());
+  TlsStream stream(io, own.context());
   const auto began = WireClock::now();
   connect_from(stream.next_layer(), "127.0.0.2", parties);
   stream.handshake(boost::asio::ssl::stream_base::client);
@@ -250,7 +238,7 @@ TEST(Doorman, VisitorsFromManyAddressesKeepNobodyOutWhoHasFailed) {
   };
   come(64);
   TlsIdentity own(parties.identity(1), {parties.identity(0).public_key()});
-  Stream stream(io, own.context());
+  TlsStream stream(io, own.context());
   connect_from(stream.next_layer(), "127.0.0.2", parties);
   come(20);  // before its first record is there
   boost::system::error_code end;
@@ -303,16 +291,13 @@ TEST(Doorman, SlowVisitorsAreTurnedAway) {
   boost::asio::io_context io;
   tcp::socket before(io);
   before.connect(door_of(parties));
-  TlsIdentity own(parties.identity(1), {parties.identity(0).public_key()});
-  Stream inside(io, own.context());
-  inside.next_layer().connect(door_of(parties));
+  BareSilo inside(parties);
   boost::system::error_code error;
-  inside.handshake(boost::asio::ssl::stream_base::client, error);
   const std::vector<std::byte> greeting = greeting_message(LinkKind::kGreeting, {});
   for (std::size_t byte = 0; byte < 20 && !error; ++byte) {
     const std::array<std::uint8_t, 6> hello{22, 3, 1, 1, 0, 1};  // of a handshake, without end
     before.write_some(boost::asio::buffer(&hello[std::min<std::size_t>(byte, 5)], 1), error);
-    inside.write_some(boost::asio::buffer(&greeting[byte], 1), error);
+    inside.stream().write_some(boost::asio::buffer(&greeting[byte], 1), error);
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
   EXPECT_TRUE(parties.comes_to_log(0, "no authentication within 0.5 s"));
@@ -328,7 +313,7 @@ TEST(Doorman, FloodsOfHandshakesAreMadeAtABoundedRate) {
   std::size_t made = 0;
   const auto begun = std::chrono::steady_clock::now();
   for (std::size_t number = 0; number < 600; ++number) {
-    Stream stream(io, foreign.context());
+    TlsStream stream(io, foreign.context());
     connect_from(stream.next_layer(), fmt::format("127.0.{}.{}", 1 + number / 200, 1 + number % 200), parties);
     boost::system::error_code error;
     stream.handshake(boost::asio::ssl::stream_base::client, error);

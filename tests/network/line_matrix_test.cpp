@@ -165,23 +165,36 @@ std::string word_of(const LineStory& story, const Outcome& outcome) {
 constexpr std::size_t kAtOnce = 12;
 
 struct Played {
-  std::vector<std::string> words;
-  std::vector<Outcome> outcomes;
+  LineStory story;
+  Outcome outcome;
+  std::string word;
+
+  std::string text() const {
+    std::string text =
+        fmt::format("{}\n{:.2f} s, coordinator: \"{}\"", story.text(), outcome.seconds.count(), outcome.run.refusal);
+    for (const LostSilo& lost : outcome.run.lost) text += fmt::format("; lost {}: {}", lost.silo, lost.reason);
+    for (const auto& [silo, why] : outcome.run.silo_refusals) text += fmt::format("; silo {}: {}", silo, why);
+    return text;
+  }
 };
 
+Played played(const LineStory& story) {
+  Outcome outcome = StoryRun(story).play();
+  std::string word = word_of(story, outcome);
+  return {story, std::move(outcome), std::move(word)};
+}
+
 // The figures of a class of stories go to the file that the environment names.
-void write_figures(const std::string& name, const Played& played, double seconds) {
+void write_figures(const std::string& name, const std::vector<Played>& all, double seconds) {
   const char* const path = std::getenv("DPREDUCE_FIGURES");
   if (path == nullptr) return;
-  nlohmann::json figures{{"stories", name}, {"runs", played.words.size()}, {"seconds", seconds}};
+  nlohmann::json figures{{"stories", name}, {"runs", all.size()}, {"seconds", seconds}};
   double longest = 0;
   std::uint64_t connections = 0;
-  for (const Outcome& outcome : played.outcomes) {
-    longest = std::max(longest, outcome.seconds.count());
-    connections = std::max(connections, outcome.connections);
-  }
-  for (const std::string& word : played.words) {
-    auto& count = figures["outcomes"][word];
+  for (const Played& one : all) {
+    longest = std::max(longest, one.outcome.seconds.count());
+    connections = std::max(connections, one.outcome.connections);
+    auto& count = figures["outcomes"][one.word];
     count = count.is_null() ? 1 : count.get<int>() + 1;
   }
   rusage used{};
@@ -192,38 +205,22 @@ void write_figures(const std::string& name, const Played& played, double seconds
   std::ofstream(path, std::ios::app) << figures.dump() << '\n';
 }
 
-Played play_all(const std::string& name, const std::vector<LineStory>& stories) {
+// Plays all of them, and expects that each comes to such a word.
+std::vector<Played> play_all(const std::string& name, const std::vector<LineStory>& stories,
+                             const testing::Matcher<const std::string&>& allowed) {
   const auto began = WireClock::now();
-  Played played;
-  played.words.resize(stories.size());
-  played.outcomes.resize(stories.size());
+  std::vector<Played> all(stories.size());
   std::atomic<std::size_t> next{0};
   std::vector<std::jthread> players;
   for (std::size_t player = 0; player < kAtOnce; ++player) {
     players.emplace_back([&] {
-      for (std::size_t story = next++; story < stories.size(); story = next++) {
-        played.outcomes[story] = StoryRun(stories[story]).play();
-        played.words[story] = word_of(stories[story], played.outcomes[story]);
-      }
+      for (std::size_t story = next++; story < stories.size(); story = next++) all[story] = played(stories[story]);
     });
   }
   players.clear();
-  write_figures(name, played, std::chrono::duration<double>(WireClock::now() - began).count());
-  return played;
-}
-
-std::string details(const Outcome& outcome) {
-  std::string text = fmt::format("{:.2f} s, coordinator: \"{}\"", outcome.seconds.count(), outcome.run.refusal);
-  for (const LostSilo& lost : outcome.run.lost) text += fmt::format("; lost {}: {}", lost.silo, lost.reason);
-  for (const auto& [silo, why] : outcome.run.silo_refusals) text += fmt::format("; silo {}: {}", silo, why);
-  return text;
-}
-
-void expect_words(const std::vector<LineStory>& stories, const Played& played,
-                  const testing::Matcher<const std::string&>& allowed) {
-  for (std::size_t story = 0; story < stories.size(); ++story) {
-    EXPECT_THAT(played.words[story], allowed) << stories[story].text() << "\n" << details(played.outcomes[story]);
-  }
+  write_figures(name, all, std::chrono::duration<double>(WireClock::now() - began).count());
+  for (const Played& one : all) EXPECT_THAT(one.word, allowed) << one.text();
+  return all;
 }
 
 // The long form plays all stories, the other every so many-th.
@@ -237,12 +234,12 @@ std::vector<LineStory> some_of(std::vector<LineStory> all, std::size_t step) {
 // Every record that a line has carried in a run without faults, and some more: how many there are depends on what
 // goes together.
 std::vector<LineStory> cuts(const std::vector<LineFault::Place>& places, LineFault::Kind kind) {
-  const Outcome plain = StoryRun(LineStory{}).play();
-  EXPECT_EQ(word_of(LineStory{}, plain), "right") << details(plain);
+  const Played whole = played(LineStory{});
+  EXPECT_EQ(whole.word, "right") << whole.text();
   constexpr std::uint64_t kMore = 3;
   std::vector<LineStory> stories;
   for (const bool to_coordinator : {true, false}) {
-    const std::uint64_t records = (to_coordinator ? plain.records_up : plain.records_down) + kMore;
+    const std::uint64_t records = (to_coordinator ? whole.outcome.records_up : whole.outcome.records_down) + kMore;
     for (std::uint64_t record = 1; record <= records; ++record) {
       for (const LineFault::Place place : places) {
         for (std::uint32_t silo = 1; silo <= (runs_slow_tests() ? kSilos : 1); ++silo) {
@@ -260,14 +257,13 @@ constexpr LineFault::Place kPlaces[] = {LineFault::Place::kBefore, LineFault::Pl
 TEST(LineMatrix, LinesThatAreCutAtAnyRecordChangeNothing) {
   for (const auto& [kind, name] : {std::pair{LineFault::Kind::kClose, "a connection is closed"},
                                    std::pair{LineFault::Kind::kReset, "a connection is reset"}}) {
-    const std::vector<LineStory> stories = some_of(cuts({std::begin(kPlaces), std::end(kPlaces)}, kind), 7);
-    expect_words(stories, play_all(name, stories), Eq("right"));
+    play_all(name, some_of(cuts({std::begin(kPlaces), std::end(kPlaces)}, kind), 7), Eq("right"));
   }
 }
 
 TEST(LineMatrix, LinesThatGoSilentAtAnyRecordAreDialedAgain) {
-  const std::vector<LineStory> stories = some_of(cuts({LineFault::Place::kAfter}, LineFault::Kind::kSilence), 6);
-  expect_words(stories, play_all("a connection goes silent", stories), Eq("right"));
+  play_all("a connection goes silent", some_of(cuts({LineFault::Place::kAfter}, LineFault::Kind::kSilence), 6),
+           Eq("right"));
 }
 
 TEST(LineMatrix, SlowLinesTakeTheirTime) {
@@ -276,9 +272,8 @@ TEST(LineMatrix, SlowLinesTakeTheirTime) {
     for (const std::uint64_t rate : {0U, 400'000U, 200'000U}) stories.push_back({.delay = delay, .rate = rate});
   }
   for (LineStory& story : stories) story.plan.words = 3'000;
-  const Played played = play_all("a line is slow", stories);
-  expect_words(stories, played, Eq("right"));
-  const auto seconds = [&](std::size_t story) { return played.outcomes[story].seconds.count(); };
+  const std::vector<Played> all = play_all("a line is slow", stories, Eq("right"));
+  const auto seconds = [&](std::size_t story) { return all[story].outcome.seconds.count(); };
   const double both_ways = 2 * 2 * 24'000;  // bytes at least: two rounds, both ways
   EXPECT_GT(seconds(1), both_ways / 400'000 / 2);
   EXPECT_GT(seconds(2), both_ways / 200'000 / 2);
@@ -314,14 +309,11 @@ std::vector<LineStory> at_every_message(FaultKind kind, const std::function<bool
 TEST(LineMatrix, ASiloKilledAtAnyMessageLeavesARightSumOfTheOthers) {
   const auto stories =
       some_of(at_every_message(FaultKind::kKill, [](const Fault& fault) { return fault.party != 0; }), 7);
-  const Played played = play_all("a silo is killed", stories);
-  expect_words(stories, played, Eq("right, without a silo"));
-  for (std::size_t story = 0; story < stories.size(); ++story) {
-    const Outcome& outcome = played.outcomes[story];
-    EXPECT_EQ(outcome.run.lost.size(), 1U) << stories[story].text();
-    for (const auto& [silo, told] : outcome.told) {
-      if (silo == stories[story].plan.fault->party) continue;
-      EXPECT_EQ(told.size(), 2U) << stories[story].text();
+  for (const Played& one : play_all("a silo is killed", stories, Eq("right, without a silo"))) {
+    EXPECT_EQ(one.outcome.run.lost.size(), 1U) << one.text();
+    for (const auto& [silo, told] : one.outcome.told) {
+      if (silo == one.story.plan.fault->party) continue;
+      EXPECT_EQ(told.size(), 2U) << one.text();
     }
   }
 }
@@ -330,20 +322,19 @@ TEST(LineMatrix, ACoordinatorKilledAtAnyMessageEndsTheRunAtEverySilo) {
   auto stories = some_of(at_every_message(FaultKind::kKill, [](const Fault& fault) { return fault.party == 0; }), 9);
   // A silo that has had nothing of the run when its coordinator dies waits for another one, as long as it may.
   for (LineStory& story : stories) story.run_timeout = kTimeout / 2;
-  const Played played = play_all("the coordinator is killed", stories);
-  expect_words(stories, played, Eq("refused"));
-  for (std::size_t story = 0; story < stories.size(); ++story) {
-    const bool is_last =
-        stories[story].plan.fault->at == FrameKind::kVerdict && stories[story].plan.fault->number > 2 * kSilos;
+  for (const Played& one : play_all("the coordinator is killed", stories, Eq("refused"))) {
+    const Fault& fault = *one.story.plan.fault;
+    const bool is_last = fault.at == FrameKind::kVerdict && fault.number > 2 * kSilos;
+    const auto& refusals = one.outcome.run.silo_refusals;
     for (std::uint32_t silo = 1; silo <= kSilos; ++silo) {
-      const auto refusal = played.outcomes[story].run.silo_refusals.find(silo);
-      if (refusal == played.outcomes[story].run.silo_refusals.end()) {
-        EXPECT_TRUE(is_last) << stories[story].text();  // it has had the last verdict
+      const auto refusal = refusals.find(silo);
+      if (refusal == refusals.end()) {
+        EXPECT_TRUE(is_last) << one.text();  // it has had the last verdict
         continue;
       }
       EXPECT_THAT(refusal->second, AnyOf(HasSubstr("the coordinator is unreachable"), HasSubstr("rank 0"),
                                          HasSubstr("within --run-timeout")))
-          << stories[story].text();
+          << one.text();
     }
   }
 }
@@ -356,12 +347,10 @@ TEST(LineMatrix, AMessageThatIsChangedIsRefusedByWhoGetsIt) {
         at_every_message(FaultKind::kCorrupt, [&](const Fault& fault) { return (fault.party == 0) == of_coordinator; }),
         9);
     for (LineStory& story : stories) story.overrules = of_coordinator;
-    const Played played =
-        play_all(of_coordinator ? "the coordinator changes a message" : "a silo changes a message", stories);
-    expect_words(stories, played, AnyOf("right, without a silo", "right, and a silo refuses the last word"));
-    for (std::size_t story = 0; story < stories.size(); ++story) {
-      EXPECT_EQ(played.outcomes[story].run.silo_refusals.size(), 1U) << details(played.outcomes[story]);
-    }
+    const std::vector<Played> all =
+        play_all(of_coordinator ? "the coordinator changes a message" : "a silo changes a message", stories,
+                 AnyOf("right, without a silo", "right, and a silo refuses the last word"));
+    for (const Played& one : all) EXPECT_EQ(one.outcome.run.silo_refusals.size(), 1U) << one.text();
   }
 }
 
@@ -374,12 +363,10 @@ TEST(LineMatrix, ALateSiloEndsTheRunForAll) {
     story.plan.timeout = std::chrono::seconds(2);  // a busy machine keeps the others waiting too
     stories.push_back(std::move(story));
   }
-  const Played played = play_all("a silo is late", stories);
-  expect_words(stories, played, Eq("refused"));
-  for (const Outcome& outcome : played.outcomes) {
-    EXPECT_THAT(outcome.run.refusal, HasSubstr("silo 2: alive, but no"));
-    EXPECT_TRUE(outcome.run.lost.empty());
-    EXPECT_EQ(outcome.run.silo_refusals.size(), kSilos);
+  for (const Played& one : play_all("a silo is late", stories, Eq("refused"))) {
+    EXPECT_THAT(one.outcome.run.refusal, HasSubstr("silo 2: alive, but no"));
+    EXPECT_TRUE(one.outcome.run.lost.empty());
+    EXPECT_EQ(one.outcome.run.silo_refusals.size(), kSilos);
   }
 }
 
@@ -396,14 +383,12 @@ TEST(LineMatrix, AFailureThatIsAnsweredWithAllWellEndsTheRun) {
       }
     }
   }
-  const Played played = play_all("a silo fails and is told that all is well", stories);
-  expect_words(stories, played, Eq("refused"));
-  for (std::size_t story = 0; story < stories.size(); ++story) {
-    const SiloRunResult& run = played.outcomes[story].run;
-    EXPECT_EQ(run.sums.size(), stories[story].plan.failure->second) << stories[story].text();
+  for (const Played& one : play_all("a silo fails and is told that all is well", stories, Eq("refused"))) {
+    const SiloRunResult& run = one.outcome.run;
+    EXPECT_EQ(run.sums.size(), one.story.plan.failure->second) << one.text();
     EXPECT_EQ(run.silo_refusals.size(), kSilos);
-    EXPECT_EQ(run.silo_refusals.at(stories[story].silo), "a row of its own");
-    EXPECT_THAT(run.refusal, HasSubstr(stories[story].overrules ? "was told that nobody has" : "a silo has failed"));
+    EXPECT_EQ(run.silo_refusals.at(one.story.silo), "a row of its own");
+    EXPECT_THAT(run.refusal, HasSubstr(one.story.overrules ? "was told that nobody has" : "a silo has failed"));
   }
 }
 

@@ -58,7 +58,6 @@ class LineProxy {
   std::uint64_t connections() const { return connections_; }
   /// Records of TLS so far in that direction.
   std::uint64_t records(bool to_coordinator) const { return records_[to_coordinator ? 1 : 0]; }
-  bool has_failed() const { return has_failed_; }
 
   /// Ends all connections that there are: by a reset where `by_reset`.
   void cut(bool by_reset = false) {
@@ -228,7 +227,6 @@ class LineProxy {
     }
 
     void fail() {
-      proxy.has_failed_ = true;
       is_silent = proxy.fault_->kind == LineFault::Kind::kSilence;
       if (!is_silent) close(proxy.fault_->kind == LineFault::Kind::kReset);
     }
@@ -294,7 +292,6 @@ class LineProxy {
   std::atomic<std::uint64_t> bytes_[2]{};
   std::atomic<std::uint64_t> records_[2]{};
   std::optional<LineFault> fault_;
-  std::atomic<bool> has_failed_{false};
   std::atomic<bool> is_http_{false};
   std::string answer_;
   std::mutex asked_lock_;

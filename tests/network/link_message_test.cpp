@@ -25,6 +25,10 @@ std::string fault(LinkKind first, const Bytes& come) {
   });
 }
 
+Bytes copy(std::span<const std::byte> bytes) {
+  return {bytes.begin(), bytes.end()};
+}
+
 const Bytes kGreeting = greeting_message(LinkKind::kGreeting, {{}, 7});
 
 TEST(LinkReader, MessagesAreCutWhereverBytesBreak) {
@@ -75,6 +79,53 @@ TEST(LinkReader, AGreetingComesFirstAndOnce) {
 TEST(LinkMessage, ReasonsAreShownAsPlainTextOfBoundedLength) {
   EXPECT_EQ(shown_reason(bytes_in("a\n\x1b[2Jb")), "a??[2Jb");
   EXPECT_EQ(shown_reason(Bytes(1000, std::byte{'x'})).size(), kLongestReason);
+}
+
+TEST(ReliableLink, WhatTheOtherEndHasNotReceivedIsSentAgainByteForByte) {
+  ReliableLink link;
+  for (const char* message : {"a", "bb", "ccc"}) link.put(LinkKind::kMessage, bytes_in(message));
+  link.next();
+  const Bytes second = copy(link.next());
+  link.begin_connection(1);  // the second was on its way
+  EXPECT_EQ(copy(link.next()), second);
+  EXPECT_EQ(copy(link.next()), numbered_message(LinkKind::kMessage, 3, bytes_in("ccc")));
+  EXPECT_TRUE(link.next().empty());
+  EXPECT_FALSE(link.is_settled());
+  link.take_received(3);
+  EXPECT_TRUE(link.is_settled());
+}
+
+TEST(ReliableLink, NobodyReceivesWhatWasNotSentNorTakesItBack) {
+  ReliableLink link;
+  link.put(LinkKind::kMessage, bytes_in("a"));
+  link.put(LinkKind::kMessage, bytes_in("b"));
+  EXPECT_THROW(link.take_received(1), AggregationAborted);  // nothing has left
+  link.next();
+  EXPECT_THROW(link.take_received(2), AggregationAborted);
+  link.take_received(1);
+  EXPECT_THROW(link.take_received(0), AggregationAborted);
+  EXPECT_THROW(link.begin_connection(0), AggregationAborted);
+  EXPECT_NO_THROW(link.begin_connection(1));
+}
+
+TEST(ReliableLink, NumbersComeInOrderAndOnce) {
+  ReliableLink link;
+  link.take_number(1);
+  EXPECT_THROW(link.take_number(1), AggregationAborted);
+  EXPECT_THROW(link.take_number(3), AggregationAborted);
+  link.take_number(2);
+  EXPECT_EQ(link.received(), 2U);
+}
+
+TEST(ReliableLink, WhatIsKeptIsBounded) {
+  ReliableLink link;
+  const Bytes large(kLargestFrame);
+  std::size_t messages = 0;
+  for (; link.has_room(large.size()); ++messages) link.put(LinkKind::kMessage, large);
+  EXPECT_EQ(messages, ReliableLink::kMostKept / large.size() + 1);
+  link.next();
+  link.take_received(1);
+  EXPECT_TRUE(link.has_room(large.size()));
 }
 
 }  // namespace dpreduce::link_message_test

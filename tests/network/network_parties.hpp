@@ -1,8 +1,7 @@
 // A coordinator and silos of a roster, as wires in one process.
 #pragma once
 
-#include <fstream>
-#include <iterator>
+#include <boost/asio/write.hpp>
 
 #include "network/coordinator_wire.hpp"
 #include "network/doorman.hpp"
@@ -27,7 +26,6 @@ class NetworkParties {
   }
 
   const Identity& identity(std::size_t party) const { return identities_[party]; }
-  const Roster& roster() const { return roster_; }
   CoordinatorWire& coordinator() { return *coordinator_; }
   void end_coordinator() { coordinator_.reset(); }
   std::uint16_t port() const {
@@ -52,10 +50,7 @@ class NetworkParties {
     return Doorman::kLinesAtOnce * (1 + static_cast<std::size_t>(turns));
   }
 
-  std::string log(std::size_t party) const {
-    std::ifstream file(log_path(party));
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
+  std::string log(std::size_t party) const { return read_bytes(log_path(party)); }
   std::size_t times_in_log(std::size_t party, const std::string& text) const {
     const std::string all = log(party);
     std::size_t times = 0;
@@ -83,6 +78,41 @@ class NetworkParties {
   Roster roster_;
   std::vector<std::unique_ptr<PartyLog>> logs_;
   std::unique_ptr<CoordinatorWire> coordinator_;
+};
+
+using TlsStream = boost::asio::ssl::stream<boost::asio::ip::tcp::socket>;
+
+inline boost::asio::ip::tcp::endpoint local_port(std::uint16_t port) {
+  return {boost::asio::ip::make_address("127.0.0.1"), port};
+}
+
+/// A process with the identity of silo 1 that has proved itself, and then says what it likes.
+class BareSilo {
+ public:
+  /// It dials that port; 0: the coordinator's.
+  explicit BareSilo(const NetworkParties& parties, std::uint16_t dialed = 0)
+      : tls_(parties.identity(1), {parties.identity(0).public_key()}), stream_(io_, tls_.context()) {
+    stream_.next_layer().connect(local_port(dialed == 0 ? parties.port() : dialed));
+    stream_.handshake(boost::asio::ssl::stream_base::client);
+  }
+
+  TlsStream& stream() { return stream_; }
+  void say(const std::vector<std::byte>& bytes) { boost::asio::write(stream_, boost::asio::buffer(bytes)); }
+  void greet(const ProcessNonce& process = {}) { say(greeting_message(LinkKind::kGreeting, {process, 0, 1})); }
+  /// The coordinator's next message.
+  LinkMessage next() {
+    std::array<std::byte, 1000> come{};
+    for (;;) {
+      if (const std::optional<LinkMessage> message = reader_.next()) return *message;
+      reader_.add(std::span(come).first(stream_.read_some(boost::asio::buffer(come))));
+    }
+  }
+
+ private:
+  boost::asio::io_context io_;
+  TlsIdentity tls_;
+  TlsStream stream_;
+  LinkReader reader_{LinkKind::kWelcome};
 };
 
 inline std::vector<std::byte> message_of(std::size_t number, std::size_t length = 8) {

@@ -1,6 +1,7 @@
 // Lines between a coordinator and silos: cut, silent, dialed again, and by whom.
 #include "network/network_wire.hpp"
 
+#include "common/silos/payload.hpp"
 #include "tests/network/network_parties.hpp"
 
 namespace dpreduce::network_wire_test {
@@ -62,8 +63,7 @@ TEST(NetworkWire, ASiloWhoseLineStaysBrokenIsLostAndLearnsThatTheCoordinatorIsGo
   const std::optional<Message> farewell = next_of(parties.coordinator());
   ASSERT_TRUE(farewell && farewell->is_farewell);
   EXPECT_EQ(farewell->from, 1U);
-  EXPECT_THAT(std::string(reinterpret_cast<const char*>(farewell->bytes.data()), farewell->bytes.size()),
-              HasSubstr("was not restored within 1 s"));
+  EXPECT_THAT(std::string(text_in(farewell->bytes)), HasSubstr("was not restored within 1 s"));
   EXPECT_THAT(refusal<AggregationAborted>([&] { next_of(*cut_off); }), HasSubstr("the coordinator is unreachable"));
   expect_talk(parties.coordinator(), 2, *other, 2);
 }
@@ -269,6 +269,21 @@ TEST(NetworkWire, ARunHasADeadline) {
   terms.run_timeout = std::chrono::milliseconds(100);
   SiloWire silo(parties.identity(1), terms, parse_address("", parties.coordinator().address()));
   EXPECT_THAT(refusal<AggregationAborted>([&] { next_of(silo); }), HasSubstr("--run-timeout 0.1 s"));
+}
+
+TEST(NetworkAddress, HostAndPortAreReadAndWritten) {
+  for (const std::string text : {"hub.example.org:7000", "127.0.0.1:0", "[::1]:7000", "[::]:65535"}) {
+    EXPECT_EQ(parse_address("--listen", text).text(), text);
+  }
+  EXPECT_EQ(parse_address("--listen", "[::1]:7000").host, "::1");
+}
+
+TEST(NetworkAddress, WhatIsNoneIsRefusedWithTheOptionAndTheForm) {
+  for (const std::string text :
+       {"", "hub", "hub:", ":7000", "hub:70000", "hub:-1", "hub:70x", "::1:7000", "a b:1", "http://hub:80"}) {
+    EXPECT_THAT(refusal<UsageError>([&] { parse_address("--connect", text); }),
+                AllOf(HasSubstr("--connect " + text), HasSubstr("HOST:PORT")));
+  }
 }
 
 }  // namespace dpreduce::network_wire_test

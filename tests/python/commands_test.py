@@ -1,5 +1,7 @@
-"""Commands as functions: what they write is what the program writes."""
+"""Commands as functions: what they write and return is what the program writes and prints."""
+import builtins
 import json
+import math
 import os
 import signal
 import subprocess
@@ -10,7 +12,7 @@ import onnx
 import pytest
 
 import dpreduce
-from conftest import CLASSES, labeled_rows
+from conftest import CLASSES, DIM, labeled_rows, save_rows, words_of
 
 
 @pytest.fixture
@@ -102,3 +104,135 @@ def test_an_audit_returns_its_verdict():
     assert verdict["claimed"]["epsilon"] == 1 and verdict["epsilon_lower"] <= 1
     with pytest.raises(dpreduce.UsageError, match="trials"):
         dpreduce.audit(method="mean", epsilon=1, delta=1e-5, trials=3)
+
+
+# --- accounts: dpreduce.privacy and ledgers
+
+
+RUNS = {
+    "calibrate": [{"epsilon": 1, "delta": 1e-6}, {"rho": 0.1, "delta": 1e-6, "sensitivity": 2 ** 0.5},
+                  {"epsilon": 2, "delta": 1e-6, "steps": 100, "sampling_rate": 0.01}],
+    "convert": [{"mu": 0.5, "delta": 1e-6}, {"sigma": 4, "delta": 1e-6}],
+    "compose": [{"gaussian": ["10:50", "4"], "delta": 1e-6}, {"exponential": ["0.1:5", "0.2"], "delta": 1e-6, "group": 2}],
+    "split": [{"block": ["sum:1:768", "count:1:1"], "epsilon": 1, "delta": 1e-5}],
+}
+
+
+@pytest.mark.parametrize("name, options", [(name, options) for name, all_options in RUNS.items() for options in all_options])
+def test_figures_are_the_commands(name, options, program):
+    printed = json.loads(program("privacy", name, *words_of(options), "--format", "json"))
+    assert getattr(dpreduce.privacy, name)(**options) == printed
+
+
+def test_refusals_are_the_commands():
+    for name, options, words in (("calibrate", {"epsilon": -1, "delta": 1e-6}, "epsilon = -1"), ("compose", {"gaussian": "1"}, "give delta"),
+                                 ("compose", {"gausian": "1", "delta": 1e-6}, "did you mean gaussian"),
+                                 ("convert", {"mu": 1, "format": "json"}, "option of the command alone")):
+        with pytest.raises(dpreduce.UsageError, match=words):
+            getattr(dpreduce.privacy, name)(**options)
+
+
+def test_a_ledger_is_what_the_command_shows(rows, tmp_path, program, monkeypatch):
+    ledger = tmp_path / "ledger.jsonl"
+    for epsilon in (0.5, 1):
+        run = dpreduce.fit(*rows, classes=CLASSES, epsilon=epsilon, delta=1e-6, method="ls", ledger=ledger)
+    assert run.account["runs"] == 2 and run.privacy.ledger == str(ledger)
+    assert "after this fit: 2 runs" in run.explain()
+    program("ledger", "verify", ledger)
+    printed = json.loads(program("ledger", "show", ledger, "--format", "json", "--delta", 1e-6))
+
+    framed = dpreduce.read_ledger(ledger, delta=1e-6)
+    assert list(framed["runs"]["so_far.epsilon"]) == [each["so_far"]["epsilon"] for each in printed["runs"]]
+    assert len(framed["releases"]) == len(printed["releases"])
+
+    usual = builtins.__import__
+    def without_pandas(name, *rest):
+        if name == "pandas":
+            raise ImportError(name)
+        return usual(name, *rest)
+    monkeypatch.setattr(builtins, "__import__", without_pandas)
+    assert dpreduce.read_ledger(ledger, delta=1e-6) == printed
+
+
+def test_a_ledger_that_is_not_there_is_bad_input(tmp_path):
+    with pytest.raises(dpreduce.BadInput, match="no such ledger"):
+        dpreduce.read_ledger(tmp_path / "absent.jsonl")
+    assert not list(tmp_path.iterdir())
+
+
+def test_no_ledger_is_left_where_accounts_are_kept_elsewhere(rows, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run = dpreduce.fit(*rows, classes=CLASSES, epsilon=1, delta=1e-6, method="mean")
+    assert run.account is None and run.privacy.ledger is None and "ledger" not in run.report
+    assert not list(tmp_path.iterdir())
+
+
+# --- released statistics
+
+
+@pytest.fixture
+def released(program, tmp_path):
+    def release(name, seed, mu=20):
+        save_rows(tmp_path, *labeled_rows(2000, seed))
+        program("release", "--statistics", "gram,class_sums,class_sizes", "--train-x", "x.npy", "--train-y", "y.npy", "--classes", CLASSES,
+                "--mu", mu, "--out", name, "--ledger", f"{name}.jsonl", "--quiet")
+        return tmp_path / name
+    return release
+
+
+def test_a_file_is_read_as_numpy_reads_it(released):
+    path = released("s.safetensors", 1)
+    statistics = dpreduce.Statistics.load(path)
+    with open(path, "rb") as file:
+        header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+        data = file.read()
+    own = header["gram"]
+    triangle = np.frombuffer(data[slice(*own["data_offsets"])], "<i8")
+    gram = statistics.blocks["gram"]
+    assert np.array_equal(gram[np.triu_indices(DIM)], triangle)
+    assert np.array_equal(gram, gram.T)
+    scale = float(statistics.metadata["scale"])
+    assert np.trace(gram) / scale**2 == pytest.approx(2000, abs=2)  # rows of norm 1
+    assert statistics.blocks["class_sums"].shape == (CLASSES, DIM)
+    assert statistics.sigma == json.loads(header["__metadata__"]["sigma"])
+
+
+def test_a_refit_is_the_programs(released, program, tmp_path):
+    path = released("s.safetensors", 1)
+    statistics = dpreduce.Statistics.load(path)
+    x, y = labeled_rows(500, 3)
+    program("refit", path, "--lambda", "2.5", "--features", "0-3,7", "--out", "m.safetensors")
+    model = statistics.refit(lambda_=2.5, features=[0, 1, 2, 3, 7])
+    assert np.array_equal(model.decision_function(x), dpreduce.load(tmp_path / "m.safetensors").decision_function(x))
+    assert (statistics.refit(method="fisher").predict(x) == y).mean() > 0.9
+    assert list(statistics.refit(method="mean", classes_kept=[0, 3]).classes) == [0, 1]
+    path_of_ridges = statistics.ridge_path()
+    assert all(one["noise"] > other["noise"] for one, other in zip(path_of_ridges, path_of_ridges[1:]))
+    for options, words in (({"weights": [1, 2, 1, 1]}, "class_grams"), ({"features": []}, "features: the list is empty"),
+                           ({"rows": 3}, "'rows' is not an option of refit")):
+        with pytest.raises(dpreduce.UsageError, match=words):
+            statistics.refit(**options)
+
+
+def test_statistics_of_disjoint_rows_add_up(released, tmp_path):
+    one, other = (dpreduce.Statistics.load(released(f"s{seed}", seed)) for seed in (1, 2))
+    both = one + other
+    assert np.array_equal(both.blocks["gram"], one.blocks["gram"] + other.blocks["gram"])
+    assert both.sigma["gram"] == pytest.approx(math.sqrt(2) * one.sigma["gram"])
+    both.save(tmp_path / "both.safetensors")
+    assert np.array_equal(dpreduce.Statistics.load(tmp_path / "both.safetensors").blocks["gram"], both.blocks["gram"])
+    with pytest.raises(TypeError):
+        one + 1
+
+
+def test_weights_and_scores_have_intervals(released):
+    statistics = dpreduce.Statistics.load(released("s.safetensors", 1))
+    x, _ = labeled_rows(5, 3)
+    told = statistics.intervals(x, lambda_=1.0)
+    assert told["kind"] == "formula"
+    assert len(told["weights"]) == CLASSES and len(told["weights"][0]["low"]) == DIM
+    scores = statistics.refit(lambda_=1.0).decision_function(x)
+    low, high = (np.array([own[end] for own in told["predictions"]]).T for end in ("low", "high"))
+    assert ((low < scores) & (scores < high)).mean() > 0.8
+    with pytest.raises(dpreduce.UsageError, match="16 features"):
+        statistics.intervals(x[:, :3])

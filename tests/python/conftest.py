@@ -1,5 +1,7 @@
 """What the tests of the package share: rows of four classes, and the program."""
+import importlib.util
 import os
+import pathlib
 import signal
 import subprocess
 import sys
@@ -8,7 +10,9 @@ import dpreduce  # before NumPy: it chooses the kernels of OpenBLAS
 import numpy as np
 import pytest
 
+SOURCE = pathlib.Path(os.environ["DPREDUCE_SOURCE"])
 CLASSES, DIM = 4, 16
+TERMS = dict(classes=CLASSES, epsilon=1, delta=1e-6, seed=7)
 
 
 def labeled_rows(rows, seed=1):
@@ -16,6 +20,27 @@ def labeled_rows(rows, seed=1):
     rng = np.random.default_rng(seed)
     y = rng.integers(0, CLASSES, rows)
     return (rng.normal(size=(rows, DIM)) + 3 * np.eye(CLASSES, DIM)[y]).astype(np.float32), y
+
+
+def save_rows(folder, x, y):
+    np.save(folder / "x.npy", x)
+    np.save(folder / "y.npy", y)
+
+
+def peak_memory(anew=False):
+    """The most memory that this process has had, in KiB; since now, where it is counted anew."""
+    if anew:
+        pathlib.Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+    lines = pathlib.Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
+
+
+def module_of(path):
+    """The Python file as a module of its own."""
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 @pytest.fixture
@@ -31,11 +56,27 @@ def heeds_ctrl_c():
     signal.signal(signal.SIGINT, before)
 
 
-def run_program(folder, *words):
+def run_program(folder, *words, ranks=0):
     """Runs dpreduce with these words in the folder; returns what it printed."""
-    done = subprocess.run([os.environ["DPREDUCE"], *map(str, words)], cwd=folder, text=True, capture_output=True, check=False)
+    launcher = [os.environ["DPREDUCE_MPIEXEC"], "-n", str(ranks)] if ranks else []
+    done = subprocess.run([*launcher, os.environ["DPREDUCE"], *map(str, words)], cwd=folder, text=True, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+def words_of(options):
+    """Options as the words of a command line."""
+    words = []
+    for name, value in options.items():
+        words += ["--" + name.replace("_", "-"), *(value if isinstance(value, list) else [value])]
+    return words
+
+
+def model_of_program(folder, **options):
+    """The bytes of the model that the program fits with TERMS and these options to x.npy and y.npy in the folder."""
+    run_program(folder, "fit", "--train-x", "x.npy", "--train-y", "y.npy", "--out", "program.safetensors", "--overwrite", "--quiet",
+                *words_of({**TERMS, **options}))
+    return (folder / "program.safetensors").read_bytes()
 
 
 @pytest.fixture

@@ -11,9 +11,7 @@ import numpy as np
 import pytest
 
 import dpreduce.dask
-from conftest import CLASSES, DIM
-
-TERMS = dict(classes=CLASSES, epsilon=1, delta=1e-6, seed=7)
+from conftest import TERMS, model_of_program, save_rows
 
 
 @pytest.fixture(scope="module")
@@ -44,10 +42,10 @@ def test_persons_are_counted_over_all_partitions(rows):
 
 
 def test_progress_is_of_the_sums(rows, capfd):
-    x, y = rows
-    dpreduce.dask.fit(da.from_array(x, chunks=(450, 5)), da.from_array(y, chunks=450), method="gd", rounds=4, progress=True, **TERMS)
+    X, Y = da.from_array(rows[0], chunks=(450, 5)), da.from_array(rows[1], chunks=450)
+    dpreduce.dask.fit(X, Y, method="gd", rounds=4, progress=True, **TERMS)
     assert "75%" in capfd.readouterr().err
-    dpreduce.dask.fit(da.from_array(x, chunks=(450, 5)), da.from_array(y, chunks=450), method="mean", **TERMS)
+    dpreduce.dask.fit(X, Y, method="mean", **TERMS)
     assert capfd.readouterr().err == ""
 
 
@@ -104,17 +102,11 @@ class Killer:
 METHODS = {"mean": {}, "ls": {}, "fc": {"rounds": 3}, "adam": {"rounds": 3}}
 
 
-def test_workers_that_are_killed_do_no_harm(client, rows, program, tmp_path):
+def test_workers_that_are_killed_do_no_harm(client, rows, tmp_path):
     """The bytes of the program, for each method, and for 1, 3 and 7 partitions."""
     x, y = rows
-    np.save(tmp_path / "x.npy", x)
-    np.save(tmp_path / "y.npy", y)
-    expected = {}
-    for method, options in METHODS.items():
-        program("fit", "--train-x", "x.npy", "--train-y", "y.npy", "--classes", CLASSES, "--epsilon", 1, "--delta", 1e-6, "--seed", 7,
-                "--method", method, *(word for name, value in options.items() for word in (f"--{name}", value)),
-                "--out", f"{method}.safetensors", "--ledger", f"{method}-program.jsonl", "--quiet")
-        expected[method] = (tmp_path / f"{method}.safetensors").read_bytes()
+    save_rows(tmp_path, x, y)
+    expected = {method: model_of_program(tmp_path, method=method, **options) for method, options in METHODS.items()}
     with Killer(client) as killer:
         for kills, (partitions, methods) in enumerate({1: ["mean"], 3: METHODS, 7: ["fc"]}.items()):
             deadline = time.monotonic() + 60
@@ -136,13 +128,8 @@ def test_what_is_no_collection_or_cut_otherwise_is_refused(rows):
     X = da.from_array(x, chunks=(500, -1))
     with pytest.raises(dpreduce.BadInput, match="4 partitions of rows and y has 2"):
         dpreduce.dask.fit(X, da.from_array(y, chunks=1000), method="mean", **TERMS)
-    with pytest.raises(dpreduce.BadInput, match="not a Dask array"):
-        dpreduce.dask.fit(X, y, method="mean", **TERMS)
+    for collection in (X, x.tolist()):
+        with pytest.raises(dpreduce.BadInput, match="not a Dask array"):
+            dpreduce.dask.fit(collection, y, method="mean", **TERMS)
     with pytest.raises(dpreduce.BadInput, match="dimensions"):
         dpreduce.dask.fit(da.from_array(x.ravel(), chunks=500), da.from_array(y, chunks=500), method="mean", **TERMS)
-
-
-def test_a_list_is_no_collection(rows):
-    x, y = rows
-    with pytest.raises(dpreduce.BadInput, match="not a Dask array"):
-        dpreduce.dask.fit(x.tolist(), y, method="mean", **TERMS)

@@ -6,7 +6,6 @@ losses rounded up, and self-composed by Fourier transforms; delta(epsilon) = E[(
 import json
 import math
 import os
-import pathlib
 import re
 import signal
 import statistics
@@ -20,8 +19,8 @@ import numpy
 import pytest
 
 import dpreduce
+from conftest import SOURCE, run_program
 
-PROGRAM, SOURCE = os.environ["DPREDUCE"], pathlib.Path(os.environ["DPREDUCE_SOURCE"])
 LEDGERS = SOURCE / "tests/fuzz/corpus/ledger"
 DELTA = 1e-6
 SCHEMA = jsonschema.Draft202012Validator(json.loads((SOURCE / "docs/reference/schemas/dp-events.schema.json").read_text()))
@@ -32,10 +31,8 @@ ARGUMENTS = {  # of dp_accounting.dp_event
     "PermuteAndFlipDpEvent": {"epsilon"}}
 
 
-def program(folder, line, code=0):
-    done = subprocess.run([PROGRAM] + line.split(), cwd=folder, capture_output=True, text=True)
-    assert done.returncode == code, f"{line}: exit code {done.returncode}\n{done.stderr}"
-    return done
+def program(folder, line):
+    return run_program(folder, *line.split())
 
 
 def events_of(folder, ledger, adjacency="add-remove"):
@@ -45,7 +42,7 @@ def events_of(folder, ledger, adjacency="add-remove"):
 
 
 def shown(folder, ledger, adjacency="add-remove"):
-    return json.loads(program(folder, f"ledger show {ledger} --delta {DELTA} --adjacency {adjacency} --format json").stdout)
+    return json.loads(program(folder, f"ledger show {ledger} --delta {DELTA} --adjacency {adjacency} --format json"))
 
 
 def leaves(event, count=1):
@@ -125,9 +122,11 @@ def folder(tmp_path_factory):
     return folder
 
 
+FIT = "fit --train-x data/train_x.npy --train-y data/train_y.npy --classes 3 --threads 1 --quiet --overwrite --out model"
+
+
 def fit(folder, ledger, options):
-    program(folder, "fit --train-x data/train_x.npy --train-y data/train_y.npy --classes 3 --threads 1 --quiet --overwrite "
-                    f"--out model --ledger {ledger} {options}")
+    program(folder, f"{FIT} --ledger {ledger} {options}")
 
 
 def test_gaussian_releases_compose_to_what_the_ledger_shows(folder):
@@ -218,9 +217,8 @@ def test_seeded_runs_are_in_no_event(folder):
                                      "--method gd --rounds 400 --batch 0.5 --epsilon 2 --delta 1e-6 --accountant pld"])
 def test_what_an_open_run_has_reserved_stands_apart(folder, options):
     ledger = f"open{'batch' in options}"
-    line = ("fit --train-x data/train_x.npy --train-y data/train_y.npy --classes 3 --threads 1 --quiet --overwrite --out model "
-            f"--ledger {ledger} {options}").split()
-    with subprocess.Popen([PROGRAM] + line, cwd=folder, stdout=subprocess.DEVNULL) as process:
+    line = f"{FIT} --ledger {ledger} {options}".split()
+    with subprocess.Popen([os.environ["DPREDUCE"]] + line, cwd=folder, stdout=subprocess.DEVNULL) as process:
         while process.poll() is None and '"kind":"charge"' not in ((folder / ledger).read_text() if (folder / ledger).exists() else ""):
             time.sleep(0.001)
         process.kill()

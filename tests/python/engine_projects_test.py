@@ -6,10 +6,8 @@ keeps under their names, `plan` or `_plan`.
 """
 import ast
 import builtins
-import importlib.util
 import inspect
 import json
-import os
 import pathlib
 import re
 import shutil
@@ -25,7 +23,8 @@ try:
 except ModuleNotFoundError:
     import tomli as tomllib
 
-SOURCE = pathlib.Path(os.environ["DPREDUCE_SOURCE"])
+from conftest import SOURCE, module_of
+
 FLOWER, NVFLARE = SOURCE / "examples/flower", SOURCE / "examples/nvflare"
 FILES = {"plan", "roster", "identity", "ledger", "model"}
 
@@ -219,10 +218,8 @@ def nvflare(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
 
     def module(name):
-        spec = importlib.util.spec_from_file_location(name, NVFLARE / f"{name}.py")
-        loaded = importlib.util.module_from_spec(spec)
+        loaded = module_of(NVFLARE / f"{name}.py")
         monkeypatch.setitem(sys.modules, name, loaded)
-        spec.loader.exec_module(loaded)
         return loaded
     return module
 
@@ -240,9 +237,9 @@ def test_a_job_without_arguments_is_refused(nvflare):
     class Fit(nvflare("nvflare_fit").Fit):
         def __init__(self, plan, roster, identity, ledger, model):
             self.files = dict(plan=plan, roster=roster, identity=identity, ledger=ledger, model=model)
-    nvflare("job")
-    sys.modules["job"].Fit = Fit
-    sys.modules["job"].main()
+    writer = nvflare("job")
+    writer.Fit = Fit
+    writer.main()
     job = json.loads(pathlib.Path("jobs/job.json").read_text())
     assert job["server"]["args"] == {}
     with pytest.raises(jsonschema.ValidationError):

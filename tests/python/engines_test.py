@@ -1,7 +1,4 @@
 """The examples for Spark and Ray, on doubles of these engines that retry, duplicate and pickle as they do."""
-import importlib.util
-import os
-import pathlib
 import pickle
 import random
 import sys
@@ -11,17 +8,9 @@ import dpreduce  # before NumPy: it chooses the kernels of OpenBLAS
 import numpy as np
 import pytest
 
-from conftest import CLASSES, DIM
+from conftest import DIM, SOURCE, TERMS, module_of
 
-EXAMPLES = pathlib.Path(os.environ["DPREDUCE_SOURCE"]) / "examples" / "python"
-TERMS = dict(classes=CLASSES, epsilon=1, delta=1e-6, seed=7)
-
-
-def example(name):
-    spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+EXAMPLES = SOURCE / "examples/python"
 
 
 class Tasks:
@@ -134,7 +123,7 @@ def test_spark(method, options, rows, tmp_path, monkeypatch):
     tasks = Tasks()
     records = [(list(map(float, row)), int(label)) for row, label in zip(x, y)]
     frame = Frame(tasks, [records[place::5] for place in range(5)] + [[]])
-    run = example("spark_fit").fit_frame(frame, DIM, tmp_path / "ledger.jsonl", method=method, **options, **TERMS)
+    run = module_of(EXAMPLES / "spark_fit.py").fit_frame(frame, DIM, tmp_path / "ledger.jsonl", method=method, **options, **TERMS)
     assert run.classifier.to_bytes() == dpreduce.fit(x, y, method=method, **options, **TERMS).classifier.to_bytes()
     assert tasks.lost and tasks.duplicated and run.account["runs"] == 1
 
@@ -169,7 +158,7 @@ def test_ray(method, options, rows):
     tasks = Tasks()
     ray = Ray(tasks)
     blocks = [ray.put((x[place::11], y[place::11])) for place in range(11)]
-    run = example("ray_fit").fit_blocks(ray, blocks, DIM, method=method, **options, **TERMS)
+    run = module_of(EXAMPLES / "ray_fit.py").fit_blocks(ray, blocks, DIM, method=method, **options, **TERMS)
     assert run.classifier.to_bytes() == dpreduce.fit(x, y, method=method, **options, **TERMS).classifier.to_bytes()
     assert tasks.lost and tasks.duplicated
 

@@ -2,9 +2,7 @@
 import html
 import html.parser
 import json
-import os
 import pickle
-import subprocess
 import warnings
 
 import numpy as np
@@ -298,14 +296,14 @@ def test_a_number_of_classes_is_as_in_fit(rows):
     assert model.privacy_.forfeited_by == ["seed"]
 
 
-def test_an_estimator_saves_what_fit_saves(rows, tmp_path, program):
+def test_an_estimator_saves_what_fit_saves(rows, tmp_path):
     model = DPClassifier(**BUDGET, method="mean").fit(*rows)
-    model.save(tmp_path / "m.safetensors")
-    assert (tmp_path / "m.safetensors").read_bytes() == model.classifier_.to_bytes()
-    assert model.report_["model"] == str(tmp_path / "m.safetensors")
+    path = tmp_path / "m.safetensors"
+    model.save(path)
+    assert path.read_bytes() == model.classifier_.to_bytes() and model.report_["model"] == str(path)
     with pytest.raises(dpreduce.BadInput, match="already exists"):
-        model.save(tmp_path / "m.safetensors")
-    pickle.loads(pickle.dumps(model)).save(tmp_path / "m.safetensors", overwrite=True)
+        model.save(path)
+    pickle.loads(pickle.dumps(model)).save(path, overwrite=True)
     with pytest.raises(ValueError, match="not fitted"):
         DPClassifier().save(tmp_path / "n.safetensors")
 
@@ -346,16 +344,14 @@ def test_balanced_class_weights_are_the_balanced_objective(rows):
             DPClassifier(**terms, **others).fit(*rows)
 
 
-def test_weights_of_single_classes_are_those_of_export(rows, tmp_path):
+def test_weights_of_single_classes_are_those_of_export(rows, tmp_path, program):
     x, y = rows
     names = np.array(["fig", "apple", "plum", "pear"])[y % 4]
     terms = {"epsilon": 1, "delta": 1e-6, "classes": sorted(set(names)), "rounds": 2, "random_state": 1}
     plain = DPClassifier(**terms).fit(x, names)
     weighed = clone(DPClassifier(**terms, class_weight={"plum": 20, "fig": 0.5})).fit(x, names)
     plain.save(tmp_path / "plain")
-    done = subprocess.run([os.environ["DPREDUCE"], "export", "plain", "--class-weights", "plum=20,fig=0.5", "--out", "weighed"],
-                          cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    program("export", "plain", "--class-weights", "plum=20,fig=0.5", "--out", "weighed")
     assert weighed.classifier_.to_bytes() == (tmp_path / "weighed").read_bytes()
     assert weighed.privacy_.epsilon == plain.privacy_.epsilon
     assert np.mean(weighed.predict(x) == "plum") > np.mean(plain.predict(x) == "plum")
@@ -410,23 +406,20 @@ def test_a_row_of_the_largest_weight_is_what_noise_is_made_for(rows):
 def test_weights_that_noise_is_not_made_for_are_refused(rows):
     x, y = rows
     ones = np.ones(len(y))
-    with pytest.raises(dpreduce.UsageError, match="sample_weight: give weight_bound=W, .* objective='balanced'"):
-        DPClassifier(**BUDGET).fit(x, y, sample_weight=ones)
-    with pytest.raises(dpreduce.UsageError, match="weight_bound goes with sample_weight"):
-        DPClassifier(**BUDGET, weight_bound=2).fit(x, y)
-    with pytest.raises(dpreduce.UsageError, match="weight_bound=0.*: must be from 1e-30 to 1e[+]30"):
-        DPClassifier(**BUDGET, weight_bound=0).fit(x, y, sample_weight=ones)
-    with pytest.raises(dpreduce.UsageError, match="sample_weight with person: .*leave one out"):
-        DPClassifier(**BUDGET, weight_bound=2).fit(x, y, sample_weight=ones, person=np.arange(len(y)))
-    for weight in (-1, 2.1, np.nan, np.inf):
-        weights = ones.copy()
-        weights[7] = weight
-        with pytest.raises(dpreduce.BadInput, match="row 7 has weight .*; give a number from 0 to weight_bound=?.? ?2 .for the data's owner only"):
+    for bound, given, words in (({}, {"sample_weight": ones}, "sample_weight: give weight_bound=W, .* objective='balanced'"),
+                                ({"weight_bound": 2}, {}, "weight_bound goes with sample_weight"),
+                                ({"weight_bound": 0}, {"sample_weight": ones}, "weight_bound=0.*: must be from 1e-30 to 1e[+]30"),
+                                ({"weight_bound": 2}, {"sample_weight": ones, "person": np.arange(len(y))},
+                                 "sample_weight with person: .*leave one out")):
+        with pytest.raises(dpreduce.UsageError, match=words):
+            DPClassifier(**BUDGET, **bound).fit(x, y, **given)
+    faults = [(np.where(np.arange(len(y)) == 7, weight, 1.0), "row 7 has weight .*; give a number from 0 to weight_bound=?.? ?2 .for the "
+               "data's owner only") for weight in (-1, 2.1, np.nan, np.inf)]
+    faults += [(ones[1:], "sample_weight: .* weights for .* rows of features.*give one weight a row"),
+               (["a"] * len(y), "sample_weight: weights are .*; give one number a row")]
+    for weights, words in faults:
+        with pytest.raises(dpreduce.BadInput, match=words):
             DPClassifier(**BUDGET, weight_bound=2).fit(x, y, sample_weight=weights)
-    with pytest.raises(dpreduce.BadInput, match="sample_weight: .* weights for .* rows of features.*give one weight a row"):
-        DPClassifier(**BUDGET, weight_bound=2).fit(x, y, sample_weight=ones[1:])
-    with pytest.raises(dpreduce.BadInput, match="sample_weight: weights are .*; give one number a row"):
-        DPClassifier(**BUDGET, weight_bound=2).fit(x, y, sample_weight=["a"] * len(y))
     with pytest.raises(dpreduce.UsageError, match="weight_bound.*weights are read by ranks"):
         dpreduce.Plan(x.shape[1], **{**BUDGET, "classes": CLASSES}, weight_bound=2)
 

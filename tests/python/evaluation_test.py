@@ -2,13 +2,12 @@
 import copy
 import json
 import math
-import warnings
 
 import numpy as np
 import pytest
 
 import dpreduce
-from conftest import CLASSES, labeled_rows
+from conftest import CLASSES, labeled_rows, save_rows
 
 TERMS = {"mu": 3, "seed": 5}
 
@@ -26,8 +25,7 @@ def test_rows():
 def test_figures_are_the_commands(run, test_rows, program, tmp_path):
     x, y = test_rows
     run.save(tmp_path / "m.safetensors")
-    np.save(tmp_path / "x.npy", x)
-    np.save(tmp_path / "y.npy", y)
+    save_rows(tmp_path, x, y)
     printed = json.loads(program("evaluate", "--private", "--model", "m.safetensors", "--test-x", "x.npy", "--test-y", "y.npy", "--mu", 3,
                                  "--seed", 5, "--metrics", "accuracy,recall,topk", "--top-k", 2, "--level", 0.9, "--format", "json"))
     assert printed.pop("model_names") == ["m"]  # of files alone
@@ -106,7 +104,7 @@ def test_a_model_that_promises_nothing_makes_no_promise(rows, test_rows, tmp_pat
     assert made.report["private"] and made.report["public_by_word"] == ["model"] and len(made.report["models"]) == 1
 
 
-def test_a_model_for_records_promises_nothing_to_persons(rows, test_rows, tmp_path):
+def test_a_model_for_records_promises_nothing_to_persons(rows, test_rows):
     trained = dpreduce.fit(*rows, classes=CLASSES, method="mean", epsilon=1, delta=1e-5)
     persons = [f"p{row // 3}" for row in range(len(test_rows[1]))]
     terms = {"epsilon": 1, "delta": 1e-5, "person": persons}
@@ -135,21 +133,19 @@ def test_a_label_that_the_model_does_not_know_is_its_error(run, test_rows):
     kept = run.evaluate(x, y, mu=1e4, seed=1).accuracy["value"]
     strange = np.where(y == 1, len(set(y)) + 3, y)
     assert run.evaluate(x, strange, mu=1e4, seed=1).accuracy["value"] < kept - 0.1
-    names = ["ant", "bee", "cat", "dog"]
-    estimator = dpreduce.DPMeanClassifier(mu=2, random_state=1, classes=names).fit(labeled_rows(2000)[0], np.array(names)[labeled_rows(2000)[1]])
-    named = dpreduce.fit(*labeled_rows(2000), class_names=names, method="mean", mu=2, seed=1)
-    words = np.where(y == 1, "emu", np.array(names)[y])
-    assert estimator.evaluate(x, words, **TERMS).metrics == named.evaluate(x, words, **TERMS).metrics
 
 
-def test_names_of_classes_are_labels(test_rows):
-    x, y = labeled_rows(2000)
+def test_names_of_classes_are_labels(rows, test_rows):
+    x, y = rows
     names = ["ant", "bee", "cat", "dog"]
-    named = dpreduce.fit(x, np.array(names)[y], class_names=names, method="mean", mu=2, seed=1)
+    animals = np.array(names)
+    estimator = dpreduce.DPMeanClassifier(mu=2, random_state=1, classes=names).fit(x, animals[y])
+    named, of_numbers = (dpreduce.fit(x, labels, class_names=names, method="mean", mu=2, seed=1) for labels in (animals[y], y))
     x, y = test_rows
-    assert named.evaluate(x, np.array(names)[y], **TERMS).metrics == named.evaluate(x, y, **TERMS).metrics
-    estimator = dpreduce.DPMeanClassifier(mu=2, random_state=1, classes=names).fit(*labeled_rows(2000)[:1], np.array(names)[labeled_rows(2000)[1]])
-    assert estimator.evaluate(x, np.array(names)[y], **TERMS).metrics == named.evaluate(x, y, **TERMS).metrics
+    expected = named.evaluate(x, y, **TERMS).metrics
+    assert named.evaluate(x, animals[y], **TERMS).metrics == expected == estimator.evaluate(x, animals[y], **TERMS).metrics
+    words = np.where(y == 1, "emu", animals[y])  # a name that neither knows
+    assert estimator.evaluate(x, words, **TERMS).metrics == of_numbers.evaluate(x, words, **TERMS).metrics
 
 
 def test_no_label_ends_an_evaluation(test_rows):
@@ -258,8 +254,7 @@ def test_a_score_is_of_dpreduces_own_models(run, test_rows):
 
 def test_ranks_get_the_figures_of_one(run, test_rows, tmp_path, on_ranks):
     x, y = test_rows
-    np.save(tmp_path / "x.npy", x)
-    np.save(tmp_path / "y.npy", y)
+    save_rows(tmp_path, x, y)
     run.save(tmp_path / "m.safetensors")
     said = on_ranks(3, """
 from mpi4py import MPI

@@ -1,34 +1,29 @@
 """fit(): the program's own bytes, from arrays wherever they lie."""
+import ctypes
 import os
 import pickle
 import signal
+import sys
 import threading
 
 import numpy as np
 import pytest
 
 import dpreduce
-from conftest import CLASSES, labeled_rows
+from dpreduce import fitting
+from conftest import CLASSES, labeled_rows, model_of_program, peak_memory, save_rows
 
 BUDGET = {"classes": CLASSES, "epsilon": 1, "delta": 1e-6}
 METHODS = [{"method": "mean"}, {"method": "ls", "gram_share": 0.3}, {"method": "fc", "center": "dp"}, {"method": "adam", "rounds": 3}]
 
 
-def words_of(options):
-    return [word for name, value in options.items() for word in ("--" + name.replace("_", "-"), value)]
-
-
 @pytest.mark.parametrize("options", METHODS, ids=lambda options: options["method"])
 def test_the_model_is_the_programs_byte_for_byte(options, rows, program, tmp_path):
-    x, y = rows
-    np.save(tmp_path / "x.npy", x)
-    np.save(tmp_path / "y.npy", y)
-    program("fit", "--train-x", "x.npy", "--train-y", "y.npy", "--seed", 7, "--out", "program.safetensors",
-            *words_of({**BUDGET, **options}))
-    run = dpreduce.fit(x, y, **BUDGET, **options, seed=7)
+    save_rows(tmp_path, *rows)
+    run = dpreduce.fit(*rows, **BUDGET, **options, seed=7)
     run.save(tmp_path / "python.safetensors")
-    assert (tmp_path / "python.safetensors").read_bytes() == (tmp_path / "program.safetensors").read_bytes()
-    assert program("predict", "--model", "python.safetensors", "--x", "x.npy").split() == [str(c) for c in run.predict(x)]
+    assert (tmp_path / "python.safetensors").read_bytes() == model_of_program(tmp_path, **options)
+    assert program("predict", "--model", "python.safetensors", "--x", "x.npy").split() == [str(c) for c in run.predict(rows[0])]
 
 
 def bytes_of(x, y):
@@ -73,17 +68,12 @@ def test_tensors_are_rows_and_labels(rows):
 def test_features_are_not_copied():
     x, y = labeled_rows(60000)
     x = np.asfortranarray(np.tile(x, (1, 20)))  # 77 MB
-    def peak():
-        with open("/proc/self/status", encoding="ascii") as file:
-            return next(int(line.split()[1]) for line in file if line.startswith("VmHWM"))
     def fit(x, y):
         dpreduce.fit(x, y, **BUDGET, method="mean", memory=8)
     fit(np.asfortranarray(x[:3000]), y[:3000])
-    with open("/proc/self/clear_refs", "w", encoding="ascii") as file:
-        file.write("5")
-    before = peak()
+    before = peak_memory(anew=True)
     fit(x, y)
-    assert peak() - before < 40_000  # KiB; a copy would take 75,000
+    assert peak_memory() - before < 40_000  # KiB; a copy would take 75,000
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64, ">i4"])
@@ -210,21 +200,17 @@ def test_the_interpreter_goes_on_meanwhile(rows):
     assert len(turns) > 3
 
 
-def test_ctrl_c_is_keyboard_interrupt(rows, tmp_path, heeds_ctrl_c):
+def test_ctrl_c_is_keyboard_interrupt(rows, tmp_path, heeds_ctrl_c, monkeypatch):
     ledger = tmp_path / "ledger.jsonl"
     passes = []
-    from dpreduce import fitting
     class Interrupting(fitting._Bar):  # after the first charge
         def __call__(self, doing, share):
             passes.append(doing)
             if len(passes) == 6:
                 os.kill(os.getpid(), signal.SIGINT)
-    original, fitting._Bar = fitting._Bar, Interrupting
-    try:
-        with pytest.raises(KeyboardInterrupt) as interrupted:
-            dpreduce.fit(*rows, **BUDGET, method="adam", rounds=50, memory=1, ledger=ledger, progress=True)
-    finally:
-        fitting._Bar = original
+    monkeypatch.setattr(fitting, "_Bar", Interrupting)
+    with pytest.raises(KeyboardInterrupt) as interrupted:
+        dpreduce.fit(*rows, **BUDGET, method="adam", rounds=50, memory=1, ledger=ledger, progress=True)
     assert "resume=True" in interrupted.value.__notes__[0]
     again = dpreduce.fit(*rows, **BUDGET, method="adam", rounds=50, memory=1, ledger=ledger, resume=True)
     assert again.account["balance"].startswith("epsilon 1 at delta 1e-06")
@@ -233,7 +219,6 @@ def test_ctrl_c_is_keyboard_interrupt(rows, tmp_path, heeds_ctrl_c):
 def test_progress_is_shown_by_tqdm(rows, capfd):
     dpreduce.fit(*rows, **BUDGET, method="mean", progress=True)
     assert "class_means" in capfd.readouterr().err
-    from dpreduce import fitting
     bar, bars = fitting._Bar(), []
     make, bar.tqdm = bar.tqdm, lambda **terms: bars.append(make(**terms)) or bars[-1]
     for doing in ("first", "second"):
@@ -246,13 +231,11 @@ def test_progress_is_shown_by_tqdm(rows, capfd):
 
 
 def test_progress_without_tqdm_is_a_line_now_and_then(rows, capfd, monkeypatch):
-    import sys
     monkeypatch.setitem(sys.modules, "tqdm", None)
     monkeypatch.setitem(sys.modules, "tqdm.auto", None)
     dpreduce.fit(*rows, **BUDGET, method="mean", progress=True)
     lines = capfd.readouterr().err.splitlines()
     assert len(lines) == 1 and lines[0].startswith("dpreduce: ") and lines[0].endswith("%")
-    from dpreduce import fitting
     bar, now = fitting._Bar(), [100.0]
     monkeypatch.setattr(fitting.time, "monotonic", lambda: now[0])
     for _ in range(12):
@@ -263,7 +246,6 @@ def test_progress_without_tqdm_is_a_line_now_and_then(rows, capfd, monkeypatch):
 
 
 def test_blas_works_on_as_many_threads_as_before(rows):
-    import ctypes
     blas = ctypes.CDLL("libopenblas.so.0")
     blas.openblas_set_num_threads(2)
     dpreduce.fit(*rows, **BUDGET, method="ls")

@@ -1,9 +1,6 @@
 """examples/python/follow_metrics.py on doubles of TensorBoard and MLflow, which Debian has no packages of."""
 import contextlib
-import importlib.util
 import json
-import os
-import pathlib
 import sys
 import threading
 import time
@@ -12,16 +9,12 @@ import types
 import numpy as np
 import pytest
 
-from conftest import CLASSES, labeled_rows, run_program
-
-SCRIPT = pathlib.Path(os.environ["DPREDUCE_SOURCE"]) / "examples/python/follow_metrics.py"
+from conftest import CLASSES, SOURCE, labeled_rows, module_of, run_program
 
 
 @pytest.fixture
 def follow():
-    spec = importlib.util.spec_from_file_location("follow_metrics", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = module_of(SOURCE / "examples/python/follow_metrics.py")
     module._SECONDS = 0.01
     return module
 

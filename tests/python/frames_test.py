@@ -4,6 +4,7 @@ import functools
 import operator
 import pickle
 import sys
+import types
 import warnings
 
 import numpy as np
@@ -11,7 +12,7 @@ import pandas as pd
 import pytest
 
 import dpreduce
-from conftest import CLASSES, DIM
+from conftest import CLASSES, DIM, save_rows
 from dpreduce.arrays import as_labels, as_rows
 
 TERMS = {"classes": CLASSES, "epsilon": 1, "delta": 1e-6, "method": "mean", "seed": 7}
@@ -142,7 +143,6 @@ class ArrowAlone:
 
 
 def test_what_has_arrows_c_interface_alone_is_read_by_pyarrow(rows, monkeypatch):
-    import types
     frame = pd.DataFrame(rows[0], columns=NAMES)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(dpreduce.BadInput, match="X: .*needs pyarrow, which is not installed"):
@@ -195,8 +195,9 @@ def test_labels_of_text_are_of_any_type(kind, rows):
     words = pd.Series(np.array(LABELS)[y], dtype=object)
     given = {"frame": lambda: words.to_frame("label"), "pandas 3": lambda: TextOfPandas3(words),
              "convert_dtypes": words.convert_dtypes}.get(kind, lambda: words.astype(kind))()
-    expected = dpreduce.fit(x, y, **{**TERMS, "classes": None}, class_names=LABELS).classifier.to_bytes()
-    assert dpreduce.fit(x, given, **{**TERMS, "classes": None}, class_names=LABELS).classifier.to_bytes() == expected
+    terms = {**TERMS, "classes": None, "class_names": LABELS}
+    expected = dpreduce.fit(x, y, **terms).classifier.to_bytes()
+    assert dpreduce.fit(x, given, **terms).classifier.to_bytes() == expected
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of a column where a vector is asked for
         model = dpreduce.DPClassifier(epsilon=1, delta=1e-6, classes=LABELS, method="mean", random_state=7).fit(x, given)
@@ -295,8 +296,7 @@ def test_a_plan_has_names_of_columns(rows):
 
 
 def test_ranks_have_the_same_columns_in_the_same_order(rows, on_ranks, tmp_path):
-    np.save(tmp_path / "x.npy", rows[0])
-    np.save(tmp_path / "y.npy", rows[1])
+    save_rows(tmp_path, *rows)
     script = """
 import os, dpreduce
 import numpy as np, pandas as pd

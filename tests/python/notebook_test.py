@@ -1,7 +1,6 @@
 """examples/notebooks, from the first cell to the last, in one process: as a notebook's kernel does, without one."""
 import ast
 import json
-import os
 import pathlib
 import warnings
 
@@ -9,8 +8,9 @@ import numpy as np
 import pytest
 
 import dpreduce
+from conftest import SOURCE
 
-NOTEBOOKS = pathlib.Path(os.environ["DPREDUCE_SOURCE"]) / "examples" / "notebooks"
+NOTEBOOKS = SOURCE / "examples/notebooks"
 
 
 def shown(cell, names):

@@ -1,28 +1,30 @@
 """The package as such: it is imported at no cost, and says what it has."""
 import ast
 import pathlib
+import pickle
 import subprocess
 import sys
 
 import pytest
 
 import dpreduce
+from conftest import SOURCE, module_of
+from dpreduce.errors import error_of, in_keywords
+
+
+def run_python(code, *words, **terms):
+    return subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True, **terms).stdout.strip()
 
 
 def test_importing_loads_nothing_heavy():
-    code = ("import sys, dpreduce\n"
-            "print([m for m in ('numpy', 'sklearn', 'pandas', 'mpi4py', 'tqdm', 'dpreduce._core') if m in sys.modules])")
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
-
-
-def run_python(code, *words):
-    return subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True).stdout.strip()
+    assert run_python("import sys, dpreduce\nprint([m for m in ('numpy', 'sklearn', 'pandas', 'mpi4py', 'tqdm', 'dpreduce._core') "
+                      "if m in sys.modules])") == "[]"
 
 
 def test_no_library_is_taken_from_the_folder_python_is_started_in(tmp_path):
     for library in ("libfmt.so.9", "libmpi.so.40", "libhdf5_serial.so.103", "liblapacke.so.3"):
         (tmp_path / library).write_text("no library")
-    subprocess.run([sys.executable, "-c", "import dpreduce._core"], check=True, cwd=tmp_path)
+    run_python("import dpreduce._core", cwd=tmp_path)
 
 
 def test_an_estimator_is_imported_without_scikit_learn():
@@ -37,14 +39,12 @@ def test_an_estimator_is_imported_without_scikit_learn():
 
 
 def test_a_pickled_estimator_is_read_where_nothing_is_imported_yet(tmp_path):
-    import pickle
     path = tmp_path / "model.pickle"
     path.write_bytes(pickle.dumps(dpreduce.DPClassifier(epsilon=2)))
     assert run_python("import pickle, sys\nprint(pickle.load(open(sys.argv[1], 'rb')).get_params()['epsilon'])", str(path)) == "2"
 
 
 def test_messages_speak_in_keywords():
-    from dpreduce.errors import in_keywords
     for words, expected in {
             "mend it, or use --bad-rows zero (for the owner)": 'mend it, or use bad_rows="zero" (for the owner)',
             "--epsilon one: must be a number": 'epsilon="one": must be a number',
@@ -76,12 +76,8 @@ def test_stubs_say_the_same_names():
 
 
 def test_types_of_keywords_are_those_of_the_options():
-    import importlib.util
-    import os
-    source = pathlib.Path(os.environ["DPREDUCE_SOURCE"]) / "docs/generator/option_types.py"
-    spec = importlib.util.spec_from_file_location("option_types", source)
-    option_types = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(option_types)
+    source = SOURCE / "docs/generator/option_types.py"
+    option_types = module_of(source)
     assert option_types.STUB.read_text() == option_types.text(), f"run {source}, which writes it anew"
     assert (pathlib.Path(dpreduce.__file__).parent / "_options.pyi").exists()
     assert [option_types.type_of(kind) for kind in ("", "COUNT", "NUMBER|auto", "a|b", "Q", "DIR")] == [
@@ -99,7 +95,6 @@ def test_each_error_has_the_exit_code_of_the_command():
         assert issubclass(getattr(dpreduce, name), dpreduce.Error) and getattr(dpreduce, name).exit_code == code
     for name in ("UsageError", "BadInput"):
         assert issubclass(getattr(dpreduce, name), ValueError)
-    from dpreduce.errors import error_of
     assert isinstance(error_of(130, "stopped"), KeyboardInterrupt)
     assert isinstance(error_of(1, "no bytes", "EntropyFailure"), dpreduce.EntropyFailure)
     assert isinstance(error_of(77, "of a later version"), dpreduce.InternalError)

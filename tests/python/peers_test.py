@@ -1,8 +1,6 @@
 """launch/peers on stand-ins of the peers, which are of other repositories: what each is given, and what the page says."""
 import importlib
 import json
-import os
-import pathlib
 import subprocess
 import sys
 import types
@@ -10,7 +8,7 @@ import types
 import numpy as np
 import pytest
 
-SOURCE = pathlib.Path(os.environ["DPREDUCE_SOURCE"])
+from conftest import SOURCE
 
 PEERS = {
     "differential-privacy-library/diffprivlib/models/__init__.py": """

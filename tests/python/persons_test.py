@@ -7,10 +7,9 @@ import re
 import dpreduce
 import numpy as np
 import pytest
-from conftest import CLASSES, DIM, labeled_rows
+from conftest import CLASSES, DIM, TERMS, labeled_rows, model_of_program, save_rows
 from plans_test import Engine
 
-TERMS = dict(classes=CLASSES, epsilon=1, delta=1e-6, seed=7)
 ROWS = 700
 
 
@@ -25,17 +24,17 @@ def own():
     return labeled_rows(ROWS)
 
 
-def model_of_program(program, tmp_path, x, y, persons, *words):
-    for name, array in (("x", x), ("y", y), ("p", persons)):
-        np.save(tmp_path / f"{name}.npy", array)
-    program("fit", "--train-x", "x.npy", "--train-y", "y.npy", "--train-person", "p.npy", "--classes", CLASSES, "--epsilon", 1, "--delta",
-            1e-6, "--seed", 7, "--out", "program.safetensors", "--overwrite", "--quiet", *words)
-    return (tmp_path / "program.safetensors").read_bytes()
+@pytest.fixture
+def of_program(own, persons, tmp_path):
+    """The bytes of the program's model with these options."""
+    save_rows(tmp_path, *own)
+    np.save(tmp_path / "p.npy", persons)
+    return lambda **options: model_of_program(tmp_path, train_person="p.npy", **options)
 
 
-def test_identifiers_of_any_kind_make_the_model_of_the_program(own, persons, program, tmp_path):
+def test_identifiers_of_any_kind_make_the_model_of_the_program(own, persons, of_program):
     x, y = own
-    expected = model_of_program(program, tmp_path, x, y, persons, "--method", "fc", "--rounds", 2, "--rows-per-person", 3)
+    expected = of_program(method="fc", rounds=2, rows_per_person=3)
     words = persons.astype(str)
     twice = np.repeat(words.astype("U40"), 2)
     for given in (persons, persons.astype(np.int16)[:, None], persons.astype(">i8"), words, words.astype("S"), words.astype(">U9"), twice[::2],
@@ -43,14 +42,12 @@ def test_identifiers_of_any_kind_make_the_model_of_the_program(own, persons, pro
         run = dpreduce.fit(x, y, person=given, rows_per_person=3, method="fc", rounds=2, **TERMS)
         assert run.classifier.to_bytes() == expected
         assert (run.privacy.unit, run.privacy.rows_per_person) == ("person", 3)
-    assert dpreduce.fit(x, y, method="fc", rounds=2, **TERMS).privacy.unit == "record"
-    assert dpreduce.fit(x, y, method="fc", rounds=2, **TERMS).classifier.to_bytes() != expected
+    of_records = dpreduce.fit(x, y, method="fc", rounds=2, **TERMS)
+    assert of_records.privacy.unit == "record" and of_records.classifier.to_bytes() != expected
 
 
-def test_three_ranks_make_the_model_of_the_program(own, persons, on_ranks, program, tmp_path):
-    x, y = own
-    expected = model_of_program(program, tmp_path, x, y, persons, "--method", "ls")
-    weighed = model_of_program(program, tmp_path, x, y, persons, "--method", "fisher")
+def test_three_ranks_make_the_model_of_the_program(on_ranks, of_program, tmp_path):
+    expected, weighed = of_program(method="ls"), of_program(method="fisher")
     on_ranks(3, f"""
 import os
 import dpreduce
@@ -58,23 +55,21 @@ import numpy as np
 rank = int(os.environ["OMPI_COMM_WORLD_RANK"])
 x, y, p = (np.load(name + ".npy")[rank::3] for name in "xyp")
 p = p.astype(str) if rank == 1 else p
-run = dpreduce.fit(x, y, person=p, method="ls", classes={CLASSES}, epsilon=1, delta=1e-6, seed=7)
-run.save("ranks.safetensors")
-run = dpreduce.fit(x, y, person=p, method="fisher", classes={CLASSES}, epsilon=1, delta=1e-6, seed=7)
-run.save("weighed.safetensors")
+for method in ("ls", "fisher"):
+    dpreduce.fit(x, y, person=p, method=method, **{TERMS}).save(method + ".safetensors")
 try:
-    dpreduce.fit(x, y, person=None if rank == 2 else p, method="mean", classes={CLASSES}, epsilon=1, delta=1e-6, seed=7)
+    dpreduce.fit(x, y, person=None if rank == 2 else p, method="mean", **{TERMS})
 except dpreduce.UsageError as error:
     open("said." + str(rank), "w").write("refused")
 """)
-    assert (tmp_path / "ranks.safetensors").read_bytes() == expected
-    assert (tmp_path / "weighed.safetensors").read_bytes() == weighed != expected
+    assert (tmp_path / "ls.safetensors").read_bytes() == expected
+    assert (tmp_path / "fisher.safetensors").read_bytes() == weighed != expected
     assert len(list(tmp_path.glob("said.*"))) == 3  # identifiers on some ranks alone
 
 
-def test_estimators_take_persons_where_they_fit(own, persons, program, tmp_path):
+def test_estimators_take_persons_where_they_fit(own, persons, of_program):
     x, y = own
-    expected = model_of_program(program, tmp_path, x, y, persons, "--method", "mean", "--rows-per-person", 2)
+    expected = of_program(method="mean", rows_per_person=2)
     estimator = dpreduce.DPMeanClassifier(epsilon=1, delta=1e-6, classes=range(CLASSES), random_state=7, rows_per_person=2)
     assert estimator.get_params()["rows_per_person"] == 2
     assert estimator.fit(x, y, person=persons).classifier_.to_bytes() == expected
@@ -102,10 +97,9 @@ def counted(plan, parts):
 @pytest.mark.parametrize("method, options", [("mean", {"metric": "euclidean"}), ("newton", {"rounds": 2}), ("coinpress", {}), ("fisher", {}),
                                              ("global-adapt", {"rounds": 2})])
 @pytest.mark.parametrize("partitions", [1, 3, 7])
-def test_any_cut_gives_the_bytes_of_the_program(method, options, partitions, own, persons, program, tmp_path):
+def test_any_cut_gives_the_bytes_of_the_program(method, options, partitions, own, persons, of_program, tmp_path):
     x, y = own
-    words = [word for name, value in options.items() for word in (f"--{name}", value)]
-    expected = model_of_program(program, tmp_path, x, y, persons, "--method", method, "--rows-per-person", 2, *words)
+    expected = of_program(method=method, rows_per_person=2, **options)
     plan = dpreduce.Plan(DIM, method=method, rows_per_person=2, **options, **TERMS)
     parts = cut(partitions, x, y, persons)
     engine = Engine(partitions)
@@ -124,10 +118,9 @@ def test_any_cut_gives_the_bytes_of_the_program(method, options, partitions, own
 
 @pytest.mark.parametrize("method, options", [("auto", {"rounds": 2}), ("mean", {}), ("ls", {}), ("fc", {"rounds": 2}), ("fc-one-step", {}),
                                              ("gd", {"rounds": 2}), ("adam", {"rounds": 2})])
-def test_partitions_clip_whoever_is_in_one_of_them_as_the_program_does(method, options, own, persons, program, tmp_path):
+def test_partitions_clip_whoever_is_in_one_of_them_as_the_program_does(method, options, own, persons, of_program):
     x, y = own
-    words = [word for name, value in options.items() for word in (f"--{name}", value)]
-    expected = model_of_program(program, tmp_path, x, y, persons, "--method", method, *words)
+    expected = of_program(method=method, **options)
     plan = dpreduce.Plan(DIM, method=method, rows_per_person=1, **options, **TERMS)
 
     def model_of(parts):

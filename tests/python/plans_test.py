@@ -1,5 +1,6 @@
 """Plans, partial sums and sessions: the bytes of fit(), each partition once, under engines that retry."""
 import functools
+import itertools
 import json
 import operator
 import os
@@ -8,14 +9,16 @@ import random
 import signal
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pytest
 
 import dpreduce
-from conftest import CLASSES, DIM
+from conftest import CLASSES, DIM, TERMS, peak_memory, save_rows
+from dpreduce import _core
 
-TERMS = dict(classes=CLASSES, epsilon=1, delta=1e-6, seed=7)
+OF_NO_CLASSES = {name: value for name, value in TERMS.items() if name != "classes"}
 
 
 class Engine:
@@ -72,7 +75,7 @@ def test_any_cut_gives_the_bytes_of_one_fit(method, options, partitions, rows, t
 def test_numbers_are_predicted_by_the_bytes_of_one_fit(method, options, rows, tmp_path):
     x = rows[0].astype(np.float32)
     numbers = np.stack([5 + x @ np.arange(DIM), 1e3 * x[:, 0]], axis=1)
-    terms = {name: value for name, value in TERMS.items() if name != "classes"} | {"method": method} | options
+    terms = OF_NO_CLASSES | {"method": method} | options
     plan = pickle.loads(pickle.dumps(dpreduce.Plan.from_json(dpreduce.Plan(DIM, targets=2, **terms).to_json())))
     run = finish(plan.start(tmp_path / "ledger.jsonl"), plan, Engine(3), cut(x, numbers, 4))
     assert run.classifier.to_bytes() == dpreduce.fit(x, targets=numbers, **terms).classifier.to_bytes()
@@ -109,21 +112,16 @@ def test_gram_matrices_of_classes_never_meet_on_the_driver():
     plan = dpreduce.Plan(dim, method="ls", classes=classes, epsilon=1, delta=1e-6)
     halves = [("a", x[:300], y[:300]), ("b", x[300:], y[300:])]
 
-    def peak():
-        with open("/proc/self/status", encoding="ascii") as file:
-            return next(int(line.split()[1]) for line in file if line.startswith("VmHWM"))
     session = plan.start()
     assert plan._own.tasks == 1 + classes
     tasks = 0
     while session.task is not None:
         if tasks == 2:
-            with open("/proc/self/clear_refs", "w", encoding="ascii") as file:
-                file.write("5")
-            before = peak()
+            before = peak_memory(anew=True)
         session.step(functools.reduce(operator.add, (plan.partial(x, y, name, session.task) for name, x, y in halves)))
         tasks += 1
     assert tasks == 1 + classes and session.result().report["method"] == "ls"
-    assert peak() - before < 64 * 1024  # KiB; all of them would take 126 MB
+    assert peak_memory() - before < 64 * 1024  # KiB; all of them would take 126 MB
 
 
 def test_a_partition_counts_once(rows):
@@ -145,7 +143,6 @@ def test_bytes_of_partial_sums_differ_each_time_and_damaged_ones_are_refused(row
     plan = dpreduce.Plan(DIM, method="mean", **TERMS)
     once, again = (pickle.dumps(plan.partial(x, y, "p")) for _ in range(2))
     assert once != again
-    from dpreduce import _core
     state = bytearray(plan._own.partial(plan._own.first_task(), x, y, None, "p", 1).__getstate__())
     state[len(state) // 2] ^= 1
     damaged = _core.PartialSum.__new__(_core.PartialSum)
@@ -170,11 +167,11 @@ def test_json_is_public_and_makes_the_same_plan_with_another_secret(rows):
 def test_names_of_classes(rows):
     x, y = rows
     names = ["ant", "bee", "cat", "dog"]
-    terms = {name: value for name, value in TERMS.items() if name != "classes"}
-    plan = dpreduce.Plan(DIM, method="mean", class_names=names, **terms)
+    terms = {**OF_NO_CLASSES, "method": "mean", "class_names": names}
+    plan = dpreduce.Plan(DIM, **terms)
     run = plan.release(plan.partial(x, np.asarray(names)[y], "p"))
     assert run.classifier.class_names == names
-    assert run.classifier.to_bytes() == dpreduce.fit(x, np.asarray(names)[y], method="mean", class_names=names, **terms).classifier.to_bytes()
+    assert run.classifier.to_bytes() == dpreduce.fit(x, np.asarray(names)[y], **terms).classifier.to_bytes()
 
 
 @pytest.mark.parametrize("options, words", [({"batch": 0.5, "method": "gd"}, "batch: its samples"), ({"method": "fedavg"}, "fedavg"),
@@ -182,7 +179,8 @@ def test_names_of_classes(rows):
                                             ({"method": "public"}, "public"), ({"method": "prototypes"}, "public"),
                                             ({"resume": True}, "resume=True: a session ends"),
                                             ({"imbalance_ratio": 10}, "imbalance_ratio: the tail"), ({"public_x": "x.npy"}, "public_x"),
-                                            ({"epsilonn": 1}, "epsilon"), ({"epsilon": -1}, "epsilon")])
+                                            ({"epsilonn": 1}, "epsilon"), ({"epsilon": -1}, "epsilon"),
+                                            ({"method": "mean", "ledger": "ledger.jsonl"}, "give it to start")])
 def test_what_cannot_travel_is_refused(options, words):
     with pytest.raises(dpreduce.UsageError, match=words):
         dpreduce.Plan(DIM, **{**TERMS, **options})
@@ -218,7 +216,6 @@ def test_a_session_that_is_dropped_gives_back_what_it_reserved(rows, tmp_path):
     session.step(plan.partial(x, y, "p", session.task))
     assert dpreduce.read_ledger(tmp_path / "ledger.jsonl")
     del session
-    from dpreduce import _core
     assert json.loads(_core.ledger(str(tmp_path / "ledger.jsonl"), None))["open_runs"] == []
 
 
@@ -232,11 +229,6 @@ def test_budgets_are_kept_on_the_ledger(rows, tmp_path):
         plan.start()
 
 
-def test_a_plan_has_no_ledger(tmp_path):
-    with pytest.raises(dpreduce.UsageError, match="give it to start"):
-        dpreduce.Plan(DIM, method="mean", ledger=tmp_path / "ledger.jsonl", **TERMS)
-
-
 @pytest.mark.parametrize("wrong", [{"threads": -1}, {"threads": 2.0}, {"task": 3}, {"partition": "\udcff"}])
 def test_messages_of_workers_show_no_rows(wrong, rows):
     x, y = rows
@@ -246,7 +238,6 @@ def test_messages_of_workers_show_no_rows(wrong, rows):
 
 
 def test_what_is_paid_for_is_not_lost_where_warnings_are_errors(rows, tmp_path):
-    import warnings
     x, y = rows
     plan = dpreduce.Plan(DIM, method="mean", classes=CLASSES, epsilon=1, delta=1e-2)  # a delta to warn of
     session = plan.start(tmp_path / "ledger.jsonl")
@@ -260,9 +251,8 @@ def test_what_is_paid_for_is_not_lost_where_warnings_are_errors(rows, tmp_path):
 
 @pytest.mark.parametrize("names", [[1, 2, 3, 4], "abcd", []])
 def test_names_of_classes_are_strings(names, rows):
-    terms = {name: value for name, value in TERMS.items() if name != "classes"}
-    for call in (lambda: dpreduce.Plan(DIM, method="mean", class_names=names, **terms),
-                 lambda: dpreduce.fit(*rows, method="mean", class_names=names, **terms)):
+    terms = {**OF_NO_CLASSES, "method": "mean", "class_names": names}
+    for call in (lambda: dpreduce.Plan(DIM, **terms), lambda: dpreduce.fit(*rows, **terms)):
         with pytest.raises(dpreduce.UsageError, match="a list of strings"):
             call()
 
@@ -287,16 +277,12 @@ def test_rows_that_change_between_sums_of_classes_get_no_noise(rows):
 
 
 def test_what_is_no_partial_sum_is_refused(rows):
-    plan = dpreduce.Plan(DIM, method="mean", **TERMS)
-    with pytest.raises(dpreduce.UsageError, match="not a partial sum"):
-        plan.release(None)
-    with pytest.raises(dpreduce.UsageError, match="not a partial sum"):
-        plan.start().step(3)
-    with pytest.raises(dpreduce.UsageError, match="not a list of names"):
-        plan.start(expected_partitions="abc")
-    other = dpreduce.Plan(DIM, method="fc", **TERMS)
-    with pytest.raises(dpreduce.UsageError, match="another plan"):
-        plan.partial(*rows, "p", other.start().task)
+    plan, other = (dpreduce.Plan(DIM, method=method, **TERMS) for method in ("mean", "fc"))
+    for call, words in ((lambda: plan.release(None), "not a partial sum"), (lambda: plan.start().step(3), "not a partial sum"),
+                        (lambda: plan.start(expected_partitions="abc"), "not a list of names"),
+                        (lambda: plan.partial(*rows, "p", other.start().task), "another plan")):
+        with pytest.raises(dpreduce.UsageError, match=words):
+            call()
 
 
 @pytest.mark.parametrize("options, charges", [({"method": "gd", "rounds": 5}, 5), ({"method": "ls"}, 2)])
@@ -340,13 +326,10 @@ os.write(1, b"end\\n")
 @pytest.mark.parametrize("how", ["before", "torn"])
 def test_a_driver_that_is_killed_at_any_write_has_charged_what_it_was_shown(how, rows, tmp_path):
     x, y = rows
-    killed_at = 0
-    while True:
-        killed_at += 1
+    for killed_at in itertools.count(1):
         folder = tmp_path / str(killed_at)
         folder.mkdir()
-        np.save(folder / "x.npy", x[:60])
-        np.save(folder / "y.npy", y[:60])
+        save_rows(folder, x[:60], y[:60])
         killer = {"LD_PRELOAD": os.environ["DPREDUCE_WRITE_KILLER"], "DPREDUCE_KILLER_FOLDER": str(folder),
                   "DPREDUCE_KILLER_AT": str(killed_at), "DPREDUCE_KILLER_HOW": how}
         run = subprocess.run([sys.executable, "-c", SESSION], cwd=folder, env=os.environ | killer, capture_output=True, text=True, check=False)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import dpreduce
-from conftest import CLASSES, labeled_rows, run_program
+from conftest import CLASSES, labeled_rows, model_of_program, save_rows
 
 FIT = """
 import os, sys
@@ -39,16 +39,11 @@ except Exception as error:
 """
 
 
-def save_rows(folder):
-    x, y = labeled_rows(1001)
-    np.save(folder / "x.npy", x)
-    np.save(folder / "y.npy", y)
-    return x, y
-
-
 @pytest.fixture(autouse=True)
 def saved(tmp_path):
-    return save_rows(tmp_path)
+    x, y = labeled_rows(1001)
+    save_rows(tmp_path, x, y)
+    return x, y
 
 
 METHODS = ["mean", "ls", "fc", "adam"]
@@ -57,11 +52,8 @@ METHODS = ["mean", "ls", "fc", "adam"]
 @pytest.fixture(scope="module")
 def models_of_the_program(tmp_path_factory):
     folder = tmp_path_factory.mktemp("program")
-    save_rows(folder)
-    for method in METHODS:
-        run_program(folder, "fit", "--train-x", "x.npy", "--train-y", "y.npy", "--classes", 4, "--epsilon", 1, "--delta", 1e-6, "--seed", 7,
-                    "--method", method, "--out", f"{method}.safetensors", "--quiet")
-    return {method: (folder / f"{method}.safetensors").read_bytes() for method in METHODS}
+    save_rows(folder, *labeled_rows(1001))
+    return {method: model_of_program(folder, method=method) for method in METHODS}
 
 
 @pytest.mark.parametrize("ranks, before, comm", [(3, "", ""), (1, "from mpi4py import MPI", "comm=MPI.COMM_WORLD,"),

@@ -1,7 +1,7 @@
 """dpreduce.silos, and the examples for Flower and NVFlare on doubles of these engines: each message as bytes, some of them
 twice."""
 import contextlib
-import importlib.util
+import functools
 import io
 import json
 import logging
@@ -9,7 +9,6 @@ import os
 import pathlib
 import queue
 import random
-import subprocess
 import sys
 import threading
 import time
@@ -20,10 +19,8 @@ import pytest
 
 import dpreduce
 import dpreduce.silos
-from conftest import CLASSES, DIM
+from conftest import CLASSES, DIM, SOURCE, TERMS, module_of, run_program, words_of
 
-EXAMPLES = pathlib.Path(os.environ["DPREDUCE_SOURCE"]) / "examples"
-TERMS = dict(classes=CLASSES, epsilon=1, delta=1e-6, seed=7)
 NAMES = ["hub", "north", "south", "west"]
 
 
@@ -58,7 +55,7 @@ def federation(parties, rows):
             roster = pathlib.Path(hub["roster"])
             roster.write_text(roster.read_text().replace(f"classes = {CLASSES}", f"classes = {numbers}"))
             told = {"targets": np.stack([3 + x[:, 0], 1e3 * x[:, 1]], axis=1)[:, :numbers]}
-        pathlib.Path(hub["plan"]).write_text(dpreduce.Plan(DIM, **({"targets": numbers} if numbers else {}), **terms).to_json())
+        write_plan(hub, **({"targets": numbers} if numbers else {}), **terms)
         (values,) = told.values()
         for place, own in enumerate(silos):
             np.save(own["x"], x[place::3])
@@ -93,18 +90,48 @@ def coordinator_of(hub, **other):
     return dpreduce.silos.Coordinator(pathlib.Path(terms["plan"]).read_text(), terms["roster"], terms["identity"], terms["ledger"])
 
 
+def write_plan(hub, features=DIM, **options):
+    pathlib.Path(hub["plan"]).write_text(dpreduce.Plan(features, **options).to_json())
+
+
+def joined(hub, silos, **other):
+    """A coordinator, and the joins of all silos."""
+    coordinator = coordinator_of(hub, **other)
+    return coordinator, [silo_of(own).join(coordinator.invitation) for own in silos]
+
+
+def asked(hub, silos, **other):
+    """A coordinator that all silos have joined, and its first request."""
+    coordinator, joins = joined(hub, silos, **other)
+    return coordinator, coordinator.request(joins)
+
+
+def run_of(coordinator, joins, answers):
+    """What a session fits by these answers to each request."""
+    while (request := coordinator.request(joins)) is not None:
+        coordinator.step(answers(request))
+    return coordinator.result()
+
+
+def rows_of(own):
+    return np.load(own["x"]), np.load(own["y"])
+
+
 def answers(silos, request):
-    return [silo_of(own).answer(request, np.load(own["x"]), np.load(own["y"])) for own in silos]
+    return [silo_of(own).answer(request, *rows_of(own)) for own in silos]
 
 
 @contextlib.contextmanager
-def fails_quietly():
-    """What a silo raises is the same error whatever its reason: engines send the class, the words and the chain to the server."""
-    with pytest.raises(dpreduce.Error) as raised:
+def fails_quietly(caplog, *reasons):
+    """What a silo raises is the same error whatever its reason: engines send the class, the words and the chain to the server.
+    One of the reasons is in the silo's own log."""
+    caplog.clear()
+    with caplog.at_level(logging.ERROR), pytest.raises(dpreduce.Error) as raised:
         yield
     assert type(raised.value) is dpreduce.Error
     assert str(raised.value) == "the silo could not answer; the reason is in its own log (dpreduce.silos)"
     assert raised.value.__cause__ is None and raised.value.__context__ is None
+    assert any(reason in caplog.text for reason in reasons)
 
 
 NUMBERS = [("ls", {"numbers": 1}), ("auto", {"numbers": 2, "rounds": 3})]  # ranges of targets and lengths are releases, too
@@ -114,12 +141,9 @@ NUMBERS = [("ls", {"numbers": 1}), ("auto", {"numbers": 2, "rounds": 3})]  # ran
 def test_silos_make_the_model_of_all_rows(method, options, parties, federation):
     hub, silos = parties
     expected = federation(method, **options)
-    coordinator = coordinator_of(hub)
-    joins = [silo_of(own).join(coordinator.invitation) for own in silos]
-    while (request := coordinator.request(joins[::-1])) is not None:
-        coordinator.step(answers(silos, request))
-    assert coordinator.result().classifier.to_bytes() == expected
-    assert coordinator.result().account["runs"] == 1
+    coordinator, joins = joined(hub, silos)
+    run = run_of(coordinator, joins[::-1], lambda request: answers(silos, request))
+    assert run.classifier.to_bytes() == expected and run.account["runs"] == 1
     for own in silos:
         silo_of(own).end(coordinator.invitation)
 
@@ -131,24 +155,20 @@ def test_silos_predict_numbers_whose_types_end_no_run(parties, rows):
     roster = pathlib.Path(hub["roster"])
     roster.write_text(roster.read_text().replace(f"classes = {CLASSES}", "classes = 1"))
     terms = {"epsilon": 4, "delta": 1e-6, "seed": 7, "method": "ls", "target_range": (0, 8)}
-    plan = dpreduce.Plan(DIM, targets=1, **terms).to_json()
-    pathlib.Path(hub["plan"]).write_text(plan)
-    coordinator = coordinator_of(hub)
-    joins = [silo_of(own).join(coordinator.invitation) for own in silos]
+    write_plan(hub, targets=1, **terms)
     numbers = [[3 if number == 3 else number for number in targets[place::3].tolist()] for place in range(3)]  # an int among floats
     assert {type(number) for number in numbers[1]} == {int, float}
-    while (request := coordinator.request(joins)) is not None:
-        coordinator.step([silo_of(own).answer(request, x[place::3], numbers[place]) for place, own in enumerate(silos)])
-    assert coordinator.result().classifier.to_bytes() == dpreduce.fit(x, targets=targets, **terms).classifier.to_bytes()
+    run = run_of(*joined(hub, silos), lambda request: [silo_of(own).answer(request, x[place::3], numbers[place])
+                                                       for place, own in enumerate(silos)])
+    assert run.classifier.to_bytes() == dpreduce.fit(x, targets=targets, **terms).classifier.to_bytes()
 
 
 def test_answers_that_do_not_add_up_leave_the_session_as_it_was(parties, federation):
     hub, silos = parties
     expected = federation("mean")
-    coordinator = coordinator_of(hub)
+    coordinator, joins = joined(hub, silos)
     with pytest.raises(dpreduce.UsageError, match="no request"):
         coordinator.step([])
-    joins = [silo_of(own).join(coordinator.invitation) for own in silos]
     with pytest.raises(dpreduce.AggregationAborted, match=r"silo 2 \(south\) has not joined"):
         coordinator.request([joins[0], joins[2]])
     given = answers(silos, coordinator.request(joins))
@@ -166,9 +186,8 @@ def test_answers_look_random_and_differ_between_sessions(parties, federation):
     federation("mean")
     seen = []
     for ledger in ("first.jsonl", "second.jsonl"):
-        coordinator = coordinator_of(hub, ledger=hub["ledger"] + ledger)
-        joins = [silo_of(own).join(coordinator.invitation) for own in silos]
-        seen += answers(silos, coordinator.request(joins))
+        _, request = asked(hub, silos, ledger=hub["ledger"] + ledger)
+        seen += answers(silos, request)
     bits = np.unpackbits(np.concatenate(seen).view(np.uint8))
     assert abs(bits.mean() - 0.5) < 5 * 0.5 / len(bits) ** 0.5  # five standard deviations
     assert all((one != other).all() for place, one in enumerate(seen) for other in seen[:place])
@@ -180,24 +199,17 @@ def test_persons_count_as_among_the_silos_of_the_program(method, options, partie
     terms = dict(rows_per_person=2, silos_per_person=2, **options)
     x, y = rows
     federation(method)
-    pathlib.Path(hub["plan"]).write_text(dpreduce.Plan(DIM, method=method, **TERMS, **terms).to_json())
+    write_plan(hub, method=method, **TERMS, **terms)
     for place, own in enumerate(silos):  # five rows of each person in each of two silos
         of_silo = [f"person {row % (len(y[place::3]) // 5) + 100 * (place == 2)}" for row in range(len(y[place::3]))]
         np.save(own["x"] + ".person.npy", np.array(of_silo))
         for name, values in (("x", x[place::3]), ("y", y[place::3]), ("p", np.array(of_silo))):
             np.save(tmp_path / f"{name}{place + 1}.npy", values)
-    words = " ".join(f"--{name.replace('_', '-')} {value}" for name, value in {**TERMS, **terms}.items())
-    done = subprocess.run(["mpirun", "-n", "4", os.environ["DPREDUCE"], *f"fit --secure-aggregation --method {method} {words} "
-                           "--train-x x{rank}.npy --train-y y{rank}.npy --train-person p{rank}.npy --out silos.safetensors".split()],
-                          cwd=tmp_path, text=True, capture_output=True, check=False)
-    assert done.returncode == 0, done.stderr
+    run_program(tmp_path, *"fit --secure-aggregation --train-x x{rank}.npy --train-y y{rank}.npy --train-person p{rank}.npy "
+                "--out silos.safetensors".split(), *words_of({"method": method, **TERMS, **terms}), ranks=4)
 
-    coordinator = coordinator_of(hub)
-    joins = [silo_of(own).join(coordinator.invitation) for own in silos]
-    while (request := coordinator.request(joins)) is not None:
-        coordinator.step([silo_of(own).answer(request, np.load(own["x"]), np.load(own["y"]), person=np.load(own["x"] + ".person.npy"))
-                          for own in silos])
-    run = coordinator.result()
+    run = run_of(*joined(hub, silos), lambda request: [
+        silo_of(own).answer(request, *rows_of(own), person=np.load(own["x"] + ".person.npy")) for own in silos])
     assert run.classifier.to_bytes() == (tmp_path / "silos.safetensors").read_bytes()
     assert (run.privacy.unit, run.privacy.rows_per_person, run.report["privacy"]["silos_per_person"]) == ("person", 2, 2)
 
@@ -209,20 +221,15 @@ def test_numbers_are_summed_as_among_the_silos_of_the_program(parties, federatio
     for place, own in enumerate(silos):
         for name in ("x", "y"):
             np.save(tmp_path / f"{name}{place + 1}.npy", np.load(own[name]))
-    done = subprocess.run(["mpirun", "-n", "4", os.environ["DPREDUCE"], *"fit --secure-aggregation --method ls --epsilon 1 --delta 1e-6 --seed 7 "
-                           "--train-x x{rank}.npy --targets y{rank}.npy --out silos.safetensors".split()], cwd=tmp_path, text=True,
-                          capture_output=True, check=False)
-    assert done.returncode == 0, done.stderr
+    run_program(tmp_path, *"fit --secure-aggregation --method ls --epsilon 1 --delta 1e-6 --seed 7 "
+                "--train-x x{rank}.npy --targets y{rank}.npy --out silos.safetensors".split(), ranks=4)
     assert (tmp_path / "silos.safetensors").read_bytes() == expected
 
-    coordinator = coordinator_of(hub)
-    request = coordinator.request([silo_of(own).join(coordinator.invitation) for own in silos])
-    x, y = np.load(silos[0]["x"]), np.load(silos[0]["y"])
+    _, request = asked(hub, silos)
+    x, y = rows_of(silos[0])
     for wrong in (y[:, 0], np.c_[y, y], np.where(y > 3, np.nan, y)):
-        with caplog.at_level(logging.ERROR), fails_quietly():
+        with fails_quietly(caplog, "number", "target nan"):
             silo_of(silos[0]).answer(request, x, wrong)
-        assert "number" in caplog.text or "target nan" in caplog.text
-        caplog.clear()
     once = silo_of(silos[0]).answer(request, x, y)
     assert (silo_of(silos[0]).answer(request, x, pandas.DataFrame(y)) == once).all()
 
@@ -230,9 +237,7 @@ def test_numbers_are_summed_as_among_the_silos_of_the_program(parties, federatio
 def test_a_silo_says_what_it_lacks_of_persons(parties, federation, caplog):
     hub, silos = parties
     federation("mean")
-
-    def plan(**options):
-        pathlib.Path(hub["plan"]).write_text(dpreduce.Plan(DIM, method="mean", **TERMS, **options).to_json())
+    plan = functools.partial(write_plan, hub, method="mean", **TERMS)
     plan(rows_per_person=2)
     with pytest.raises(dpreduce.UsageError, match=r"also set silos_per_person .* \(3 if that is unknown\)"):
         silo_of(silos[0])
@@ -243,36 +248,30 @@ def test_a_silo_says_what_it_lacks_of_persons(parties, federation, caplog):
         plan(silos_per_person=2)
     plan(rows_per_person=2, silos_per_person=2)
     for_silos = dpreduce.Plan.from_json(pathlib.Path(hub["plan"]).read_text())
-    x, y = np.load(silos[0]["x"]), np.load(silos[0]["y"])
+    x, y = rows_of(silos[0])
     for work in (lambda: for_silos.count(np.arange(len(y)), "a"), lambda: for_silos.partial(x, y, "a", person=np.arange(len(y)))):
         with pytest.raises(dpreduce.UsageError, match="the plan is for silos"):
             work()
 
-    coordinator = coordinator_of(hub)
-    request = coordinator.request([silo_of(own).join(coordinator.invitation) for own in silos])
+    _, request = asked(hub, silos)
     for person, words in ((None, "the person of each row"), (np.arange(3), "3 identifiers"), (np.linspace(0, 1, len(y)), "identifiers")):
-        caplog.clear()
-        with caplog.at_level(logging.ERROR), fails_quietly():
+        with fails_quietly(caplog, words):
             silo_of(silos[0]).answer(request, x, y, person=person)
-        assert words in caplog.text
     once = silo_of(silos[0]).answer(request, x, y, person=np.arange(len(y)))
     assert (silo_of(silos[0]).answer(request, x, y, person=np.arange(len(y))) == once).all()
-    with fails_quietly():  # the same rows of other persons are other rows
+    with fails_quietly(caplog, ""):  # the same rows of other persons are other rows
         silo_of(silos[0]).answer(request, x, y, person=np.arange(len(y)) // 4)
 
 
 def test_what_a_silo_raises_shows_no_row(parties, federation, caplog):
     hub, silos = parties
     federation("mean")
-    coordinator = coordinator_of(hub)
-    request = coordinator.request([silo_of(own).join(coordinator.invitation) for own in silos])
-    x, y = np.load(silos[0]["x"]), np.load(silos[0]["y"])
+    _, request = asked(hub, silos)
+    x, y = rows_of(silos[0])
     for wrong_x, wrong_y, words in ((x, y.astype(float), "labels"), (np.where(np.arange(DIM) == 2, np.nan, x), y, "row 0"),
                                     (np.where(x > 2, "Berlin", x.astype(object)), y, "Berlin"), (x[:, 1:], y, "features"), (x, y[1:], "rows")):
-        caplog.clear()
-        with caplog.at_level(logging.ERROR), fails_quietly():
+        with fails_quietly(caplog, words):
             silo_of(silos[0]).answer(request, wrong_x, wrong_y)
-        assert words in caplog.text
     assert len(silo_of(silos[0]).answer(request, x, y))  # nothing of that was an answer
 
 
@@ -282,11 +281,10 @@ def test_a_label_that_the_plan_does_not_list_ends_no_silo(parties, federation):
     models = []
     for label in (None, 9, -1):
         federation("mean")
-        coordinator = coordinator_of(hub)
-        request = coordinator.request([silo_of(own).join(coordinator.invitation) for own in silos])
+        coordinator, request = asked(hub, silos)
         answers = []
         for own in silos:
-            x, y = np.load(own["x"]), np.load(own["y"])
+            x, y = rows_of(own)
             x, y = (np.delete(x, 5, 0), np.delete(y, 5)) if label is None else (x, np.where(np.arange(len(y)) == 5, label, y))
             answers.append(silo_of(own).answer(request, x, y))
         coordinator.step(answers)
@@ -299,14 +297,12 @@ def test_silos_have_the_columns_of_the_plan(parties, federation, rows, caplog):
     hub, silos = parties
     federation("mean")
     names = [f"f{a}" for a in range(DIM)]
-    pathlib.Path(hub["plan"]).write_text(dpreduce.Plan(names, method="mean", **TERMS).to_json())
-    coordinator = coordinator_of(hub)
-    request = coordinator.request([silo_of(own).join(coordinator.invitation) for own in silos])
+    write_plan(hub, names, method="mean", **TERMS)
+    coordinator, request = asked(hub, silos)
     frames = [pd.DataFrame(np.load(own["x"]), columns=names) for own in silos]
     for wrong, words in ((frames[0][names[::-1]], 'column 0 is "f15", but in the plan it is "f0"'), (frames[0].to_numpy(), "have no names")):
-        with caplog.at_level(logging.ERROR), fails_quietly():
+        with fails_quietly(caplog, words):
             silo_of(silos[0]).answer(request, wrong, np.load(silos[0]["y"]))
-        assert words in caplog.text
     coordinator.step([silo_of(own).answer(request, frame, np.load(own["y"])) for own, frame in zip(silos, frames)])
     expected = dpreduce.fit(pd.DataFrame(rows[0], columns=names), rows[1], method="mean", **TERMS)
     assert coordinator.result().classifier.to_bytes() == expected.classifier.to_bytes()
@@ -315,31 +311,25 @@ def test_silos_have_the_columns_of_the_plan(parties, federation, rows, caplog):
 def test_a_silo_answers_a_step_once(parties, federation, caplog):
     hub, silos = parties
     federation("mean")
-    coordinator = coordinator_of(hub)
-    joins = [silo_of(own).join(coordinator.invitation) for own in silos]
-    request = coordinator.request(joins)
-    x, y = np.load(silos[0]["x"]), np.load(silos[0]["y"])
+    _, request = asked(hub, silos)
+    x, y = rows_of(silos[0])
     once = silo_of(silos[0]).answer(request, x, y)
     assert (silo_of(silos[0]).answer(request, x[::-1], y[::-1]) == once).all()  # the same rows
-    with fails_quietly():
+    with fails_quietly(caplog, "step 0 of this session was already answered"):
         silo_of(silos[0]).answer(request, x[1:], y[1:])
-    assert "step 0 of this session was already answered" in caplog.text
 
 
-def test_a_silo_that_is_made_anew_has_no_key(parties, federation, tmp_path, caplog):
+def test_a_silo_that_is_made_anew_has_no_key(parties, federation, caplog):
     hub, silos = parties
     federation("mean")
-    coordinator = coordinator_of(hub)
-    joins = [silo_of(own).join(coordinator.invitation) for own in silos]
-    request = coordinator.request(joins)
-    x, y = np.load(silos[0]["x"]), np.load(silos[0]["y"])
-    with fails_quietly():
+    _, request = asked(hub, silos)
+    x, y = rows_of(silos[0])
+    with fails_quietly(caplog, "mask keys exist only in the memory of the process that joins"):
         new_silo(silos[0]).answer(request, x, y)
-    assert "mask keys exist only in the memory of the process that joins" in caplog.text
     once = silo_of(silos[0]).answer(request, x, y)
-    with fails_quietly():
+    with fails_quietly(caplog, ""):
         silo_of(silos[0]).answer(request, x[1:], y[1:])
-    with fails_quietly():
+    with fails_quietly(caplog, ""):
         new_silo(silos[0]).answer(request, x, y)
     assert (silo_of(silos[0]).answer(request, x, y) == once).all()  # what was sent, and no other
 
@@ -350,9 +340,8 @@ def test_parties_with_another_plan_or_roster_find_out(parties, federation, tmp_p
     coordinator = coordinator_of(hub)
     other = tmp_path / "other.json"
     other.write_text(dpreduce.Plan(DIM, method="mean", **{**TERMS, "epsilon": 2}).to_json())
-    with fails_quietly():
+    with fails_quietly(caplog, "parties need the same plan"):
         silo_of(silos[0], plan=other).join(coordinator.invitation)
-    assert "parties need the same plan" in caplog.text
     with pytest.raises(dpreduce.UsageError, match="does not belong to a silo"):
         silo_of(silos[0], identity=hub["identity"])
     with pytest.raises(dpreduce.UsageError, match="roster's coordinator"):
@@ -373,13 +362,9 @@ def as_on_the_wire(arrays):
 
 
 def example(engine, monkeypatch, **modules):
-    name = f"{engine}_fit"
     for module, content in modules.items():
         monkeypatch.setitem(sys.modules, module.replace("__", "."), types.SimpleNamespace(**content))
-    spec = importlib.util.spec_from_file_location(name, EXAMPLES / engine / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return module_of(SOURCE / "examples" / engine / f"{engine}_fit.py")
 
 
 def flower_example(monkeypatch):

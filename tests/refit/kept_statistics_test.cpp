@@ -1,14 +1,11 @@
 #include "refit/kept_statistics.hpp"
 
-#include <cmath>
-#include <numeric>
-
 #include "common/data/safetensors.hpp"
 #include "common/ledger/triangle.hpp"
 #include "tests/refit/released_rows.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::kept_statistics_test {
 
 using enum StatisticKind;
 
@@ -20,9 +17,12 @@ class KeptStatisticsTest : public testing::Test {
     options.privacy.budget.mu = mu;
     return released_by(options, FittedRows(300, seed));
   }
+  static std::string refusal_of_sum(const KeptStatistics& one, const KeptStatistics& other) {
+    return refusal<UsageError>([&] { one + other; });
+  }
 };
 
-TEST_F(KeptStatisticsTest, ARelaseHoldsWhatItWasAskedFor) {
+TEST_F(KeptStatisticsTest, AReleaseHoldsWhatItWasAskedFor) {
   const auto blocks = [&](std::vector<StatisticKind> kinds) {
     std::vector<std::string> names;
     for (const ReleasedBlock& block : released(std::move(kinds)).blocks) names.push_back(block.name());
@@ -75,22 +75,21 @@ TEST_F(KeptStatisticsTest, AFileThatDepartsFromItsFormIsRefused) {
     change(file);
     return refusal<BadInput>([&] { statistics_from_bytes(serialize(file), "s.safetensors"); });
   };
-  EXPECT_THAT(refused([](auto& file) { file.metadata["scale"] = "1"; }), HasSubstr("another lattice"));
-  EXPECT_THAT(refused([](auto& file) { file.metadata["sigma"] = "{}"; }), HasSubstr("sigma has no value for gram"));
-  EXPECT_THAT(refused([](auto& file) { file.metadata["format"] = "dpreduce-classifier"; }),
-              HasSubstr("not dpreduce-statistics"));
-  EXPECT_THAT(refused([](auto& file) { file.tensors.erase("gram"), file.tensors.erase("class_sums"); }),
-              HasSubstr("no block"));
-  EXPECT_THAT(refused([](auto& file) { file.tensors["gram"].shape = {3, 7}; }), HasSubstr("gram has the shape"));
   const auto refused_with = [&](const std::string& key, const std::string& text) {
     return refused([&](auto& file) { file.metadata[key] = text; });
   };
+  EXPECT_THAT(refused_with("scale", "1"), HasSubstr("another lattice"));
+  EXPECT_THAT(refused_with("format", "dpreduce-classifier"), HasSubstr("not dpreduce-statistics"));
   EXPECT_THAT(refused_with("class_names", R"(["one"])"), HasSubstr("s.safetensors: "));
   EXPECT_THAT(refused_with("feature_names", R"(["one"])"), HasSubstr("s.safetensors: names of features"));
+  EXPECT_THAT(refused_with("sigma", "{}"), HasSubstr("sigma has no value for gram"));
   EXPECT_THAT(refused_with("sigma", R"({"gram": 1, "class_sums": 1e300})"), HasSubstr("sigma of class_sums is 1e+300"));
   EXPECT_THAT(refused_with("sigma", R"({"gram": -1, "class_sums": 1})"), HasSubstr("sigma of gram is -1"));
   EXPECT_THAT(refused_with("settings", R"({"alpha": -5})"), HasSubstr("settings.alpha"));
   EXPECT_THAT(refused_with("most_labels", "0"), HasSubstr("most_labels is 0"));
+  EXPECT_THAT(refused([](auto& file) { file.tensors.erase("gram"), file.tensors.erase("class_sums"); }),
+              HasSubstr("no block"));
+  EXPECT_THAT(refused([](auto& file) { file.tensors["gram"].shape = {3, 7}; }), HasSubstr("gram has the shape"));
   EXPECT_THAT(refused([](auto& file) { std::ranges::fill(file.tensors["gram"].data, std::byte{0x7f}); }),
               HasSubstr("gram has a sum beyond 2^62"));
 }
@@ -106,14 +105,14 @@ TEST_F(KeptStatisticsTest, StatisticsOfDisjointRowsAddUpWithTheirNoise) {
 
 TEST_F(KeptStatisticsTest, OneReleaseIsNotAddedToItself) {
   const KeptStatistics one = released({kGram, kClassSums});
-  EXPECT_THAT(refusal<UsageError>([&] { one + one; }), HasSubstr("both have the same gram"));
+  EXPECT_THAT(refusal_of_sum(one, one), HasSubstr("both have the same gram"));
   KeptStatistics large = one;
   large.blocks.front() = {"gram", std::vector<std::int64_t>(one.block("gram").values().size(), (1LL << 62) - 1), 1.0};
   large.blocks.back() = {"class_sums", std::vector<std::int64_t>(one.block("class_sums").values().size(), 1), 1.0};
   KeptStatistics other = large;
   other.blocks.front() = {"gram", std::vector<std::int64_t>(one.block("gram").values().size(), 5), 1.0};
   other.blocks.back() = {"class_sums", std::vector<std::int64_t>(one.block("class_sums").values().size(), 2), 1.0};
-  EXPECT_THAT(refusal<UsageError>([&] { large + other; }), HasSubstr("a sum of gram passes 2^62"));
+  EXPECT_THAT(refusal_of_sum(large, other), HasSubstr("a sum of gram passes 2^62"));
 }
 
 TEST_F(KeptStatisticsTest, OfTwoPromisesTheWeakerHolds) {
@@ -132,11 +131,11 @@ TEST_F(KeptStatisticsTest, StatisticsOfRowsThatAreNotAlikeAreRefused) {
   const KeptStatistics one = released({kGram, kClassSums});
   KeptStatistics other = one;
   other.of_rows.preprocessing.center = std::vector<double>(FittedRows::kDim, 0.1);
-  EXPECT_THAT(refusal<UsageError>([&] { one + other; }), HasSubstr("how rows were prepared"));
-  EXPECT_THAT(refusal<UsageError>([&] { one + released({kGram}); }), HasSubstr("the statistics that they hold"));
+  EXPECT_THAT(refusal_of_sum(one, other), HasSubstr("how rows were prepared"));
+  EXPECT_THAT(refusal_of_sum(one, released({kGram})), HasSubstr("the statistics that they hold"));
   other = one;
   other.most_labels = 2;
-  EXPECT_THAT(refusal<UsageError>([&] { one + other; }), HasSubstr("how many classes a row may have"));
+  EXPECT_THAT(refusal_of_sum(one, other), HasSubstr("how many classes a row may have"));
 }
 
 TEST_F(KeptStatisticsTest, NamesOfFeaturesAreComparedWhereBothHaveSome) {
@@ -146,7 +145,7 @@ TEST_F(KeptStatisticsTest, NamesOfFeaturesAreComparedWhereBothHaveSome) {
   EXPECT_EQ((one + other).of_rows.feature_names, other.of_rows.feature_names);
   KeptStatistics third = other;
   std::ranges::reverse(third.of_rows.feature_names);
-  EXPECT_THAT(refusal<UsageError>([&] { other + third; }), HasSubstr("names of features"));
+  EXPECT_THAT(refusal_of_sum(other, third), HasSubstr("names of features"));
 }
 
 TEST_F(KeptStatisticsTest, SettingsOfASumAreThoseOfBoth) {
@@ -156,8 +155,7 @@ TEST_F(KeptStatisticsTest, SettingsOfASumAreThoseOfBoth) {
   other.settings = {{"alpha", 0.5}, {"gram_share", 0.25}, {"intercept", 0.0}};
   EXPECT_EQ((one + other).settings, (nlohmann::json{{"alpha", 0.5}, {"intercept", 0.0}}));
   other.settings["alpha"] = 2.0;
-  EXPECT_THAT(refusal<UsageError>([&] { one + other; }), HasSubstr("--alpha (0.5 and 2)"));
+  EXPECT_THAT(refusal_of_sum(one, other), HasSubstr("--alpha (0.5 and 2)"));
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::kept_statistics_test

@@ -1,15 +1,13 @@
 // Statistics that a run released, and fits to compare refits with.
 #pragma once
 
-#include <utility>
-#include <vector>
-
 #include "common/model/classifier_file.hpp"
 #include "fit/validated_options.hpp"
 #include "methods/registry.hpp"
 #include "refit/kept_statistics.hpp"
 #include "refit/refit.hpp"
 #include "tests/fit/fitted_rows.hpp"
+#include "tests/testing.hpp"
 
 namespace dpreduce {
 

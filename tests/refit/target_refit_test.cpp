@@ -2,12 +2,10 @@
 // have intervals that hold as often as they say.
 #include "refit/target_refit.hpp"
 
-#include <cmath>
-#include <random>
-
 #include <nlohmann/json.hpp>
 
 #include "tests/refit/released_rows.hpp"
+#include "tests/testing.hpp"
 
 namespace dpreduce::target_refit_test {
 

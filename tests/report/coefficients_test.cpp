@@ -1,18 +1,12 @@
 // What terminals, cards and pages say of the coefficients of a regression.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "common/base/error.hpp"
 #include "report/run_facts.hpp"
 #include "tests/report/page/page_documents.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::coefficients_test {
 
 using nlohmann::json;
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::Not;
 
 json report_of_numbers() {
   json report = small_report();
@@ -31,8 +25,7 @@ json report_of_numbers() {
 }
 
 std::string page_with(const json& report, Audience audience = Audience::kPublic) {
-  const std::vector documents{fit_of(report)};
-  return page_of(documents, audience);
+  return page_of_report(report, audience);
 }
 
 std::string text_with(const json& report) {
@@ -40,15 +33,12 @@ std::string text_with(const json& report) {
 }
 
 TEST(Coefficients, ArePublicWithIntervalsRangesAndUnitsOnThePage) {
-  const std::string page = page_with(report_of_numbers());
-  for (const char* shown :
-       {"<h3 id=\"document-1-2-title\">The coefficients", "<table data-intervals=\"of several kinds\">",
-        "<caption>Coefficients, in units of the target per unit of the column</caption>", "<bdi>size &lt;m&gt;</bdi>",
-        "<data value=\"162630.25\">162,630</data>", "<data value=\"-1200.75\">-1,201</data>",
-        "<data value=\"17287.25\">17,287</data>", "probability 95 %", "least squares in the population",
-        "one variance about their regression", ">range from</th>"}) {
-    EXPECT_TRUE(has(page, shown)) << shown;
-  }
+  expect_shown(page_with(report_of_numbers()),
+               {"<h3 id=\"document-1-2-title\">The coefficients", "<table data-intervals=\"of several kinds\">",
+                "<caption>Coefficients, in units of the target per unit of the column</caption>",
+                "<bdi>size &lt;m&gt;</bdi>", "<data value=\"162630.25\">162,630</data>",
+                "<data value=\"-1200.75\">-1,201</data>", "<data value=\"17287.25\">17,287</data>", "probability 95 %",
+                "least squares in the population", "one variance about their regression", ">range from</th>"});
 }
 
 TEST(Coefficients, AreTheSameInTextAndInMarkdown) {
@@ -115,5 +105,4 @@ TEST(Coefficients, AreRefusedWhereTheyAreNoNumbers) {
   EXPECT_THROW(page_with(report), BadInput);
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::coefficients_test

@@ -1,23 +1,42 @@
 // What a card says beside the words of privacy explain; tests/python/models_elsewhere_test.py has the rest.
 #include "report/model_card.hpp"
 
-#include <algorithm>
-#include <cctype>
-#include <string>
-#include <vector>
+#include "tests/testing.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include "tests/report/reported_runs.hpp"
-
-namespace dpreduce {
-namespace {
+namespace dpreduce::model_card_test {
 
 using nlohmann::json;
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::Not;
+
+// Of two classes, tested on rows of its own.
+json report_of_mean() {
+  return json::parse(R"({
+    "version": "0.1.0", "method": "mean", "private": true, "classes": 2, "input_dim": 3, "normalize": "l2",
+    "clip_norm": 1.0, "center": "dp", "model": "m.safetensors", "class_names": ["well", "ill_*"],
+    "privacy": {"epsilon": 2.0, "delta": 1e-05, "mu": 0.5, "rho": 0.125, "adjacency": "add-remove", "accountant": "gdp",
+      "releases": [{"name": "class_sums", "release": "class_means", "coordinates": 6, "sensitivity": 32767.0,
+                    "sigma": 131068.0, "mu": 0.25}], "selections": []},
+    "test": {"accuracy": 0.953125, "balanced_accuracy": 0.9515, "rows": 6400, "per_class": [0.96875, null],
+             "per_class_precision": [0.9, 0.91], "per_class_support": [3307, 3093], "note": "about the test rows"}
+  })");
+}
+
+// A choice alone, which is pure.
+json report_of_choice() {
+  json report = report_of_mean();
+  report["method"] = "public";
+  report["privacy"].update({{"delta", 0.0}, {"mu", 1.25}, {"rho", 0.5}});
+  report["privacy"]["releases"] = json::array();
+  report["privacy"]["selections"] = {{{"name", "prototypes"}, {"epsilon", 2.0}, {"candidates", 10}}};
+  return report;
+}
+
+// Of persons, among silos that add shares of the noise.
+json report_of_silos() {
+  json report = report_of_mean();
+  report["privacy"].update({{"unit", "person"}, {"rows_per_person", 3}, {"silos_per_person", 2}});
+  report["silos"] = {{"identities", "roster"}, {"colluding", 1}, {"noise", {{"source", "distributed"}}}};
+  return report;
+}
 
 std::string card_of(const json& report, bool has_report = true) {
   const auto classes = report["classes"].get<std::size_t>();
@@ -32,8 +51,8 @@ std::string card_of(const json& report, bool has_report = true) {
       .bias = std::vector<double>(classes),
       .cosine_head = {},
       .class_names = names};
-  return model_card(Classifier(parts), "m.safetensors", has_report ? std::optional(run_of(report)) : std::nullopt,
-                    "r.json");
+  return model_card(Classifier(parts), "m.safetensors",
+                    has_report ? std::optional(reported_run(report, "r.json")) : std::nullopt, "r.json");
 }
 
 TEST(ModelCard, SaysHowReleasesAddUpAndWhatFloatingPointAndTimesTell) {
@@ -112,5 +131,4 @@ TEST(ModelCard, ClaimsNothingOfLaws) {
   }
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::model_card_test

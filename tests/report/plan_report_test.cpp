@@ -1,8 +1,6 @@
 // What a dry run says of noise, against closed forms: a release of sensitivity D at mu has noise of deviation D / mu.
 #include "report/plan_report.hpp"
 
-#include <cmath>
-
 #include <nlohmann/json.hpp>
 
 #include "fit/resolved_fit.hpp"

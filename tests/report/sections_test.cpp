@@ -1,9 +1,6 @@
 // Text of facts and tables within the width of a terminal.
 #include "report/sections.hpp"
 
-#include <algorithm>
-#include <sstream>
-
 #include "tests/testing.hpp"
 
 namespace dpreduce::sections_test {

@@ -97,20 +97,19 @@ PRIVATE_EVALUATIONS = [  # options of the fit, of the evaluation
 # Models and groups with names, and groups of classes, are evaluated elsewhere; a difference that says nothing as well,
 # and a model whose classes are taken from rows (in Python alone).
 WITHOUT_EXAMPLE = {("private-evaluation", place) for place in (
-    ("class_names",), ("group_names",), ("models_privacy", "[]", "forfeited_by"), ("metrics", "confusion", "class_groups"), ("metrics", "difference", "note"), ("metrics", "best_f1", "note"))}
-WITHOUT_EXAMPLE |= {("fit-report", ("privacy", "selections", "[]", "shown"))}
-WITHOUT_EXAMPLE |= {("private-evaluation", place) for place in (("ledger", "goes_on_from"), ("privacy", "releases", "[]", "shown"))}
-WITHOUT_EXAMPLE |= {("refit-intervals", ("forfeited_by",))}  # classes are taken from rows in Python alone
+    ("class_names",), ("group_names",), ("models_privacy", "[]", "forfeited_by"), ("metrics", "confusion", "class_groups"), ("metrics", "difference", "note"), ("metrics", "best_f1", "note"),
+    ("ledger", "goes_on_from"), ("privacy", "releases", "[]", "shown"))}
+WITHOUT_EXAMPLE |= {("fit-report", ("privacy", "selections", "[]", "shown")), ("refit-intervals", ("forfeited_by",))}
 WITHOUT_EXAMPLE |= {("ledger-show", ("open_runs", "[]", member)) for member in ("asked", "forfeited_by", "public_by_word")}
 
 
-def program(folder, line, ranks=0, check=True):
+def program(folder, line, ranks=0):
     environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
                        OMPI_MCA_hwloc_base_binding_policy="none", EVENT_NOEPOLL="1")
     launcher = ["mpirun", "--oversubscribe", "-n", str(ranks)] if ranks else []
     started = os.path.join(os.path.dirname(PROGRAM), "tests/attacks/dpreduce_attacks") if "--fault" in line else PROGRAM
     done = subprocess.run(launcher + [started] + line.split(), cwd=folder, env=environment, capture_output=True, text=True)
-    if check and done.returncode != 0:
+    if done.returncode != 0:
         raise AssertionError(f"{line}: exit code {done.returncode}\n{done.stderr}")
     return done.stdout
 
@@ -131,12 +130,16 @@ def kill_once_charged(folder, line, ledger, charged=1):
 def make_documents(folder):
     """[(schema, what it is of, JSON)]"""
     documents = []
+    run = lambda line, ranks=0: program(folder, line, ranks)
+    written = lambda name: (folder / name).read_text()
+    keep = lambda schema, of, text: documents.append((schema, of, json.loads(text)))
+    model_of = lambda fit: [options for _, options, _ in FITS].index(fit)
     data = "--rows 1200 --test-rows 300 --dim 16 --classes 4 --separation 3"
-    program(folder, f"synth --kind gaussian-mixture {data} --out one")
-    program(folder, f"synth --kind gaussian-mixture {data} --max-labels 3 --out sets")
-    program(folder, f"synth --kind gaussian-mixture {data} --rows-per-person 5 --out persons")
-    program(folder, "synth partition --x one/train_x.npy --y one/train_y.npy --classes 4 --silos 3 --first-silo 0 --out plain")
-    program(folder, "synth partition --x one/train_x.npy --y one/train_y.npy --classes 4 --silos 4 --out masked")
+    run(f"synth --kind gaussian-mixture {data} --out one")
+    run(f"synth --kind gaussian-mixture {data} --max-labels 3 --out sets")
+    run(f"synth --kind gaussian-mixture {data} --rows-per-person 5 --out persons")
+    run("synth partition --x one/train_x.npy --y one/train_y.npy --classes 4 --silos 3 --first-silo 0 --out plain")
+    run("synth partition --x one/train_x.npy --y one/train_y.npy --classes 4 --silos 4 --out masked")
     numpy.save(folder / "one/train_weight.npy", numpy.ones(1200, numpy.float32))
     (folder / "tested").mkdir()  # on the rows that it was trained on
     for axis in "xy":
@@ -146,95 +149,89 @@ def make_documents(folder):
         train_x, train_y = ((f"{rows}/silo{{rank}}/{name}.npy" for name in "xy") if rows in ("plain", "masked") else
                             (f"{rows}/train_{name}.npy" for name in "xy"))
         test = rows if rows in ("sets", "tested") else "one"
-        program(folder, f"fit --train-x {train_x} --train-y {train_y} --test-x {test}/test_x.npy --test-y {test}/test_y.npy "
-                        f"--classes 4 --threads 1 --out m{number} --ledger l{number}.jsonl --report r{number}.json --timings r{number}.timings {options}" + ("" if "--non-private" in options else f" --metrics r{number}.metrics"), ranks)
-        documents.append(("fit-report", options, json.loads((folder / f"r{number}.json").read_text())))
-        documents.append(("timings", options, json.loads((folder / f"r{number}.timings").read_text())))
+        run(f"fit --train-x {train_x} --train-y {train_y} --test-x {test}/test_x.npy --test-y {test}/test_y.npy "
+            f"--classes 4 --threads 1 --out m{number} --ledger l{number}.jsonl --report r{number}.json --timings r{number}.timings {options}" + ("" if "--non-private" in options else f" --metrics r{number}.metrics"), ranks)
+        keep("fit-report", options, written(f"r{number}.json"))
+        keep("timings", options, written(f"r{number}.timings"))
         if "--non-private" not in options:
-            lines = (folder / f"r{number}.metrics").read_text().splitlines()
-            documents += [("metrics", options, json.loads(line)) for line in lines]
+            for line in written(f"r{number}.metrics").splitlines():
+                keep("metrics", options, line)
     for options in DRY_RUNS:
         rows = "persons" if "--train-person" in options else "sets" if "--max-labels" in options else "one"
-        plan = program(folder, f"fit --train-x {rows}/train_x.npy --train-y {rows}/train_y.npy --classes 4 --dry-run --format json {options}")
-        documents.append(("dry-run", options, json.loads(plan)))
+        keep("dry-run", options, run(f"fit --train-x {rows}/train_x.npy --train-y {rows}/train_y.npy --classes 4 --dry-run --format json {options}"))
     for fit, options in EVALUATIONS:
-        model = [options_of_fit for _, options_of_fit, _ in FITS].index(fit)
         test = "sets" if "--max-labels" in fit else "one"
-        printed = program(folder, f"evaluate --model m{model} --test-x {test}/test_x.npy --test-y {test}/test_y.npy --format json "
-                                  f"--report evaluated.json --overwrite {options}")
-        documents += [("evaluation", options, json.loads(text)) for text in (printed, (folder / "evaluated.json").read_text())]
+        printed = run(f"evaluate --model m{model_of(fit)} --test-x {test}/test_x.npy --test-y {test}/test_y.npy --format json "
+                      f"--report evaluated.json --overwrite {options}")
+        keep("evaluation", options, printed)
+        keep("evaluation", options, written("evaluated.json"))
     for role in ("train", "test"):
         numpy.save(folder / f"one/{role}_n.npy", numpy.load(folder / f"one/{role}_x.npy")[:, :2] * [3.0, 5.0])
     fit = "fit --train-x one/train_x.npy --targets one/train_n.npy --epsilon 1 --delta 1e-5"
-    documents.append(("dry-run", "targets", json.loads(program(folder, f"{fit} --dry-run --format json"))))
+    keep("dry-run", "targets", run(f"{fit} --dry-run --format json"))
     lengths = numpy.linspace(0.2, 3, 1200, dtype=numpy.float32)[:, None]
     numpy.save(folder / "one/train_l.npy", numpy.load(folder / "one/train_x.npy") * lengths)
-    program(folder, fit.replace("train_x", "train_l").replace("--epsilon 1 --delta 1e-5", "--mu 5")
-            + " --out long.safetensors --ledger long.jsonl --report long.json")
-    documents.append(("fit-report", "rows of many lengths", json.loads((folder / "long.json").read_text())))
-    hidden = fit.replace("--epsilon 1", "--epsilon 0.001") + " --out hidden.safetensors --ledger hidden.jsonl --report hidden.json"
-    program(folder, hidden)
-    documents.append(("fit-report", "targets that noise hides", json.loads((folder / "hidden.json").read_text())))
-    program(folder, "release --statistics gram --train-x one/train_x.npy --targets one/train_n.npy --mu 5 --out numbers --ledger n.jsonl")
-    program(folder, "refit numbers --lambda 0.1 --intervals i.json --intervals-x one/test_x.npy --out refitted --overwrite")
-    documents.append(("refit-intervals", "numbers", json.loads((folder / "i.json").read_text())))
+    run(fit.replace("train_x", "train_l").replace("--epsilon 1 --delta 1e-5", "--mu 5")
+        + " --out long.safetensors --ledger long.jsonl --report long.json")
+    keep("fit-report", "rows of many lengths", written("long.json"))
+    run(fit.replace("--epsilon 1", "--epsilon 0.001") + " --out hidden.safetensors --ledger hidden.jsonl --report hidden.json")
+    keep("fit-report", "targets that noise hides", written("hidden.json"))
+    run("release --statistics gram --train-x one/train_x.npy --targets one/train_n.npy --mu 5 --out numbers --ledger n.jsonl")
+    run("refit numbers --lambda 0.1 --intervals i.json --intervals-x one/test_x.npy --out refitted --overwrite")
+    keep("refit-intervals", "numbers", written("i.json"))
     for number, options in enumerate(("--feature-range private --normalize none --clip 4", "--target-range=-20,20 --method ls")):
-        program(folder, f"{fit} {options} --test-x one/test_x.npy --test-targets one/test_n.npy --out n{number} --ledger n.jsonl "
-                        f"--report n{number}.json --html n{number}.html")
-        documents.append(("fit-report", options, json.loads((folder / f"n{number}.json").read_text())))
-        program(folder, f"export n{number} --card n{number}.md --report n{number}.json")
-        documents.append(("evaluation", options, json.loads(program(
-            folder, f"evaluate --model n{number} --test-x one/test_x.npy --test-targets one/test_n.npy --format json"))))
-        documents.append(("private-evaluation", options, json.loads(program(
-            folder, f"evaluate --private --mu {0.01 if number else 5} --model n{number} --test-x one/test_x.npy "
-                    f"--test-targets one/test_n.npy --ledger np{number}.jsonl --format json"))))
+        run(f"{fit} {options} --test-x one/test_x.npy --test-targets one/test_n.npy --out n{number} --ledger n.jsonl "
+            f"--report n{number}.json --html n{number}.html")
+        keep("fit-report", options, written(f"n{number}.json"))
+        run(f"export n{number} --card n{number}.md --report n{number}.json")
+        evaluated = f"--model n{number} --test-x one/test_x.npy --test-targets one/test_n.npy --format json"
+        keep("evaluation", options, run(f"evaluate {evaluated}"))
+        keep("private-evaluation", options, run(f"evaluate --private --mu {0.01 if number else 5} {evaluated} --ledger np{number}.jsonl"))
     for number, (fit, options) in enumerate(PRIVATE_EVALUATIONS):
-        model = [options_of_fit for _, options_of_fit, _ in FITS].index(fit)
         test = "sets" if "--max-labels" in fit else "one"
-        printed = program(folder, f"evaluate --private --model m{model} --test-x {test}/test_x.npy --test-y {test}/test_y.npy --format json "
-                                  f"--ledger evaluated{number}.jsonl {options}")
-        documents.append(("private-evaluation", options, json.loads(printed)))
+        keep("private-evaluation", options, run(f"evaluate --private --model m{model_of(fit)} --test-x {test}/test_x.npy --test-y {test}/test_y.npy "
+                                                f"--format json --ledger evaluated{number}.jsonl {options}"))
     for role in ("train", "test"):
         numpy.save(folder / f"one/{role}_two.npy", numpy.load(folder / f"one/{role}_y.npy") // 2)
-    program(folder, "fit --train-x one/train_x.npy --train-y one/train_two.npy --classes 2 --mu 5 --rounds 3 --out two --ledger two.jsonl")
-    documents.append(("private-evaluation", "two classes", json.loads(program(
-        folder, "evaluate --private --model two --test-x one/test_x.npy --test-y one/test_two.npy --mu 5 --metrics roc --ledger two.jsonl --format json"))))
+    run("fit --train-x one/train_x.npy --train-y one/train_two.npy --classes 2 --mu 5 --rounds 3 --out two --ledger two.jsonl")
+    keep("private-evaluation", "two classes", run("evaluate --private --model two --test-x one/test_x.npy --test-y one/test_two.npy --mu 5 --metrics roc "
+                                                  "--ledger two.jsonl --format json"))
     rows = "--train-x one/train_x.npy --train-y one/train_y.npy --classes 4 --threads 1"
-    program(folder, f"release --statistics gram,class_sums,class_sizes {rows} --mu 20 --out s --ledger s.jsonl --report s.json")
-    documents.append(("fit-report", "a release", json.loads((folder / "s.json").read_text())))
+    run(f"release --statistics gram,class_sums,class_sizes {rows} --mu 20 --out s --ledger s.jsonl --report s.json")
+    keep("fit-report", "a release", written("s.json"))
     for options in ("--lambda 1 --intervals-x one/test_x.npy", "--lambda path --select 4", "--lambda 1e-9 --features 0-3"):
-        program(folder, f"refit s --intervals i.json --out refitted --overwrite {options}")
-        documents.append(("refit-intervals", options, json.loads((folder / "i.json").read_text())))
-    program(folder, f"release --statistics gram,class_sums {rows} --mu 0.01 --out none --ledger s.jsonl")
-    program(folder, "refit none --intervals i.json --out refitted --overwrite")
-    documents.append(("refit-intervals", "too much noise", json.loads((folder / "i.json").read_text())))
-    program(folder, "sweep --train-x one/train_x.npy --train-y one/train_y.npy --test-x one/test_x.npy --test-y one/test_y.npy "
-                    "--classes 4 --methods mean,ls --epsilons 1,60 --imbalance 1,10 --seeds 1 --non-private")
-    documents.append(("sweep", "a sweep", json.loads((folder / "sweep.json").read_text())))
-    program(folder, "sweep --train-x one/train_x.npy --train-y one/train_y.npy --test-x one/train_x.npy --test-y one/train_y.npy "
-                    "--classes 4 --methods mean --epsilons 1 --seeds 1 --out tested/sweep")
-    documents.append(("sweep", "a sweep tested on training rows", json.loads((folder / "tested/sweep.json").read_text())))
+        run(f"refit s --intervals i.json --out refitted --overwrite {options}")
+        keep("refit-intervals", options, written("i.json"))
+    run(f"release --statistics gram,class_sums {rows} --mu 0.01 --out none --ledger s.jsonl")
+    run("refit none --intervals i.json --out refitted --overwrite")
+    keep("refit-intervals", "too much noise", written("i.json"))
+    run("sweep --train-x one/train_x.npy --train-y one/train_y.npy --test-x one/test_x.npy --test-y one/test_y.npy "
+        "--classes 4 --methods mean,ls --epsilons 1,60 --imbalance 1,10 --seeds 1 --non-private")
+    keep("sweep", "a sweep", written("sweep.json"))
+    run("sweep --train-x one/train_x.npy --train-y one/train_y.npy --test-x one/train_x.npy --test-y one/train_y.npy "
+        "--classes 4 --methods mean --epsilons 1 --seeds 1 --out tested/sweep")
+    keep("sweep", "a sweep tested on training rows", written("tested/sweep.json"))
     # Killed runs stay open, and other runs go on from them.
     fit = ("fit --train-x other/train_x.npy --train-y other/train_y.npy --classes 4 "
            "--epsilon 2 --delta 1e-5 --method gd --rounds 300 --threads 1")
-    program(folder, f"synth --kind gaussian-mixture {data} --out other")
+    run(f"synth --kind gaussian-mixture {data} --out other")
     for number, options in enumerate(("--batch 0.5", "--choose")):
         kill_once_charged(folder, f"{fit} {options} --out open --ledger open{number}.jsonl", f"open{number}.jsonl")
     kill_once_charged(folder, f"{fit} --out other.safetensors --ledger other.jsonl", "other.jsonl")
-    program(folder, f"synth --kind gaussian-mixture {data} --seed 2 --out other --overwrite")
+    run(f"synth --kind gaussian-mixture {data} --seed 2 --out other --overwrite")
     kill_once_charged(folder, f"{fit} --out other.safetensors --ledger other.jsonl --resume", "other.jsonl")
     # What the dead run has saved last is cut: it was charged, and nobody sees it.
     kill_once_charged(folder, f"{fit} --out resumed.safetensors --ledger resumed.jsonl", "resumed.jsonl", charged=2)
     saved = next(folder.glob("resumed.jsonl.*.releases"))
     os.truncate(saved, saved.stat().st_size - 1)
-    program(folder, f"{fit} --out resumed.safetensors --ledger resumed.jsonl --report resumed.json --resume")
-    documents.append(("fit-report", "a run that goes on", json.loads((folder / "resumed.json").read_text())))
+    run(f"{fit} --out resumed.safetensors --ledger resumed.jsonl --report resumed.json --resume")
+    keep("fit-report", "a run that goes on", written("resumed.json"))
     # An earlier version wrote it.
     shutil.copy(pathlib.Path(__file__).parents[1] / "data/reference/ledger_with_names.jsonl", folder / "named.jsonl")
     for ledger in sorted(folder.glob("*.jsonl")):
         for line in ledger.read_text().splitlines():
-            documents.append(("ledger-line", ledger.name, json.loads(line)))
-        documents.append(("ledger-show", ledger.name, json.loads(program(folder, f"ledger show {ledger} --format json"))))
+            keep("ledger-line", ledger.name, line)
+        keep("ledger-show", ledger.name, run(f"ledger show {ledger} --format json"))
     return documents
 
 

@@ -12,25 +12,19 @@
 // Clopper-Pearson bounds, epsilon >= ln((P1_low - delta) / P0_high).
 //
 // False alarm: 40 thresholds x 2 bounds x 2 directions at 1e-8 each, below 2e-6 a test.
-#include <algorithm>
-#include <cmath>
-#include <filesystem>
-#include <functional>
-#include <vector>
-
 #include <boost/math/distributions/binomial.hpp>
-#include <gtest/gtest.h>
-#include <unistd.h>
 
 #include "aggregator/release/release.hpp"
 #include "common/accounting/gaussian_dp.hpp"
 #include "common/data/npy_writer.hpp"
 #include "common/data/worker_rows.hpp"
 #include "common/randomness/rounded_gaussian.hpp"
+#include "tests/common/accounting/hockey_stick.hpp"
+#include "tests/temporary_folder.hpp"
+#include "tests/testing.hpp"
 #include "worker/statistics/registered_statistics.hpp"
 
-namespace dpreduce {
-namespace falsification_test {
+namespace dpreduce::falsification_test {
 
 using Binomial = boost::math::binomial_distribution<>;
 
@@ -45,10 +39,7 @@ enum class World { kWithoutCanary, kWithCanary };
 // One row (-1, 0) in every class; with the canary also (1, 0).
 class Classes {
  public:
-  explicit Classes(World world)
-      : folder_(std::filesystem::temp_directory_path() /
-                ("dpreduce_falsification." + std::to_string(getpid()) + (world == World::kWithCanary ? ".1" : ".0"))) {
-    std::filesystem::create_directories(folder_);
+  explicit Classes(World world) {
     std::vector<float> x;
     std::vector<std::int32_t> y;
     for (std::size_t c = 0; c < kClasses; ++c) {
@@ -58,17 +49,16 @@ class Classes {
       x.insert(x.end(), {1.0F, 0.0F});
       y.push_back(static_cast<std::int32_t>(c));
     }
-    NpyWriter features((folder_ / "x.npy").string(), DType::kFloat32, {y.size(), kDim});
+    NpyWriter features(folder_ / "x.npy", DType::kFloat32, {y.size(), kDim});
     features.append(std::span<const float>(x));
     features.commit();
-    NpyWriter labels((folder_ / "y.npy").string(), DType::kInt64, {y.size()});
+    NpyWriter labels(folder_ / "y.npy", DType::kInt64, {y.size()});
     labels.append(std::span<const std::int32_t>(y));
     labels.commit();
   }
-  ~Classes() { std::filesystem::remove_all(folder_); }
 
   Statistic statistic(const ReleaseRequest& request) const {
-    WorkerRows rows = WorkerRows::open({(folder_ / "x.npy").string()}, {(folder_ / "y.npy").string()}, 0, 1);
+    WorkerRows rows = WorkerRows::open({folder_ / "x.npy"}, {folder_ / "y.npy"}, 0, 1);
     const RowTransform transform(
         {.input_dim = kDim, .pool = 1, .normalize = Normalize::kL2, .clip_norm = 1.0, .center = {}, .intercept = 0.0});
     const StreamPlan plan{kClasses, BadRows::kFail, std::size_t{1} << 20, 1};
@@ -76,10 +66,10 @@ class Classes {
     return registered_statistic("class_means").compute(request, {rows, transform, plan, on_chunk});
   }
 
-  std::string ledger() const { return (folder_ / "ledger.jsonl").string(); }
+  std::string ledger() const { return folder_ / "ledger.jsonl"; }
 
  private:
-  std::filesystem::path folder_;
+  TemporaryFolder folder_;
 };
 
 // T of every class, up to the same shift in both worlds. `sums` and `counts` as released, with their noise.
@@ -147,10 +137,6 @@ double proven_against_fit(double epsilon) {
   return proven_epsilon(draw(World::kWithoutCanary), draw(World::kWithCanary));
 }
 
-double normal_cdf(double x) {
-  return 0.5 * std::erfc(-x / std::sqrt(2.0));
-}
-
 // Smallest sigma that Theorem 2.1 of [zhu2024] accepts as printed: Phi(1/(2s) - s e/2) - e^e Phi(-1/(2s) - s e/2) <=
 // delta/2.
 double printed_sigma(double epsilon) {
@@ -158,8 +144,8 @@ double printed_sigma(double epsilon) {
   double high = 1e3;
   for (int step = 0; step < 200; ++step) {
     const double s = std::sqrt(low * high);
-    const double left =
-        normal_cdf(0.5 / s - 0.5 * s * epsilon) - std::exp(epsilon) * normal_cdf(-0.5 / s - 0.5 * s * epsilon);
+    const double left = standard_normal_cdf(0.5 / s - 0.5 * s * epsilon) -
+                        std::exp(epsilon) * standard_normal_cdf(-0.5 / s - 0.5 * s * epsilon);
     (left <= kDelta / 2 ? high : low) = s;
   }
   return high;
@@ -209,5 +195,4 @@ TEST_P(Falsification, ThePrintedClaimIsRefuted) {
 
 INSTANTIATE_TEST_SUITE_P(Epsilon, Falsification, testing::Values(1.0, 4.0));
 
-}  // namespace falsification_test
-}  // namespace dpreduce
+}  // namespace dpreduce::falsification_test

@@ -2,29 +2,19 @@
 //
 // Every test is seeded, so that it passes always or never; its threshold is such that a right sampler with a random
 // seed would fail one test in 10^9. Counts are 4 * 10^6 where nothing else is said: thresholds follow from them.
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <fstream>
-#include <memory>
-#include <numeric>
-#include <span>
-#include <sstream>
-#include <string>
-#include <vector>
-
 #include <boost/math/distributions/binomial.hpp>
 #include <boost/math/distributions/chi_squared.hpp>
 #include <boost/math/special_functions/erf.hpp>
 #include <boost/multiprecision/cpp_bin_float.hpp>
-#include <gtest/gtest.h>
 
 #include "common/randomness/gaussian_bins.hpp"
 #include "common/randomness/noise_key.hpp"
 #include "common/randomness/rounded_gaussian.hpp"
+#include "tests/common/accounting/vector_table.hpp"
+#include "tests/common/randomness/tapes.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace rounded_gaussian_distribution_test {
+namespace dpreduce::rounded_gaussian_distribution_test {
 
 constexpr double kFalseAlarm = 1e-9;
 constexpr double kDeviations = 6.11;  // P(|standard normal| > 6.11) = 1.0e-9
@@ -74,24 +64,14 @@ void expect_count(std::size_t count, std::size_t trials, double probability, con
 }
 
 TEST(RoundedProbability, AgreesWithTheOracleTable) {
-  std::ifstream file(std::string(DPREDUCE_TEST_DATA) + "/vectors/discrete_gaussian_pmf.csv");
-  std::string line;
-  std::getline(file, line);
-  ASSERT_EQ(line, "sigma2,k,P(X=k),P(X>=k),rounded_gaussian_P(X=k)");
-  int rows = 0;
-  while (std::getline(file, line)) {
-    std::replace(line.begin(), line.end(), ',', ' ');
-    std::istringstream fields(line);
-    double variance = 0;
-    std::int64_t k = 0;
-    double discrete = 0;
-    double tail = 0;
-    double rounded = 0;
-    ASSERT_TRUE(fields >> variance >> k >> discrete >> tail >> rounded) << line;
-    EXPECT_NEAR(rounded_probability(std::sqrt(variance), k) / rounded, 1, 1e-10) << line;
-    ++rows;
+  const std::vector<VectorRow> rows = read_vectors("discrete_gaussian_pmf.csv");
+  EXPECT_GE(rows.size(), 10U);
+  for (const VectorRow& row : rows) {
+    const double expected = row.number("rounded_gaussian_P(X=k)");
+    const double actual =
+        rounded_probability(std::sqrt(row.number("sigma2")), static_cast<std::int64_t>(row.number("k")));
+    EXPECT_NEAR(actual / expected, 1, 1e-10) << row.text("sigma2") << ", " << row.text("k");
   }
-  EXPECT_GE(rows, 10);
 }
 
 TEST(Distribution, OfSmallSigmaHasTheExactProbabilities) {
@@ -250,7 +230,8 @@ TEST(Distribution, SamplesAreUncorrelated) {
 // divided by 2^5: 32 times as many proposals are accepted, with the same density.
 class OneSlotTape final : public BlockSource {
  public:
-  OneSlotTape(std::uint64_t seed, std::uint64_t slot) : tape_(key(seed)), slot_(slot) {}
+  explicit OneSlotTape(std::uint64_t slot)
+      : tape_(oracle::seeded_tape(static_cast<unsigned char>(slot))), slot_(slot) {}
   void read(std::uint64_t row, std::uint64_t first_column, std::span<RandomBlock> out) override {
     tape_.read(row, first_column, out);
     if (row > 0) return;
@@ -262,11 +243,6 @@ class OneSlotTape final : public BlockSource {
   }
 
  private:
-  static std::array<std::byte, 32> key(std::uint64_t seed) {
-    std::array<std::byte, 32> bytes{};
-    bytes[0] = static_cast<std::byte>(seed);
-    return bytes;
-  }
   AesBlockSource tape_;
   std::uint64_t slot_;
 };
@@ -276,7 +252,7 @@ TEST(BulkDistribution, WithinEachSlotFollowsTheCurve) {
   constexpr std::size_t kCells = 100;
   for (const std::uint64_t slot : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{511}, kStrips - 20, kStrips - 3,
                                    kStrips - 2, kStrips - 1, kStrips}) {
-    RandomStream stream(std::make_unique<OneSlotTape>(slot, slot));
+    RandomStream stream(std::make_unique<OneSlotTape>(slot));
     Samples samples(500'000);
     fill_rounded_gaussian(stream, kSigma, samples);
     const GaussianBin& bin = gaussian_bins()[slot];
@@ -295,5 +271,4 @@ TEST(BulkDistribution, WithinEachSlotFollowsTheCurve) {
   }
 }
 
-}  // namespace rounded_gaussian_distribution_test
-}  // namespace dpreduce
+}  // namespace dpreduce::rounded_gaussian_distribution_test

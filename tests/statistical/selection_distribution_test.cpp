@@ -2,22 +2,13 @@
 //
 // Every test is seeded, so that it passes always or never; its threshold is such that a right sampler with a random
 // seed would fail one test in 10^9.
-#include <algorithm>
-#include <cmath>
-#include <functional>
-#include <numeric>
-#include <span>
-#include <string>
-#include <vector>
-
 #include <boost/math/distributions/chi_squared.hpp>
-#include <gtest/gtest.h>
 
 #include "common/randomness/exponential_mechanism.hpp"
 #include "common/randomness/noise_key.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace selection_distribution_test {
+namespace dpreduce::selection_distribution_test {
 
 constexpr double kFalseAlarm = 1e-9;
 constexpr std::size_t kSamples = 200'000;
@@ -38,6 +29,12 @@ Probabilities decays(const Utilities& utilities, const SelectionRate& rate) {
     values.push_back(std::exp(-gamma_of(rate) * static_cast<double>(best - utility)));
   }
   return values;
+}
+
+Probabilities normalized(Probabilities weights) {
+  const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
+  for (double& weight : weights) weight /= total;
+  return weights;
 }
 
 // Candidates of which fewer than 25 are expected share a cell; it is left out if that expects fewer than 10.
@@ -78,11 +75,9 @@ TEST(SelectExponential, HasTheExactProbabilities) {
     }
     for (const SelectionRate& rate : {SelectionRate{1, 1, 0}, SelectionRate{1, 3, 0}, SelectionRate{1, 50, 0},
                                       selection_rate(0.7, 3, ScoreChange::kGeneral)}) {
-      Probabilities probabilities = decays(utilities, rate);
-      const double total = std::accumulate(probabilities.begin(), probabilities.end(), 0.0);
-      for (double& probability : probabilities) probability /= total;
       expect_fits(
-          1, probabilities, [&](RandomStream& stream) { return select_exponential(stream, utilities, rate); },
+          1, normalized(decays(utilities, rate)),
+          [&](RandomStream& stream) { return select_exponential(stream, utilities, rate); },
           std::to_string(count) + " candidates, gamma = " + std::to_string(gamma_of(rate)));
     }
   }
@@ -103,19 +98,15 @@ TEST(SelectWeighted, HasTheExactProbabilitiesOfSubsets) {
   const Utilities utilities{40, 38, 38, 31, 30, 22, 21, 20, 20, 11, 3, 0};
   const Multiplicities multiplicities = Multiplicities::of_subsets_by_worst(utilities.size(), 3);
   for (const SelectionRate& rate : {SelectionRate{1, 4, 0}, SelectionRate{1, 20, 0}}) {
-    Probabilities probabilities = decays(utilities, rate);
+    Probabilities weights = decays(utilities, rate);
     for (std::size_t rank = 0; rank < utilities.size(); ++rank) {
-      probabilities[rank] *= static_cast<double>(rank * (rank - 1)) / 2;
-      if (rank == 0) probabilities[rank] = 0;
+      weights[rank] *= rank == 0 ? 0.0 : static_cast<double>(rank * (rank - 1)) / 2;
     }
-    const double total = std::accumulate(probabilities.begin(), probabilities.end(), 0.0);
-    for (double& probability : probabilities) probability /= total;
     expect_fits(
-        3, probabilities,
+        3, normalized(weights),
         [&](RandomStream& stream) { return select_exponential_weighted(stream, utilities, multiplicities, rate); },
         "subsets, gamma = " + std::to_string(gamma_of(rate)));
   }
 }
 
-}  // namespace selection_distribution_test
-}  // namespace dpreduce
+}  // namespace dpreduce::selection_distribution_test

@@ -13,25 +13,20 @@ namespace dpreduce::masked_silo_test {
 constexpr std::size_t kRowsOfAll = 90;
 const char* const kText = "the plan's text";
 
-struct Party {
-  Identity identity = Identity::generate();
-  std::string name;
-};
-
 class MaskedSiloTest : public testing::Test {
  protected:
   explicit MaskedSiloTest(std::size_t silos = 3) {
     roster_ = {.dim = FittedRows::kDim, .classes = FittedRows::kClasses, .members = {}};
     for (std::size_t party = 0; party <= silos; ++party) {
-      parties_.push_back({Identity::generate(), "p" + std::to_string(party)});
-      roster_.members.push_back({parties_.back().name, parties_.back().identity.public_key()});
+      identities_.push_back(Identity::generate());
+      roster_.members.push_back({"p" + std::to_string(party), identities_.back().public_key()});
     }
     options_.method.rounds = 3;
   }
 
   Identity identity(std::size_t party) {
     const std::filesystem::path path = folder_ / (std::to_string(party) + ".key");
-    if (!std::filesystem::exists(path)) parties_[party].identity.save_new(path, "--out");
+    if (!std::filesystem::exists(path)) identities_[party].save_new(path, "--out");
     return Identity::load(path, "--identity");
   }
   MaskedPlan plan(const std::string& text = kText) const {
@@ -97,6 +92,14 @@ class MaskedSiloTest : public testing::Test {
     sum.resize(answer.size());
     for (std::size_t word = 0; word < sum.size(); ++word) sum[word] += answer[word];
   }
+  // The message with the signature that such a message of the party's has in this session.
+  std::string signed_as(const std::string& kind, std::size_t party, std::string message) {
+    const auto digest = MaskedPlan{*driver_, kText, roster_}.digest;
+    const std::string to_sign = "dpreduce masked " + kind + " v1" + coordinator_->invitation().substr(0, 16) +
+                                std::string(reinterpret_cast<const char*>(digest.data()), digest.size()) + message;
+    const Signature signature = identity(party).sign(std::as_bytes(std::span(to_sign)));
+    return message.append(reinterpret_cast<const char*>(signature.data()), signature.size());
+  }
 
   TemporaryFolder folder_;
   FittedRows rows_{kRowsOfAll, 1};
@@ -108,7 +111,7 @@ class MaskedSiloTest : public testing::Test {
   std::optional<TravelingPlan> driver_;
   std::optional<MaskedCoordinator> coordinator_;
   std::vector<std::string> joins_;
-  std::vector<Party> parties_;
+  std::vector<Identity> identities_;
   Roster roster_;
   std::map<std::pair<std::size_t, std::string>, MaskedSilo> silos_;
 };
@@ -179,8 +182,7 @@ TEST_F(MaskedSiloTest, AnswersLookRandomAndAddUpOnlyWithAllSilos) {
   add(sum, answer(3, request));
   session.give(coordinator_->opened(request, *session.task(), sum));
   sum.pop_back();
-  EXPECT_THAT(refusal<AggregationAborted>([&] { coordinator_->opened(request, *session.task(), sum); }),
-              HasSubstr("do not add up"));
+  expect_refusal<AggregationAborted>([&] { coordinator_->opened(request, *session.task(), sum); }, {"do not add up"});
 }
 
 TEST_F(MaskedSiloTest, AStepIsAnsweredOnceOrTheSameAgain) {
@@ -278,39 +280,26 @@ TEST_F(MaskedSiloTest, MessagesOfOthersAreRefused) {
     changed[place] = static_cast<char>(changed[place] ^ 1);
     EXPECT_THAT(refusal<AggregationAborted>([&] { answer(1, changed); }), HasSubstr("not signed by the roster's"));
   }
-  EXPECT_THAT(refusal<AggregationAborted>([&] { answer(1, "short"); }), HasSubstr("too short"));
-  EXPECT_THAT(refusal<AggregationAborted>([&] { silo(1).join(request); }), HasSubstr("not signed by the roster's"));
-  EXPECT_THAT(refusal<AggregationAborted>([&] { silo(1, "another plan").join(coordinator_->invitation()); }),
-              HasSubstr("the same plan"));
-  MaskedSilo& told_otherwise = silo(2, "another plan");
-  EXPECT_THAT(refusal<AggregationAborted>([&] { told_otherwise.answer(request, rows_of(2), 1, [](double) {}); }),
-              HasSubstr("the same plan"));
-
   // A coordinator that puts a key of its own in the place of silo 2's, or leaves the silo out.
   std::vector<std::string> forged = joins_;
   forged[1][10] = static_cast<char>(forged[1][10] ^ 1);
-  EXPECT_THAT(refusal<AggregationAborted>([&] { coordinator_->request(first_task(), forged); }),
-              HasSubstr("the join of silo 2 (p2) is not signed by it"));
-  std::vector<std::string> fewer{joins_[0], joins_[2]};
-  EXPECT_THAT(refusal<AggregationAborted>([&] { coordinator_->request(first_task(), fewer); }),
-              HasSubstr("silo 2 (p2) has not joined"));
-  fewer.push_back(joins_[0]);
-  EXPECT_THAT(refusal<AggregationAborted>([&] { coordinator_->request(first_task(), fewer); }),
-              HasSubstr("appears twice"));
+  const std::vector<std::string> fewer{joins_[0], joins_[2]};
+  const std::vector<std::string> twice{joins_[0], joins_[2], joins_[0]};
+  expect_refusals<AggregationAborted>({
+      {[&] { answer(1, "short"); }, "too short"},
+      {[&] { silo(1).join(request); }, "not signed by the roster's"},
+      {[&] { silo(1, "another plan").join(coordinator_->invitation()); }, "the same plan"},
+      {[&] { silo(2, "another plan").answer(request, rows_of(2), 1, [](double) {}); }, "the same plan"},
+      {[&] { coordinator_->request(first_task(), forged); }, "the join of silo 2 (p2) is not signed by it"},
+      {[&] { coordinator_->request(first_task(), fewer); }, "silo 2 (p2) has not joined"},
+      {[&] { coordinator_->request(first_task(), twice); }, "appears twice"},
+  });
 }
 
 // Signed as it should be: each honest silo would refuse the request with it, so the coordinator makes none.
 TEST_F(MaskedSiloTest, AJoinWhoseKeyGivesNoSecretIsRefusedByTheCoordinator) {
   begin_and_join();
-  const MaskedPlan own{*driver_, kText, roster_};
-  std::string low = joins_[1];
-  low.replace(4, 32, 32, '\0');
-  const std::string to_sign = "dpreduce masked join v1" + coordinator_->invitation().substr(0, 16) +
-                              std::string(reinterpret_cast<const char*>(own.digest.data()), own.digest.size()) +
-                              low.substr(0, 36);
-  const Signature signature = identity(2).sign(std::as_bytes(std::span(to_sign)));
-  low.replace(36, 64, reinterpret_cast<const char*>(signature.data()), signature.size());
-  joins_[1] = low;
+  joins_[1] = signed_as("join", 2, joins_[1].substr(0, 4) + std::string(32, '\0'));
   EXPECT_THAT(refusal<AggregationAborted>([&] { request_of(first_task()); }),
               HasSubstr("the key in the join of silo 2 (p2) is a point of small order"));
 }
@@ -322,11 +311,7 @@ TEST_F(MaskedSiloTest, SilosCheckJoinsThemselves) {
   const auto signed_with = [&](const std::function<void(std::string&)>& change) {
     std::string message = honest.substr(0, honest.size() - 64);
     change(message);
-    const MaskedPlan own{*driver_, kText, roster_};
-    std::string to_sign = "dpreduce masked request v1" + message.substr(0, 16) +
-                          std::string(reinterpret_cast<const char*>(own.digest.data()), own.digest.size()) + message;
-    const Signature signature = identity(0).sign(std::as_bytes(std::span(to_sign)));
-    return message.append(reinterpret_cast<const char*>(signature.data()), signature.size());
+    return signed_as("request", 0, message);
   };
   EXPECT_EQ(answer(1, signed_with([](std::string&) {})), answer(1, honest));
   const std::string forged = signed_with([](std::string& message) { message[24 + 100 + 4] ^= 1; });

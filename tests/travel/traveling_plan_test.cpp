@@ -85,8 +85,7 @@ TEST_F(TravelingPlanTest, APartitionCountsOnce) {
   const TravelingTask task = first_task(plan);
   PartialSum sum = part(plan, task, "a", 0, 30);
   sum.add(part(plan, task, "b", 30, 60));
-  EXPECT_THAT(refusal<UsageError>([&] { sum.add(part(plan, task, "b", 30, 60)); }),
-              HasSubstr("partition b is in both partial sums"));
+  expect_refusal<UsageError>([&] { sum.add(part(plan, task, "b", 30, 60)); }, {"partition b is in both partial sums"});
   EXPECT_EQ(sum.partitions().size(), 2U);
 }
 
@@ -146,8 +145,7 @@ TEST_F(TravelingPlanTest, ASumThatWasChangedOnTheWayIsRefusedAndNothingIsCharged
   EXPECT_TRUE(Ledger::read(options.privacy.ledger).charges().empty());
   std::string bytes = sum_of(plan, *session.task(), 1).to_bytes();
   bytes[bytes.size() - 9] = static_cast<char>(bytes[bytes.size() - 9] ^ 1);
-  EXPECT_THAT(refusal<BadInput>([&] { PartialSum::from_bytes(bytes); }),
-              HasSubstr("not a partial sum, or are damaged"));
+  expect_refusal<BadInput>([&] { PartialSum::from_bytes(bytes); }, {"not a partial sum, or are damaged"});
   EXPECT_THAT(refusal<BadInput>([&] { PartialSum::from_bytes("x"); }), HasSubstr("not a partial sum"));
 }
 
@@ -168,8 +166,7 @@ TEST_F(TravelingPlanTest, WhetherThereAreRowsIsNotForWhoAddsSumsUpToSay) {
   const PartialSum all = sum_of(plan, *session.task(), 1);
   EXPECT_THAT(refusal<BadInput>([&] { session.give(with_last_word(none, 0)); }), HasSubstr("no partition has a row"));
   for (const PartialSum& changed : {with_last_word(none, 1), with_last_word(all, ~std::uint64_t{0})}) {
-    EXPECT_THAT(refusal<AggregationAborted>([&] { session.give(changed); }),
-                HasSubstr("does not match the seals of its partitions"));
+    expect_refusal<AggregationAborted>([&] { session.give(changed); }, {"does not match the seals of its partitions"});
   }
   EXPECT_TRUE(Ledger::read(options.privacy.ledger).charges().empty());
 }
@@ -333,8 +330,7 @@ TEST_F(TravelingPlanTest, ALimitNeedsALedgerToKeepItOn) {
   options.privacy.limit_epsilon = 1.0;
   options.privacy.limit_delta = 1e-6;
   options.privacy.seed.reset();
-  EXPECT_THAT(refusal<UsageError>([&] { FitSession(plan_of(options), std::nullopt, std::nullopt); }),
-              HasSubstr("--budget-epsilon"));
+  expect_refusal<UsageError>([&] { FitSession(plan_of(options), std::nullopt, std::nullopt); }, {"--budget-epsilon"});
   EXPECT_NE(refusal<BudgetRefused>([&] { FitSession(plan_of(options), options.privacy.ledger, std::nullopt); }), "");
 }
 

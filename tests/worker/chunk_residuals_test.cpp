@@ -3,20 +3,24 @@
 #include "common/base/error.hpp"
 #include "common/kernels/kernel_choice.hpp"
 #include "tests/testing.hpp"
+#include "tests/worker/drawn_numbers.hpp"
 #include "worker/lattice_stream.hpp"
 
 namespace dpreduce::chunk_residuals_test {
 
 LatticeRows random_rows(std::size_t count, std::size_t dim, std::size_t classes) {
   std::mt19937_64 engine(count + dim);
-  std::normal_distribution<float> gaussian;
-  std::vector<float> features(count * dim);
-  for (float& feature : features) feature = gaussian(engine);
-  std::vector<std::int32_t> labels(count);
-  for (std::int32_t& label : labels) label = static_cast<std::int32_t>(engine() % classes);
+  const std::vector<float> features = normal_numbers<float>(engine, count * dim);
+  const std::vector<std::int32_t> labels = random_labels(engine, count, classes);
   LatticeRows rows({1.0, dim}, count);
   rows.assign(RowTransform(Preprocessing{.input_dim = dim, .center = {}}), features, labels, 1);
   return rows;
+}
+
+LatticeWeights random_weights(const LatticeRows& rows, std::size_t classes, double deviation, std::size_t seed) {
+  std::mt19937_64 engine(seed);
+  const std::size_t count = classes * rows.dim();
+  return {deviation > 0.0 ? normal_numbers(engine, count, deviation) : std::vector<double>(count, 0.0), rows.lattice()};
 }
 
 // Few classes or many, any threads: R^T Q of the residuals that `assign` takes, by the plain kernel.
@@ -25,12 +29,8 @@ TEST(ChunkResiduals, AccumulateTheProductOfTheirResiduals) {
     for (const std::size_t count : {1u, 255u, 256u, 257u, 800u}) {
       const std::size_t dim = 37;
       const LatticeRows rows = random_rows(count, dim, classes);
-      std::mt19937_64 engine(classes);
-      std::normal_distribution<double> gaussian;
-      std::vector<double> weights(classes * dim);
-      for (double& weight : weights) weight = gaussian(engine);
-      const LatticeWeights on_lattice(weights, rows.lattice());
-      const GradientPoint point{on_lattice};
+      const LatticeWeights weights = random_weights(rows, classes, 1.0, classes);
+      const GradientPoint point{weights};
 
       ChunkResiduals assigned(point, 1);
       assigned.assign(rows);
@@ -65,23 +65,16 @@ TEST(ChunkResiduals, NoneThatIsLongerThanItsBoundEntersAGradient) {
   constexpr std::size_t kDim = 5;
   for (const std::size_t classes : {2u, 3u, 10u, 70u}) {
     const LatticeRows rows = random_rows(40, kDim, classes);
-    std::vector<double> weights(classes * kDim);
-    std::mt19937_64 engine(classes);
-    std::normal_distribution<double> gaussian(0.0, 1000.0);
-    for (double& weight : weights) weight = gaussian(engine);
-    const LatticeWeights on_lattice(weights, rows.lattice());
-    const GradientPoint point{on_lattice};
+    const LatticeWeights weights = random_weights(rows, classes, 1000.0, classes);
+    const GradientPoint point{weights};
     EXPECT_EQ(point.residual_norm, 0.7);
     ChunkResiduals residuals(point, 1);
     residuals.assign(rows);
     double longest = 0.0;
     for (std::size_t row = 0; row < rows.rows(); ++row) {
-      double squares = 0.0;
-      for (std::size_t c = 0; c < classes; ++c) {
-        const double entry = residuals.residuals().row(row)[c] / Lattice{point.residual_norm, classes}.scale();
-        squares += entry * entry;
-      }
-      EXPECT_LE(std::sqrt(squares), 0.7 * (1.0 + std::sqrt(static_cast<double>(classes)) / kLatticeNorm));
+      const auto residual = std::span(residuals.residuals().row(row), classes);
+      const double norm = std::sqrt(sum_of_squares(residual)) / Lattice{point.residual_norm, classes}.scale();
+      EXPECT_LE(norm, 0.7 * (1.0 + std::sqrt(static_cast<double>(classes)) / kLatticeNorm));
       longest = std::max(longest, residuals.residual_norm(row));
     }
     EXPECT_GT(longest, 1.4);  // before it was clipped
@@ -93,23 +86,18 @@ TEST(ChunkResiduals, NeighborsSumsDifferByLessThanSevenTenthsOfTheClipNorm) {
   constexpr std::size_t kDim = 5;
   constexpr std::size_t kClasses = 3;
   for (const double size : {0.0, 0.1, 3.0, 1000.0}) {
-    std::mt19937_64 engine(3);
-    std::normal_distribution<double> gaussian(0.0, size);
-    std::vector<double> weights(kClasses * kDim, 0.0);
-    for (double& weight : weights) weight = size > 0.0 ? gaussian(engine) : 0.0;
     const LatticeRows all = random_rows(1, kDim, kClasses);
-    const LatticeWeights on_lattice(weights, all.lattice());
-    const GradientPoint point{on_lattice};
+    const LatticeWeights weights = random_weights(all, kClasses, size, 3);
+    const GradientPoint point{weights};
     ChunkResiduals residuals(point, 1);
     std::vector<std::int64_t> gradient(kClasses * kDim, 0);
     residuals.accumulate(all, gradient);
-    double squares = 0.0;
-    for (const std::int64_t entry : gradient) squares += static_cast<double>(entry) * static_cast<double>(entry);
-    EXPECT_LE(std::sqrt(squares), double{kLatticeNorm} * kLatticeNorm);
+    const double norm = std::sqrt(sum_of_squares(gradient));
+    EXPECT_LE(norm, double{kLatticeNorm} * kLatticeNorm);
     const double unit = Lattice{point.residual_norm, kClasses}.scale() * all.lattice().scale();
-    EXPECT_LE(std::sqrt(squares) / unit, 0.7 * 1.001) << size;
+    EXPECT_LE(norm / unit, 0.7 * 1.001) << size;
     if (size == 0.0) {
-      EXPECT_GE(std::sqrt(squares) / unit, 0.7 * 0.999);  // and it is reached
+      EXPECT_GE(norm / unit, 0.7 * 0.999);  // and it is reached
     }
   }
 }

@@ -5,6 +5,7 @@
 #include "common/ledger/triangle.hpp"
 #include "tests/common/data/data_files.hpp"
 #include "tests/testing.hpp"
+#include "tests/worker/drawn_numbers.hpp"
 #include "worker/statistics/registered_statistics.hpp"
 
 namespace dpreduce::class_grams_test {
@@ -39,7 +40,12 @@ class ClassGramsTest : public testing::Test {
   Statistic statistic(std::size_t memory, double alpha = 1.0) const {
     WorkerRows rows = WorkerRows::open({folder_ / "x.npy"}, {folder_ / "y.npy"}, 0, 1);
     const StreamPlan plan{kClasses, BadRows::kFail, memory, 1};
-    return entry_.compute(request(alpha), {rows, transform_, plan, nothing_});
+    return entry_.compute(request(alpha), {rows, transform_, plan, kUnwatched});
+  }
+
+  // Of these rows, in that order of classes.
+  ClassGrams grams(WorkerRows& rows, const std::vector<std::size_t>& order) const {
+    return {request(1.0), {rows, transform_, plan_, kUnwatched}, hasher_, order};
   }
 
   const StatisticEntry& entry_ = registered_statistic("class_least_squares");
@@ -48,7 +54,8 @@ class ClassGramsTest : public testing::Test {
   std::vector<std::int32_t> y_;
   const RowTransform transform_{
       {.input_dim = kDim, .pool = 1, .normalize = Normalize::kL2, .clip_norm = 1.0, .center = {}, .intercept = 0.0}};
-  const OnChunk nothing_ = [](double) {};
+  const StreamPlan plan_{kClasses, BadRows::kFail, kAmple, 1};
+  const RowHasher hasher_{std::array<std::byte, 32>{}, kDim};
 };
 
 // Every block by its definition, row by row.
@@ -72,7 +79,7 @@ TEST_F(ClassGramsTest, AreSumsOverTheRowsOfTheirClass) {
     }
   }
   for (std::size_t block = 0; block < 3; ++block) {
-    EXPECT_TRUE(std::equal(found.block(block).begin(), found.block(block).end(), expected.block(block).begin()));
+    EXPECT_TRUE(std::ranges::equal(found.block(block), expected.block(block))) << block;
   }
 }
 
@@ -80,8 +87,7 @@ TEST_F(ClassGramsTest, AreSumsOverTheRowsOfTheirClass) {
 TEST_F(ClassGramsTest, AreTheSameWithAnyMemory) {
   const Statistic expected = statistic(kAmple);
   for (const std::size_t memory : {300, 600, 900, 2000, 4000}) {
-    const Statistic found = statistic(memory);
-    EXPECT_TRUE(std::equal(found.words().begin(), found.words().end(), expected.words().begin())) << memory;
+    EXPECT_TRUE(std::ranges::equal(statistic(memory).words(), expected.words())) << memory;
   }
 }
 
@@ -89,39 +95,31 @@ TEST_F(ClassGramsTest, WithoutAlphaThereIsNoGramOfAllRows) {
   const Statistic all = statistic(kAmple);
   const Statistic some = statistic(kAmple, 0.0);
   ASSERT_EQ(some.shape().size(), 2U);
-  EXPECT_TRUE(std::equal(some.block(0).begin(), some.block(0).end(), all.block(0).begin()));
-  EXPECT_TRUE(std::equal(some.block(1).begin(), some.block(1).end(), all.block(2).begin()));
+  EXPECT_TRUE(std::ranges::equal(some.block(0), all.block(0)));
+  EXPECT_TRUE(std::ranges::equal(some.block(1), all.block(2)));
 }
 
 TEST_F(ClassGramsTest, RowsThatChangeBetweenPassesAreRefused) {
-  const std::array<std::byte, 32> secret{};
-  const RowHasher hasher(secret, kDim);
-  const StreamPlan plan{kClasses, BadRows::kFail, kAmple, 1};
-  std::vector<std::size_t> order(kClasses);
-  std::iota(order.begin(), order.end(), std::size_t{0});
   std::vector<std::int64_t> triangle(triangle_elements(kDim));
   for (const bool is_label : {false, true}) {
     WorkerRows rows = WorkerRows::open({folder_ / "x.npy"}, {folder_ / "y.npy"}, 0, 1);
-    ClassGrams grams(request(1.0), {rows, transform_, plan, nothing_}, hasher, order);
+    ClassGrams changed = grams(rows, {0, 1, 2, 3, 4});
     if (is_label) {
       y_[20] = (y_[20] + 1) % 3;
     } else {
       x_[20 * kDim] += 1.0F;
     }
     write();
-    EXPECT_THROW(for (std::size_t j = 0; j < kClasses; ++j) grams.next(triangle), BadInput);
+    EXPECT_THROW(for (std::size_t j = 0; j < kClasses; ++j) changed.next(triangle), BadInput);
   }
 }
 
 TEST_F(ClassGramsTest, EveryClassComesOnce) {
-  const std::array<std::byte, 32> secret{};
-  const RowHasher hasher(secret, kDim);
-  const StreamPlan plan{kClasses, BadRows::kFail, kAmple, 1};
   WorkerRows rows = WorkerRows::open({folder_ / "x.npy"}, {folder_ / "y.npy"}, 0, 1);
-  ClassGrams grams(request(1.0), {rows, transform_, plan, nothing_}, hasher, {4, 2, 0, 3, 1});
+  ClassGrams once = grams(rows, {4, 2, 0, 3, 1});
   std::vector<std::int64_t> triangle(triangle_elements(kDim));
-  for (std::size_t j = 0; j < kClasses; ++j) grams.next(triangle);
-  EXPECT_THROW(grams.next(triangle), std::logic_error);
+  for (std::size_t j = 0; j < kClasses; ++j) once.next(triangle);
+  EXPECT_THROW(once.next(triangle), std::logic_error);
 }
 
 }  // namespace dpreduce::class_grams_test

@@ -2,6 +2,7 @@
 
 #include "common/lattice/lattice_rows.hpp"
 #include "tests/testing.hpp"
+#include "tests/worker/drawn_numbers.hpp"
 #include "worker/clipped_units.hpp"
 #include "worker/statistic_entry.hpp"
 #include "worker/weighted_rows.hpp"
@@ -10,6 +11,22 @@ namespace dpreduce::clipped_persons_test {
 
 constexpr std::size_t kDimOfPersons = 12;
 constexpr std::size_t kClassesOfPersons = 4;
+constexpr std::array kSums{UnitSum::kClassSums, UnitSum::kGram, UnitSum::kClassGrams};
+
+LatticeRows on_lattice(const std::vector<float>& features, const std::vector<std::int32_t>& labels,
+                       const std::vector<std::uint32_t>& persons, std::size_t labels_per_row = 1) {
+  const RowTransform transform({kDimOfPersons, 1, Normalize::kL2, 1.0, {}, 0.0});
+  LatticeRows chunk({1.0, kDimOfPersons}, persons.size(), labels_per_row);
+  chunk.assign(transform, StoredFloats(features), labels, 1);
+  chunk.set_units(persons);
+  return chunk;
+}
+
+// Rows of one class, of one person.
+LatticeRows of_one_person(const std::vector<float>& features) {
+  const std::size_t rows = features.size() / kDimOfPersons;
+  return on_lattice(features, std::vector<std::int32_t>(rows, 1), std::vector<std::uint32_t>(rows, 0));
+}
 
 // Persons of these many rows; with `spread` 0 all rows of a person point the same way.
 LatticeRows rows_of_persons(const std::vector<std::size_t>& sizes, double spread, unsigned seed,
@@ -33,11 +50,7 @@ LatticeRows rows_of_persons(const std::vector<std::size_t>& sizes, double spread
       persons.push_back(static_cast<std::uint32_t>(person));
     }
   }
-  const RowTransform transform({kDimOfPersons, 1, Normalize::kL2, 1.0, {}, 0.0});
-  LatticeRows chunk({1.0, kDimOfPersons}, persons.size(), labels_per_row);
-  chunk.assign(transform, StoredFloats(features), labels, 1);
-  chunk.set_units(persons);
-  return chunk;
+  return on_lattice(features, labels, persons, labels_per_row);
 }
 
 // |the sum that rows [first, end) add with this weight|, over S^2 (over S for class sums).
@@ -61,9 +74,7 @@ long double norm_of(const LatticeRows& chunk, std::size_t first, std::size_t end
       }
     }
   }
-  long double squared = 0.0L;
-  for (const long double entry : total) squared += entry * entry;
-  return std::sqrt(squared) /
+  return std::sqrt(sum_of_squares<long double>(total)) /
          static_cast<long double>(sum == UnitSum::kClassSums ? kLatticeNorm : static_cast<std::int64_t>(kSquaredNorm));
 }
 
@@ -77,9 +88,7 @@ long double gradient_norm(const LatticeRows& chunk, std::size_t first, std::span
           static_cast<long double>(rho[row * classes + e / kDimOfPersons]) * chunk.row(first + row)[e % kDimOfPersons];
     }
   }
-  long double squared = 0.0L;
-  for (const long double entry : sum) squared += entry * entry;
-  return std::sqrt(squared) / static_cast<long double>(kSquaredNorm);
+  return std::sqrt(sum_of_squares<long double>(sum)) / static_cast<long double>(kSquaredNorm);
 }
 
 // The same rows, whose persons have these parts of the bound.
@@ -101,9 +110,23 @@ void expect_scaled(std::span<const std::int16_t> scaled, const LatticeRows& chun
   }
 }
 
+// The person whose rows begin at `first` adds no more than `most` with these weights, and no less than so much of it
+// where it would add more.
+void expect_held(const LatticeRows& chunk, std::size_t first, UnitSum sum, RowWeight weight, long double most,
+                 long double closeness) {
+  const std::size_t end = chunk.end_of_unit(first);
+  const bool is_within = norm_of(chunk, first, end, sum, kWholeRow) <= most * (1.0L + 1e-15L);
+  EXPECT_EQ(weight == kWholeRow, is_within);
+  const long double norm = norm_of(chunk, first, end, sum, weight);
+  EXPECT_LE(norm, most * (1.0L + 1e-15L));
+  if (!is_within) {
+    EXPECT_GE(norm, most * closeness);
+  }
+}
+
 TEST(ClippedPersons, ASumIsScaledDownToItsBoundAndNoFurther) {
   const std::vector<std::size_t> sizes{1, 2, 3, 5, 40, 2, 13, 1, 7};  // 13 and 40 rows are more than features
-  for (const UnitSum sum : {UnitSum::kClassSums, UnitSum::kGram, UnitSum::kClassGrams}) {
+  for (const UnitSum sum : kSums) {
     for (const double spread : {0.0, 0.3, 3.0}) {
       for (const std::size_t labels : {1u, 2u}) {
         const LatticeRows chunk = rows_of_persons(sizes, spread, 5, labels);
@@ -117,13 +140,7 @@ TEST(ClippedPersons, ASumIsScaledDownToItsBoundAndNoFurther) {
           for (std::size_t first = 0; first < chunk.rows(); first = chunk.end_of_unit(first)) {
             const std::size_t end = chunk.end_of_unit(first);
             for (std::size_t row = first; row < end; ++row) ASSERT_EQ(weights[row], weights[first]);
-            const bool is_within = norm_of(chunk, first, end, sum, kWholeRow) <= most * (1.0L + 1e-15L);
-            EXPECT_EQ(weights[first] == kWholeRow, is_within);
-            const long double norm = norm_of(chunk, first, end, sum, weights[first]);
-            EXPECT_LE(norm, most * (1.0L + 1e-15L));
-            if (!is_within) {
-              EXPECT_GE(norm, most * 0.995L);
-            }
+            expect_held(chunk, first, sum, weights[first], most, 0.995L);
             EXPECT_GE(weights[first], weight_of_rows(end - first, bound) - (kWholeRow >> 7));  // never below weighing
           }
         }
@@ -136,11 +153,8 @@ TEST(ClippedPersons, ASumIsScaledDownToItsBoundAndNoFurther) {
 TEST(ClippedPersons, RowsThatPointApartAreWhole) {
   std::vector<float> features(9 * kDimOfPersons, 0.0F);
   for (std::size_t row = 0; row < 9; ++row) features[row * kDimOfPersons + row] = row % 2 == 0 ? 1.0F : -1.0F;
-  const RowTransform transform({kDimOfPersons, 1, Normalize::kL2, 1.0, {}, 0.0});
-  LatticeRows chunk({1.0, kDimOfPersons}, 9);
-  chunk.assign(transform, StoredFloats(features), std::vector<std::int32_t>(9, 1), 1);
-  chunk.set_units(std::vector<std::uint32_t>(9, 0));
-  for (const UnitSum sum : {UnitSum::kClassSums, UnitSum::kGram, UnitSum::kClassGrams}) {
+  const LatticeRows chunk = of_one_person(features);
+  for (const UnitSum sum : kSums) {
     EXPECT_EQ(clipped_weights(chunk, sum, 3, 1), std::vector<RowWeight>(9, kWholeRow));
     const RowWeight weight = clipped_weights(chunk, sum, 1, 1).front();
     EXPECT_NEAR(weight, kWholeRow / 3.0, kWholeRow * 1e-2);  // in a ninth of rows each would weigh
@@ -163,11 +177,9 @@ TEST(ClippedPersons, AGradientIsScaledDownToItsBoundAndNoFurther) {
       for (double& entry : same) entry = normal(engine);
       for (std::size_t row = 0; row < chunk.rows(); ++row) {
         std::vector<double> u = same;
-        double norm = 0.0;
         for (double& entry : u) entry += spread * normal(engine);
-        for (const double entry : u) norm += entry * entry;
-        const double length = row % 11 == 7 ? 0.01 : 1.0;
-        for (double& entry : u) entry *= length / std::sqrt(norm);
+        const double factor = (row % 11 == 7 ? 0.01 : 1.0) / std::sqrt(sum_of_squares(u));
+        for (double& entry : u) entry *= factor;
         ASSERT_TRUE(quantize_row(u, lattice, std::span(residuals).subspan(row * classes, classes)));
       }
       for (const std::uint64_t bound : {1u, 3u}) {
@@ -199,7 +211,7 @@ TEST(ClippedPersons, AGradientIsScaledDownToItsBoundAndNoFurther) {
 TEST(ClippedPersons, APartOfTheBoundIsHeldAsTheBoundIs) {
   const std::vector<std::size_t> sizes{1, 2, 3, 5, 40, 2, 13, 1, 7};
   const UnitParts parts{{1, 3}, {1, 1}, {1, 3}, {2, 5}, {1, 7}, {65535, 65536}, {1, 1024}, {1, 1}, {3, 4}};
-  for (const UnitSum sum : {UnitSum::kClassSums, UnitSum::kGram, UnitSum::kClassGrams}) {
+  for (const UnitSum sum : kSums) {
     for (const double spread : {0.0, 0.3, 3.0}) {
       const LatticeRows chunk = with_parts(rows_of_persons(sizes, spread, 5), parts);
       for (const std::uint64_t bound : {1u, 3u}) {
@@ -207,17 +219,11 @@ TEST(ClippedPersons, APartOfTheBoundIsHeldAsTheBoundIs) {
         const std::vector<RowWeight> weights = clipped_weights(chunk, sum, bound, 3, scaled);
         expect_scaled(scaled, chunk, weights, sum);
         for (std::size_t first = 0; first < chunk.rows(); first = chunk.end_of_unit(first)) {
-          const std::size_t end = chunk.end_of_unit(first);
           const UnitPart part = parts[chunk.unit(first)];
           const long double most = static_cast<long double>(bound * part.count) / part.of;
-          const bool is_within = norm_of(chunk, first, end, sum, kWholeRow) <= most * (1.0L + 1e-15L);
-          EXPECT_EQ(weights[first] == kWholeRow, is_within);
-          const long double norm = norm_of(chunk, first, end, sum, weights[first]);
-          EXPECT_LE(norm, most * (1.0L + 1e-15L));
-          if (!is_within) {
-            EXPECT_GE(norm, most * (part.of < 1000 ? 0.98L : 0.5L));  // the lattice is coarse for a short row
-          }
-          if (static_cast<long double>(end - first) <= most) {
+          const long double closeness = part.of < 1000 ? 0.98L : 0.5L;  // the lattice is coarse for a short row
+          expect_held(chunk, first, sum, weights[first], most, closeness);
+          if (static_cast<long double>(chunk.end_of_unit(first) - first) <= most) {
             EXPECT_EQ(weights[first], kWholeRow);
           }
         }
@@ -257,7 +263,7 @@ TEST(ClippedPersons, TheLargestBoundAndTheLargestPartsAreExact) {
         std::pair{UnitPart{3, 65536}, true}, std::pair{UnitPart{2, 65536}, false}}) {
     chunk.set_units(std::vector<std::uint32_t>(3, 0), std::make_shared<const UnitParts>(1, part));
     const long double most = 65536.0L * part.count / part.of;
-    for (const UnitSum sum : {UnitSum::kClassSums, UnitSum::kGram, UnitSum::kClassGrams}) {
+    for (const UnitSum sum : kSums) {
       const RowWeight weight = clipped_weights(chunk, sum, 65536, 1).front();
       EXPECT_EQ(weight == kWholeRow, is_whole) << part.count << " / " << part.of;
       EXPECT_LE(norm_of(chunk, 0, 3, sum, weight), most);
@@ -269,7 +275,7 @@ TEST(ClippedPersons, TheLargestBoundAndTheLargestPartsAreExact) {
 TEST(ClippedPersons, ManyRowsThatAreAlikeAreHeld) {
   for (const std::size_t rows : {3000u, 70000u}) {
     const LatticeRows chunk = rows_of_persons({rows}, 0.0, 4);
-    for (const UnitSum sum : {UnitSum::kClassSums, UnitSum::kGram, UnitSum::kClassGrams}) {
+    for (const UnitSum sum : kSums) {
       const RowWeight weight = clipped_weights(chunk, sum, 1, 1).front();
       EXPECT_LE(norm_of(chunk, 0, chunk.rows(), sum, weight), 1.0L);
       EXPECT_GT(weight, 0u);
@@ -297,10 +303,7 @@ TEST(ClippedPersons, AGradientWhoseLengthsAreNearlyIntegersIsHeld) {
     ASSERT_EQ(residual.size(), 4u);
     std::vector<float> features(rows * kDimOfPersons, 0.0F);
     for (std::size_t row = 0; row < rows; ++row) features[row * kDimOfPersons] = 1.0F;
-    const RowTransform transform({kDimOfPersons, 1, Normalize::kL2, 1.0, {}, 0.0});
-    LatticeRows chunk({1.0, kDimOfPersons}, rows);
-    chunk.assign(transform, StoredFloats(features), std::vector<std::int32_t>(rows, 1), 1);
-    chunk.set_units(std::vector<std::uint32_t>(rows, 0));
+    const LatticeRows chunk = of_one_person(features);
     const auto entry = static_cast<long double>(chunk.row(0)[0]);
     ASSERT_GT(entry * rows * std::sqrt(static_cast<long double>(squared)), static_cast<long double>(kSquaredNorm));
     std::vector<std::int16_t> residuals;

@@ -2,6 +2,7 @@
 
 #include "common/lattice/lattice_rows.hpp"
 #include "tests/testing.hpp"
+#include "tests/worker/drawn_numbers.hpp"
 
 namespace dpreduce::hessian_rows_test {
 
@@ -11,8 +12,7 @@ std::uint64_t fourth_powers(const std::vector<std::int16_t>& q, const std::vecto
   std::vector<std::int16_t> v(q.size());
   for (const double factor : f) {
     scale_row(q, factor, v);
-    std::uint64_t squared = 0;
-    for (const std::int16_t entry : v) squared += static_cast<std::uint64_t>(std::int64_t{entry} * entry);
+    const auto squared = static_cast<std::uint64_t>(sum_of_squares<std::int64_t>(v));
     sum += squared * squared;
   }
   return sum;

@@ -3,6 +3,7 @@
 
 #include "common/base/error.hpp"
 #include "tests/testing.hpp"
+#include "tests/worker/drawn_numbers.hpp"
 #include "worker/kept_chunks.hpp"
 
 namespace dpreduce::lattice_stream_test {
@@ -13,17 +14,18 @@ constexpr std::size_t kClasses = 3;
 
 class LatticeStreamTest : public testing::Test {
  protected:
-  LatticeStreamTest() : x_(kRows * kDim), y_(kRows) {
+  LatticeStreamTest() {
     std::mt19937 engine(1);
-    std::normal_distribution<float> normal;
-    for (float& entry : x_) entry = normal(engine);
-    for (std::int32_t& label : y_) label = static_cast<std::int32_t>(engine() % kClasses);
+    x_ = normal_numbers<float>(engine, kRows * kDim);
+    y_ = random_labels(engine, kRows, kClasses);
   }
 
-  WorkerRows rows() const {
-    const ArrayView labels = rows_in_c_order(std::as_bytes(std::span(y_)), DType::kInt32, 1);
-    return WorkerRows::in_memory(rows_in_c_order(std::as_bytes(std::span(x_)), DType::kFloat32, kDim), labels, "x",
-                                 "y");
+  WorkerRows rows() const { return WorkerRows::in_memory(array_view(x_, kDim), array_view(y_), "x", "y"); }
+
+  // A pass over the rows in the order of chunks, on so many threads.
+  template <typename Visit>
+  void pass(WorkerRows& stored, unsigned threads, const Visit& visit, const OnChunk& on_chunk = kUnwatched) const {
+    for_each_lattice_chunk(stored, transform_, plan(threads), visit, on_chunk);
   }
 
   // 60 rows a chunk.
@@ -44,8 +46,8 @@ TEST_F(LatticeStreamTest, ThreadsDoNotMatter) {
     WorkerRows stored = rows();
     std::size_t first = 0;
     double done = 0.0;
-    for_each_lattice_chunk(
-        stored, transform_, plan(threads),
+    pass(
+        stored, threads,
         [&](const LatticeRows& chunk) {
           EXPECT_EQ(chunk.rows(), std::min(kRowsOfChunk, kRows - first));
           for (std::size_t row = 0; row < chunk.rows(); ++row) {
@@ -72,13 +74,13 @@ TEST_F(LatticeStreamTest, KeptRowsAreThoseThatAreShownAlsoWhereTheyAreProjectedL
   StreamPlan all = plan(2);
   all.memory_bytes =
       kMostRowsPerChunk * bytes_per_row(kDim, kDim + 1, 1) + kRows * bytes_per_kept_row(kDim + 1, 1, false);
-  const OnChunk on_chunk = [](double) {};
   WorkerRows stored = rows();
-  std::optional<KeptChunks> unprojected = keep_lattice_chunks(stored, transform_, all, KeptFor::kProjection, on_chunk);
+  std::optional<KeptChunks> unprojected =
+      keep_lattice_chunks(stored, transform_, all, KeptFor::kProjection, kUnwatched);
   ASSERT_TRUE(unprojected);
   EXPECT_TRUE(unprojected->front().energies().of_rows.empty());
-  const KeptChunks projected = project_kept_chunks(std::move(*unprojected), stored, projection, all, on_chunk);
-  const std::optional<KeptChunks> read = keep_lattice_chunks(stored, projection, all, KeptFor::kRounds, on_chunk);
+  const KeptChunks projected = project_kept_chunks(std::move(*unprojected), stored, projection, all, kUnwatched);
+  const std::optional<KeptChunks> read = keep_lattice_chunks(stored, projection, all, KeptFor::kRounds, kUnwatched);
   ASSERT_TRUE(read);
   std::size_t next = 0;
   for_each_lattice_chunk(
@@ -95,17 +97,17 @@ TEST_F(LatticeStreamTest, KeptRowsAreThoseThatAreShownAlsoWhereTheyAreProjectedL
         EXPECT_EQ(projected[next].energies().of_rows, (*read)[next].energies().of_rows);
         ++next;
       },
-      on_chunk);
+      kUnwatched);
   EXPECT_EQ(next, projected.size());
-  EXPECT_FALSE(keep_lattice_chunks(stored, transform_, plan(2), KeptFor::kRounds, on_chunk)) << "there is no room";
+  EXPECT_FALSE(keep_lattice_chunks(stored, transform_, plan(2), KeptFor::kRounds, kUnwatched)) << "there is no room";
 }
 
 TEST_F(LatticeStreamTest, ChunksAreVisitedOnTheThreadOfTheCaller) {
   WorkerRows stored = rows();
   const auto caller = std::this_thread::get_id();
   const auto expect_caller = [&] { EXPECT_EQ(std::this_thread::get_id(), caller); };
-  for_each_lattice_chunk(
-      stored, transform_, plan(2), [&](const LatticeRows&) { expect_caller(); }, [&](double) { expect_caller(); });
+  pass(
+      stored, 2, [&](const LatticeRows&) { expect_caller(); }, [&](double) { expect_caller(); });
 }
 
 // A row that is not finite is refused all the same.
@@ -114,13 +116,11 @@ TEST_F(LatticeStreamTest, RowsOfLabelsThatAreNotListedCountNowhereWhereTheyAreTa
   y_[80] = -1;
   for (const unsigned threads : {1U, 2U}) {
     WorkerRows stored = rows();
-    const auto pass = [&](const auto& visit) {
-      for_each_lattice_chunk(stored, transform_, plan(threads), visit, [](double) {});
-    };
-    EXPECT_THAT([&] { pass([](const LatticeRows&) {}); }, ThrowsMessage<BadInput>(HasSubstr("row 7 has label 3")));
+    const auto read = [&] { pass(stored, threads, [](const LatticeRows&) {}); };
+    EXPECT_THAT(read, ThrowsMessage<BadInput>(HasSubstr("row 7 has label 3")));
     stored.labels().set_unlisted_labels(UnlistedLabels::kTaken);
     std::size_t place = 0;
-    pass([&](const LatticeRows& chunk) {
+    pass(stored, threads, [&](const LatticeRows& chunk) {
       for (std::size_t row = 0; row < chunk.rows(); ++row, ++place) {
         const bool is_unlisted = place == 7 || place == 80;
         EXPECT_EQ(chunk.counts(row), !is_unlisted);
@@ -130,8 +130,7 @@ TEST_F(LatticeStreamTest, RowsOfLabelsThatAreNotListedCountNowhereWhereTheyAreTa
     });
     for (const std::size_t bad : {std::size_t{9}, std::size_t{80}}) {  // one of a class, one of none that is listed
       x_[bad * kDim] = std::numeric_limits<float>::quiet_NaN();
-      EXPECT_THAT([&] { pass([](const LatticeRows&) {}); },
-                  ThrowsMessage<BadInput>(HasSubstr("row " + std::to_string(bad))));
+      EXPECT_THAT(read, ThrowsMessage<BadInput>(HasSubstr("row " + std::to_string(bad))));
       x_[bad * kDim] = 1.0F;
     }
   }
@@ -143,13 +142,8 @@ TEST_F(LatticeStreamTest, ChunksBeforeABadRowAreVisited) {
   for (const unsigned threads : {1U, 2U}) {
     WorkerRows stored = rows();
     std::size_t visited = 0;
-    EXPECT_THAT(
-        [&] {
-          for_each_lattice_chunk(
-              stored, transform_, plan(threads), [&](const LatticeRows& chunk) { visited += chunk.rows(); },
-              [](double) {});
-        },
-        ThrowsMessage<BadInput>(HasSubstr("row 121")));
+    const auto read = [&] { pass(stored, threads, [&](const LatticeRows& chunk) { visited += chunk.rows(); }); };
+    EXPECT_THAT(read, ThrowsMessage<BadInput>(HasSubstr("row 121")));
     EXPECT_EQ(visited, 2 * kRowsOfChunk);
   }
 }
@@ -162,8 +156,8 @@ TEST_F(LatticeStreamTest, WhoeverThrowsEndsThePass) {
       const auto third = [&](bool throws) {
         if (throws && visits == 3) throw std::runtime_error("enough");
       };
-      EXPECT_THROW(for_each_lattice_chunk(
-                       stored, transform_, plan(threads),
+      EXPECT_THROW(pass(
+                       stored, threads,
                        [&](const LatticeRows&) {
                          ++visits;
                          third(visitor_throws);

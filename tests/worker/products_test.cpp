@@ -3,6 +3,7 @@
 #include "common/data/memory_array.hpp"
 #include "common/ledger/triangle.hpp"
 #include "tests/testing.hpp"
+#include "tests/worker/drawn_numbers.hpp"
 #include "worker/residuals.hpp"
 #include "worker/statistics/registered_statistics.hpp"
 #include "worker/utilities.hpp"
@@ -17,9 +18,8 @@ class ProductsTest : public testing::Test {
  protected:
   ProductsTest() : transform_({kInputDim, 1, Normalize::kL2, 2.0, {}, 0.1}) {
     std::mt19937 engine(9);
-    std::normal_distribution<float> normal;
-    for (float& entry : x_) entry = normal(engine);
-    for (std::int32_t& label : labels_) label = static_cast<std::int32_t>(engine() % kClasses);
+    x_ = normal_numbers<float>(engine, kRows * kInputDim);
+    labels_ = random_labels(engine, kRows, kClasses);
     std::vector<double> row(dim());
     for (std::size_t i = 0; i < kRows; ++i) {
       transform_(std::span(x_).subspan(i * kInputDim, kInputDim), row);
@@ -37,10 +37,16 @@ class ProductsTest : public testing::Test {
   }
   LatticeWeights drawn_weights() const {
     std::mt19937 engine(4);
-    std::normal_distribution<double> normal;
-    std::vector<double> w(kClasses * dim());
-    for (double& entry : w) entry = normal(engine);
-    return {w, lattice()};
+    return {normal_numbers(engine, kClasses * dim()), lattice()};
+  }
+
+  // Of a row and the weights of each class.
+  std::vector<std::int64_t> products(std::size_t row, const LatticeWeights& weights) const {
+    std::vector<std::int64_t> sums(kClasses, 0);
+    for (std::size_t c = 0; c < kClasses; ++c) {
+      for (std::size_t a = 0; a < dim(); ++a) sums[c] += std::int64_t{rows_[row][a]} * weights.values()[c * dim() + a];
+    }
+    return sums;
   }
 
   std::size_t dim() const { return transform_.output_dim(); }
@@ -55,14 +61,13 @@ class ProductsTest : public testing::Test {
     const StatisticEntry& registered = registered_statistic(release);
     WorkerRows worker = WorkerRows::in_memory(array_view(x_, kInputDim), array_view(labels_), "x", "y");
     const StreamPlan plan{kClasses, BadRows::kFail, memory, threads};
-    const OnChunk on_chunk = [](double) {};
-    return registered.compute(registered.request(terms, 1.0), {worker, transform_, plan, on_chunk, point});
+    return registered.compute(registered.request(terms, 1.0), {worker, transform_, plan, kUnwatched, point});
   }
 
-  std::vector<float> x_ = std::vector<float>(kRows * kInputDim);
+  std::vector<float> x_;
   RowTransform transform_;
   std::vector<std::vector<std::int16_t>> rows_;
-  std::vector<std::int32_t> labels_ = std::vector<std::int32_t>(kRows);
+  std::vector<std::int32_t> labels_;
 };
 
 TEST_F(ProductsTest, GramAndClassSumsAreExactWhateverTheChunksAndThreads) {
@@ -90,17 +95,15 @@ TEST_F(ProductsTest, FishersSumsAreExactWhateverTheChunksAndThreads) {
     const Statistic fisher = statistic("fisher", threads, memory);
     const Statistic sums = statistic("feature_sums", threads, memory);
     for (std::size_t c = 0; c < kClasses; ++c) {
-      std::int64_t count = 0;
-      for (const std::int32_t label : labels_) count += label == static_cast<std::int32_t>(c) ? 1 : 0;
-      ASSERT_EQ(fisher.block(fisher.index_of("class_counts"))[c], count);
+      ASSERT_EQ(fisher.block(fisher.index_of("class_counts"))[c],
+                std::ranges::count(labels_, static_cast<std::int32_t>(c)));
     }
     for (std::size_t a = 0; a < dim(); ++a) {
       std::int64_t squares = 0;
       for (const auto& row : rows_) squares += std::int64_t{row[a]} * row[a];
       ASSERT_EQ(fisher.block(fisher.index_of("second_moments"))[a], squares);
     }
-    const auto block = fisher.block(fisher.index_of("class_sums"));
-    ASSERT_TRUE(std::equal(block.begin(), block.end(), sums.block(0).begin(), sums.block(0).end()));
+    ASSERT_TRUE(std::ranges::equal(fisher.block(fisher.index_of("class_sums")), sums.block(0)));
   });
 }
 
@@ -126,11 +129,6 @@ TEST_F(ProductsTest, CorrectRowsAreCountedForEveryCandidate) {
   const LatticeWeights directions(w, lattice());
   const Prior head{directions, kInputDim};
 
-  const auto product = [&](std::size_t row, const LatticeWeights& weights, std::size_t c) {
-    double sum = 0.0;
-    for (std::size_t a = 0; a < dim(); ++a) sum += static_cast<double>(rows_[row][a]) * weights.values()[c * dim() + a];
-    return sum;
-  };
   const auto cosine = [&](std::size_t row, std::size_t c) {
     double row_squares = 0.0;
     double squares = 0.0;
@@ -138,7 +136,7 @@ TEST_F(ProductsTest, CorrectRowsAreCountedForEveryCandidate) {
       row_squares += std::pow(static_cast<double>(rows_[row][a]), 2);
       squares += std::pow(static_cast<double>(directions.values()[c * dim() + a]), 2);
     }
-    return product(row, directions, c) / std::sqrt(row_squares * squares);
+    return static_cast<double>(products(row, directions)[c]) / std::sqrt(row_squares * squares);
   };
   for (const Prior* prior : {static_cast<const Prior*>(nullptr), &head}) {
     std::vector<std::int64_t> expected(candidates.size(), 0);
@@ -146,8 +144,9 @@ TEST_F(ProductsTest, CorrectRowsAreCountedForEveryCandidate) {
       for (std::size_t i = 0; i < kRows; ++i) {
         std::vector<double> scores(kClasses);
         std::vector<double> cosines(kClasses);
+        const std::vector<std::int64_t> of_classes = products(i, candidates[m]);
         for (std::size_t c = 0; c < kClasses; ++c) {
-          scores[c] = candidates[m].factors()[c] * product(i, candidates[m], c);
+          scores[c] = candidates[m].factors()[c] * static_cast<double>(of_classes[c]);
           cosines[c] = cosine(i, c);
         }
         if (prior != nullptr) {
@@ -163,10 +162,9 @@ TEST_F(ProductsTest, CorrectRowsAreCountedForEveryCandidate) {
     for_each_way([&](unsigned threads, std::size_t memory) {
       WorkerRows rows = WorkerRows::in_memory(array_view(x_, kInputDim), array_view(labels_), "x", "y");
       const StreamPlan plan{kClasses, BadRows::kFail, memory, threads};
-      const OnChunk silent = [](double) {};
-      const Statistic counts = correct_counts(candidates, {rows, transform_, plan, silent}, prior);
+      const Statistic counts = correct_counts(candidates, {rows, transform_, plan, kUnwatched}, prior);
       ASSERT_EQ(counts.shape(), (std::vector<BlockShape>{{"utilities", candidates.size()}}));
-      EXPECT_TRUE(std::equal(expected.begin(), expected.end(), counts.block(0).begin()));
+      EXPECT_TRUE(std::ranges::equal(expected, counts.block(0)));
     });
   }
 }
@@ -177,15 +175,9 @@ TEST_F(ProductsTest, GradientsAreExactSumsOfResidualsTimesRows) {
     const double bound = loss == Loss::kSoftmax ? 0.7 : 1.0;
     std::vector<std::int64_t> expected(kClasses * dim(), 0);
     for (std::size_t i = 0; i < kRows; ++i) {
-      std::vector<std::int64_t> products(kClasses, 0);
-      for (std::size_t c = 0; c < kClasses; ++c) {
-        for (std::size_t a = 0; a < dim(); ++a) {
-          products[c] += std::int64_t{rows_[i][a]} * weights.values()[c * dim() + a];
-        }
-      }
       std::vector<double> scratch(kClasses);
       std::vector<std::int16_t> rho(kClasses);
-      lattice_residual(products, weights.factors(), {&labels_[i], 1}, loss, scratch, rho, {}, bound);
+      lattice_residual(products(i, weights), weights.factors(), {&labels_[i], 1}, loss, scratch, rho, {}, bound);
       for (std::size_t c = 0; c < kClasses; ++c) {
         for (std::size_t a = 0; a < dim(); ++a) expected[c * dim() + a] += std::int64_t{rho[c]} * rows_[i][a];
       }
@@ -193,7 +185,7 @@ TEST_F(ProductsTest, GradientsAreExactSumsOfResidualsTimesRows) {
     const GradientPoint point{weights, loss};
     for_each_way([&](unsigned threads, std::size_t memory) {
       const Statistic gradient = statistic("gradient", threads, memory, point);
-      for (std::size_t e = 0; e < expected.size(); ++e) ASSERT_EQ(gradient.block(0)[e], expected[e]);
+      ASSERT_TRUE(std::ranges::equal(gradient.block(0), expected));
     });
   }
 }
@@ -205,13 +197,11 @@ TEST_F(ProductsTest, HessiansAreWeightedGramMatricesUpToRounding) {
     const std::size_t triangle = triangle_elements(dim());
     std::vector<double> expected(kClasses * triangle, 0.0);
     for (std::size_t i = 0; i < kRows; ++i) {
+      const std::vector<std::int64_t> of_classes = products(i, weights);
       std::vector<double> p(kClasses);
       double sum = 0.0;
       for (std::size_t c = 0; c < kClasses; ++c) {
-        std::int64_t product = 0;
-        for (std::size_t a = 0; a < dim(); ++a) product += std::int64_t{rows_[i][a]} * weights.values()[c * dim() + a];
-        p[c] = std::exp(weights.factors()[c] * static_cast<double>(product));
-        sum += p[c];
+        sum += p[c] = std::exp(weights.factors()[c] * static_cast<double>(of_classes[c]));
       }
       for (double& entry : p) entry = loss == Loss::kSoftmax ? entry / sum : entry / (1.0 + entry);
       for (std::size_t c = 0; c < kClasses; ++c) {
@@ -233,8 +223,8 @@ TEST_F(ProductsTest, HessiansAreWeightedGramMatricesUpToRounding) {
     const Statistic gradient = statistic("gradient", 1, std::size_t{1} << 20, point);
     for_each_way([&](unsigned threads, std::size_t memory) {
       const Statistic again = statistic("newton", threads, memory, point);
-      EXPECT_TRUE(std::equal(hessians.begin(), hessians.end(), again.block(1).begin()));
-      EXPECT_TRUE(std::equal(again.block(0).begin(), again.block(0).end(), gradient.block(0).begin()));
+      EXPECT_TRUE(std::ranges::equal(hessians, again.block(1)));
+      EXPECT_TRUE(std::ranges::equal(again.block(0), gradient.block(0)));
     });
   }
 }

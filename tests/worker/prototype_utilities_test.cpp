@@ -2,6 +2,7 @@
 #include "common/base/error.hpp"
 #include "tests/common/data/data_files.hpp"
 #include "tests/testing.hpp"
+#include "tests/worker/drawn_numbers.hpp"
 #include "worker/utilities.hpp"
 
 namespace dpreduce::prototype_utilities_test {
@@ -29,20 +30,17 @@ class PrototypeUtilities : public testing::Test {
  protected:
   PrototypeUtilities() {
     for (std::size_t row = 0; row < kRows; ++row) rows_.push_back(random_row());
-    std::vector<float> features;
     for (std::size_t row = 0; row < kCandidates; ++row) {
       const Row made = random_row();
-      features.insert(features.end(), made.x.begin(), made.x.end());
+      candidates_.insert(candidates_.end(), made.x.begin(), made.x.end());
     }
-    candidates_ = features;
-    write_npy(folder_ / "p.npy", features, kDim);
+    write_npy(folder_ / "p.npy", candidates_, kDim);
   }
 
   Row random_row() {
-    std::normal_distribution<float> normal;
-    Row row{std::vector<float>(kDim), static_cast<std::int32_t>(engine_() % (kClasses - 1))};
+    Row row{.x = {}, .y = static_cast<std::int32_t>(engine_() % (kClasses - 1))};
     if (row.y == 2) row.y = 3;
-    for (float& entry : row.x) entry = normal(engine_);
+    row.x = normal_numbers<float>(engine_, kDim);
     const unsigned kind = engine_() % 5;  // some zero, some along an axis, so that products come near to -S^2 and S^2
     if (kind == 0) std::fill(row.x.begin(), row.x.end(), 0.0F);
     if (kind == 1) {
@@ -62,12 +60,16 @@ class PrototypeUtilities : public testing::Test {
     }
     write_npy(folder_ / "x.npy", x, kDim);
     write_npy(folder_ / "y.npy", y);
-    WorkerRows worker = WorkerRows::open({folder_ / "x.npy"}, {folder_ / "y.npy"}, 0, 1);
-    WorkerRows candidates = WorkerRows::open({folder_ / "p.npy"}, {}, 0, 1);
+    WorkerRows worker = written_rows();
+    WorkerRows candidates = public_rows();
     const StreamPlan plan{kClasses, bad_rows, memory, threads};
     return prototype_utilities(prototype_selection(kClasses, kCandidates, 1, clip, 1.0), clip,
-                               {worker, transform_, plan, nothing_}, {candidates, transform_, plan, nothing_});
+                               {worker, transform_, plan, kUnwatched}, {candidates, transform_, plan, kUnwatched});
   }
+
+  // Those of the last utilities.
+  WorkerRows written_rows() const { return WorkerRows::open({folder_ / "x.npy"}, {folder_ / "y.npy"}, 0, 1); }
+  WorkerRows public_rows() const { return WorkerRows::open({folder_ / "p.npy"}, {}, 0, 1); }
 
   std::vector<std::int16_t> lattice_row(const float* x) const {
     std::vector<double> u(kDim);
@@ -103,17 +105,13 @@ class PrototypeUtilities : public testing::Test {
   Rows rows_;
   std::vector<float> candidates_;
   const RowTransform transform_{{.input_dim = kDim, .clip_norm = 2.0, .center = {}}};
-  const OnChunk nothing_ = [](double) {};
+  const StreamPlan plan_{kClasses, BadRows::kFail, kAmple, 1};
 };
 
-TEST_F(PrototypeUtilities, AreTheSumsOverPairsOfRows) {
-  for (const CosineClip& clip : some_clips()) EXPECT_EQ(values(utilities(rows_, clip)), by_definition(clip));
-}
-
-TEST_F(PrototypeUtilities, DoNotDependOnMemoryOrThreads) {
+TEST_F(PrototypeUtilities, AreTheSumsOverPairsOfRowsWhateverMemoryAndThreads) {
   const std::size_t row_bytes = bytes_per_row(transform_.preprocessing());
   for (const CosineClip& clip : some_clips()) {
-    const std::vector<std::int64_t> expected = values(utilities(rows_, clip));
+    const std::vector<std::int64_t> expected = by_definition(clip);
     for (const std::size_t memory : {4 * row_bytes, 40 * row_bytes, kAmple}) {
       for (const unsigned threads : {1U, 3U}) EXPECT_EQ(values(utilities(rows_, clip, memory, threads)), expected);
     }
@@ -136,17 +134,16 @@ TEST_F(PrototypeUtilities, AreExactWhereClassSumsPassSixteenBits) {
 // What workers do that share the public rows: class sums first, then each its part.
 TEST_F(PrototypeUtilities, ByClassSumsAreThoseOfEachPartOfThePublicRows) {
   const std::vector<std::int64_t> expected = values(utilities(rows_, CosineClip{}));  // writes the rows, too
-  WorkerRows worker = WorkerRows::open({folder_ / "x.npy"}, {folder_ / "y.npy"}, 0, 1);
-  WorkerRows candidates = WorkerRows::open({folder_ / "p.npy"}, {}, 0, 1);
-  const StreamPlan plan{kClasses, BadRows::kFail, kAmple, 1};
-  const SecretVector<std::int64_t> sums = exact_class_sums({worker, transform_, plan, nothing_});
+  WorkerRows worker = written_rows();
+  WorkerRows candidates = public_rows();
+  const SecretVector<std::int64_t> sums = exact_class_sums({worker, transform_, plan_, kUnwatched});
   for (const std::size_t workers : {std::size_t{1}, std::size_t{3}, kCandidates + 2}) {
     std::size_t candidates_seen = 0;
     for (std::size_t w = 0; w < workers; ++w) {
       candidates.keep_share(w, workers);
       const RowRange range = candidates.range();
       EXPECT_EQ(range.first, candidates_seen);
-      const auto part = utilities_by_class_sums(sums, {candidates, transform_, plan, nothing_});
+      const auto part = utilities_by_class_sums(sums, {candidates, transform_, plan_, kUnwatched});
       ASSERT_EQ(part.size(), kClasses * range.count);
       for (std::size_t c = 0; c < kClasses; ++c) {
         for (std::size_t z = 0; z < range.count; ++z) {
@@ -160,13 +157,12 @@ TEST_F(PrototypeUtilities, ByClassSumsAreThoseOfEachPartOfThePublicRows) {
 }
 
 TEST_F(PrototypeUtilities, ClassSumsWhoseUtilitiesCouldWrapAreRefused) {
-  WorkerRows candidates = WorkerRows::open({folder_ / "p.npy"}, {}, 0, 1);
-  const StreamPlan plan{kClasses, BadRows::kFail, kAmple, 1};
+  WorkerRows candidates = public_rows();
   const auto utilities_of = [&](std::int64_t one, std::int64_t other) {
     SecretVector<std::int64_t> sums(kClasses * kDim, 0);
     sums[kDim] = one;
     sums[kDim + 1] = other;
-    return utilities_by_class_sums(sums, {candidates, transform_, plan, nothing_});
+    return utilities_by_class_sums(sums, {candidates, transform_, plan_, kUnwatched});
   };
   constexpr std::int64_t kTwoTo48 = std::int64_t{1} << 48;
   const std::vector<std::int16_t> q = lattice_row(candidates_.data());

@@ -2,8 +2,15 @@
 
 #include "common/lattice/lattice_rows.hpp"
 #include "tests/testing.hpp"
+#include "tests/worker/drawn_numbers.hpp"
 
 namespace dpreduce::residuals_test {
+
+std::vector<std::int64_t> some_products(std::mt19937_64& engine, std::size_t count) {
+  std::vector<std::int64_t> products(count);
+  for (auto& product : products) product = static_cast<std::int64_t>(engine() >> 34) - (std::int64_t{1} << 29);
+  return products;
+}
 
 std::vector<std::int16_t> residual_of(const std::vector<std::int64_t>& products, const std::vector<double>& factors,
                                       const std::vector<std::int32_t>& classes, Loss loss) {
@@ -38,9 +45,8 @@ TEST(ExpOfNonpositive, AgreesWithTheLibraryToAFewUnitsInTheLastPlace) {
 TEST(ClassProbabilities, HaveTheBitsOfOneEntryAtATime) {
   std::mt19937_64 engine(4);
   for (const std::size_t classes : {2u, 3u, 8u, 10u, 17u, 1000u}) {
-    std::vector<std::int64_t> products(classes);
+    const std::vector<std::int64_t> products = some_products(engine, classes);
     std::vector<double> factors(classes);
-    for (auto& product : products) product = static_cast<std::int64_t>(engine() >> 34) - (std::int64_t{1} << 29);
     for (auto& factor : factors) factor = 1e-8 * static_cast<double>(1 + engine() % 7);
     std::vector<double> softmax(classes);
     std::vector<double> sigmoid(classes);
@@ -68,9 +74,7 @@ TEST(LatticeResidual, IsProbabilitiesMinusLabelOnTheLattice) {
   const double sum = 2 * std::exp(1.0) + std::exp(-1.0) + 1.0;
   const auto softmax = residual_of(products, factors, {1}, Loss::kSoftmax);
   const std::vector<double> expected{std::exp(1.0) / sum, std::exp(-1.0) / sum - 1.0, std::exp(1.0) / sum, 1.0 / sum};
-  double squares = 0.0;
-  for (const double entry : expected) squares += entry * entry;
-  const double clip = std::min(1.0, 1.0 / std::sqrt(squares));
+  const double clip = std::min(1.0, 1.0 / std::sqrt(sum_of_squares(expected)));
   for (std::size_t c = 0; c < 4; ++c) EXPECT_NEAR(softmax[c], expected[c] * clip * scale, 0.51);
 
   const auto square = residual_of({10, 0, -20, 0}, factors, {1}, Loss::kSquare);  // scores 0.1, 0, -1, 0
@@ -122,13 +126,10 @@ TEST(LatticeResidual, NeverPassesTheNormBound) {
     for (const Loss loss : {Loss::kSoftmax, Loss::kSigmoid, Loss::kSquare}) {
       for (int trial = 0; trial < 200; ++trial) {
         const double size = std::pow(10.0, static_cast<double>(engine() % 200) - 100.0);
-        std::vector<std::int64_t> products(classes);
-        std::vector<double> factors(classes, size);
-        for (auto& product : products) product = static_cast<std::int64_t>(engine() % (1u << 30)) - (1 << 29);
+        const std::vector<std::int64_t> products = some_products(engine, classes);
+        const std::vector<double> factors(classes, size);
         const auto rho = residual_of(products, factors, some_classes(engine, classes, loss), loss);
-        std::int64_t squares = 0;
-        for (const std::int16_t entry : rho) squares += std::int64_t{entry} * entry;
-        EXPECT_LE(squares, kLatticeNorm * kLatticeNorm);
+        EXPECT_LE(sum_of_squares<std::int64_t>(rho), kLatticeNorm * kLatticeNorm);
       }
     }
   }
@@ -151,6 +152,62 @@ TEST(LatticeResidual, OfSeveralClassesTakesOneFromEachAndOfNoneFromNone) {
   for (const std::int16_t entry : none) EXPECT_NEAR(entry, 0.5 * scale, 0.51);
   const auto all = residual_of({0, 0, 0}, {1.0, 1.0, 1.0}, {0, 1, 2}, Loss::kSquare);  // clipped from length sqrt(3)
   for (const std::int16_t entry : all) EXPECT_NEAR(entry, -scale / std::sqrt(3.0), 0.51);
+}
+
+using Classes = std::vector<std::vector<std::int32_t>>;
+
+// Of each row alone and of all at once.
+void expect_the_bits_of_rows_alone(const std::vector<std::int64_t>& products, const std::vector<double>& factors,
+                                   const Classes& labels, Loss loss, double residual_norm) {
+  const std::size_t classes = factors.size();
+  std::vector<std::int16_t> rho(products.size(), 7);
+  std::vector<double> norms(labels.size(), -1.0);
+  lattice_residuals(
+      products, [&](std::size_t row) { return std::span<const std::int32_t>(labels[row]); },
+      {factors, loss, residual_norm}, rho, norms);
+  std::vector<double> scratch(classes);
+  std::vector<std::int16_t> alone(classes);
+  for (std::size_t row = 0; row < labels.size(); ++row) {
+    const double norm = lattice_residual(std::span(products).subspan(row * classes, classes), factors, labels[row],
+                                         loss, scratch, alone, {}, residual_norm);
+    EXPECT_EQ(norms[row], norm) << "row " << row;
+    for (std::size_t c = 0; c < classes; ++c) {
+      EXPECT_EQ(rho[row * classes + c], alone[c]) << "row " << row << ", class " << c << " of " << classes;
+    }
+  }
+}
+
+TEST(LatticeResiduals, OfManyRowsHaveTheBitsOfEachAlone) {
+  std::mt19937_64 engine(1);
+  for (std::size_t classes = 2; classes <= kMostClassesAcross; ++classes) {
+    for (const Loss loss : {Loss::kSoftmax, Loss::kSigmoid, Loss::kSquare}) {
+      for (const std::size_t rows : {0, 1, 7, 8, 9, 64}) {
+        for (const double size : {1e-12, 1e-9, 1e-6, 1e80}) {
+          const std::vector<std::int64_t> products = some_products(engine, rows * classes);
+          std::vector<double> factors(classes, size);
+          factors[engine() % classes] = 0.0;  // a class without weights
+          Classes labels(rows);
+          for (auto& of_row : labels) {
+            const bool is_of_none = loss == Loss::kSoftmax && engine() % 5 == 0;
+            if (!is_of_none) of_row = some_classes(engine, classes, loss);
+          }
+          expect_the_bits_of_rows_alone(products, factors, labels, loss, engine() % 2 == 0 ? 1.0 : 0.3);
+        }
+      }
+    }
+  }
+}
+
+TEST(LatticeResiduals, RefuseSoftmaxOfTwoClasses) {
+  const std::vector<std::int64_t> products{5, 7};
+  const std::vector<double> factors{1.0, 1.0};
+  const std::vector<std::int32_t> both{0, 1};
+  std::vector<std::int16_t> rho(2);
+  std::vector<double> norms(1);
+  EXPECT_THROW(lattice_residuals(
+                   products, [&](std::size_t) { return std::span<const std::int32_t>(both); },
+                   {factors, Loss::kSoftmax, 1.0}, rho, norms),
+               std::logic_error);
 }
 
 }  // namespace dpreduce::residuals_test

@@ -2,6 +2,7 @@
 
 #include "tests/common/data/data_files.hpp"
 #include "tests/testing.hpp"
+#include "tests/worker/drawn_numbers.hpp"
 
 namespace dpreduce::row_digest_test {
 
@@ -10,25 +11,24 @@ constexpr std::size_t kClasses = 4;
 
 struct Row {
   std::vector<float> x;
-  std::int32_t y;
+  std::int32_t y = kNoLabel;
   std::int32_t second = kNoLabel;  // another class, above y
 };
 
 std::vector<Row> some_rows(std::size_t count) {
   std::mt19937 engine(3);
-  std::normal_distribution<float> normal(0.0F, 0.1F);
-  std::vector<Row> rows;
-  for (std::size_t row = 0; row < count; ++row) {
-    rows.push_back({std::vector<float>(kDim), static_cast<std::int32_t>(engine() % kClasses)});
-    for (float& entry : rows.back().x) entry = normal(engine);
+  std::vector<Row> rows(count);
+  for (Row& row : rows) {
+    row.y = static_cast<std::int32_t>(engine() % kClasses);
+    row.x = normal_numbers(engine, kDim, 0.1F);
   }
   return rows;
 }
 
-std::array<std::byte, 32> secret_of(int number) {
-  std::array<std::byte, 32> secret{};
-  secret[5] = static_cast<std::byte>(number);
-  return secret;
+RowHasher hasher_of(int secret, std::size_t dim = kDim) {
+  std::array<std::byte, 32> bytes{};
+  bytes[5] = static_cast<std::byte>(secret);
+  return {bytes, dim};
 }
 
 // Of each class.
@@ -38,7 +38,7 @@ Digests digest_of(const std::vector<Row>& rows, std::size_t chunk_rows = 100, un
                   std::size_t labels_per_row = 1) {
   const RowTransform transform(
       {.input_dim = kDim, .pool = 1, .normalize = Normalize::kNone, .clip_norm = 1.0, .center = {}, .intercept = 0.0});
-  const RowHasher hasher(secret_of(secret), kDim);
+  const RowHasher hasher = hasher_of(secret);
   Digests by_class(kClasses);
   LatticeRows chunk({1.0, kDim}, chunk_rows, labels_per_row);
   for (std::size_t first = 0; first < rows.size(); first += chunk_rows) {
@@ -144,9 +144,8 @@ TEST(RowDigest, CoversTheWholeSetOfARowsClasses) {
 }
 
 TEST(RowDigest, RowsMustHaveItsDimension) {
-  const RowHasher hasher(secret_of(1), kDim + 1);
-  std::vector<RowDigest> by_class(kClasses);
-  EXPECT_THROW(hasher.accumulate(LatticeRows({1.0, kDim}, 1), by_class, 1), std::logic_error);
+  Digests by_class(kClasses);
+  EXPECT_THROW(hasher_of(1, kDim + 1).accumulate(LatticeRows({1.0, kDim}, 1), by_class, 1), std::logic_error);
 }
 
 }  // namespace dpreduce::row_digest_test

@@ -2,6 +2,7 @@
 
 #include "tests/common/data/data_files.hpp"
 #include "tests/testing.hpp"
+#include "tests/worker/drawn_numbers.hpp"
 #include "worker/kept_chunks.hpp"
 #include "worker/statistics/registered_statistics.hpp"
 
@@ -10,18 +11,25 @@ namespace dpreduce::row_sample_test {
 constexpr std::size_t kRows = 3000;
 constexpr std::size_t kClasses = 3;
 constexpr std::size_t kDim = 9;
-constexpr std::size_t kMemory = std::size_t{1} << 20;
+
+// How the rows of a gradient are read.
+struct Reading {
+  std::size_t memory = std::size_t{1} << 20;
+  bool is_kept = false;
+  std::optional<RowUnits> persons{};
+  bool are_checked = false;
+  std::size_t worker = 0;
+  std::size_t workers = 1;
+};
 
 class RowSampleTest : public testing::Test {
  protected:
-  RowSampleTest() : x_(kRows * kDim), y_(kRows) {
+  RowSampleTest() {
     std::mt19937 engine(1);
-    std::normal_distribution<float> normal;
-    for (float& entry : x_) entry = normal(engine);
-    for (std::int32_t& label : y_) label = static_cast<std::int32_t>(engine() % kClasses);
+    x_ = normal_numbers<float>(engine, kRows * kDim);
+    y_ = random_labels(engine, kRows, kClasses);
     write("all", std::vector<bool>(kRows, true));
-    std::normal_distribution<double> weight(0.0, 2.0);
-    for (double& entry : weights_) entry = weight(engine);
+    weights_ = normal_numbers(engine, kClasses * kDim, 2.0);
   }
 
   static RowSample sample(double rate, std::uint64_t first_row = 0, unsigned char secret = 7) {
@@ -43,22 +51,20 @@ class RowSampleTest : public testing::Test {
   }
 
   std::vector<std::int64_t> gradient(const std::string& name, std::optional<RowSample> sample,
-                                     std::size_t memory = kMemory, bool is_kept = false, std::size_t worker = 0,
-                                     std::size_t workers = 1, std::optional<RowUnits> persons = std::nullopt,
-                                     bool are_checked = false) const {
-    WorkerRows rows = WorkerRows::open({folder_ / (name + "_x.npy")}, {folder_ / (name + "_y.npy")}, worker, workers);
-    const bool are_clipped = persons && persons->are_whole;
-    if (persons) rows.set_units(std::move(*persons));
+                                     const Reading& reading = {}) const {
+    WorkerRows rows =
+        WorkerRows::open({folder_ / (name + "_x.npy")}, {folder_ / (name + "_y.npy")}, reading.worker, reading.workers);
+    const bool are_clipped = reading.persons && reading.persons->are_whole;
+    if (reading.persons) rows.set_units(*reading.persons);
     const RowTransform transform({kDim, 1, Normalize::kL2, 1.0, {}, 0.0});
-    const StreamPlan plan{kClasses, BadRows::kFail, memory, 2};
-    const OnChunk on_chunk = [](double) {};
+    const StreamPlan plan{kClasses, BadRows::kFail, reading.memory, 2};
     const LatticeWeights weights(weights_, {1.0, kDim});
     const GradientPoint point{weights};
     std::optional<KeptChunks> kept;
-    if (is_kept) kept = keep_lattice_chunks(rows, transform, plan, KeptFor::kRounds, on_chunk);
-    StatisticInputs inputs{rows, transform, plan, on_chunk, point, std::move(sample)};
+    if (reading.is_kept) kept = keep_lattice_chunks(rows, transform, plan, KeptFor::kRounds, kUnwatched);
+    StatisticInputs inputs{rows, transform, plan, kUnwatched, point, std::move(sample)};
     if (kept) inputs.kept = *kept;
-    inputs.are_checked = are_checked;
+    inputs.are_checked = reading.are_checked;
     ReleaseTerms terms{.classes = kClasses, .dim = kDim};
     const StatisticEntry& registered = registered_statistic("gradient");
     ReleaseRequest request = registered.request(terms, 1.0);
@@ -71,7 +77,7 @@ class RowSampleTest : public testing::Test {
   const TemporaryFolder folder_;
   std::vector<float> x_;
   std::vector<std::int32_t> y_;
-  std::vector<double> weights_ = std::vector<double>(kClasses * kDim);
+  std::vector<double> weights_;
 };
 
 TEST_F(RowSampleTest, RowsThatAreNotDrawnAddExactlyNothing) {
@@ -112,8 +118,8 @@ TEST_F(RowSampleTest, APersonHasOneCoin) {
       std::vector<bool> taken(kRows);
       for (std::size_t row = 0; row < kRows; ++row) taken[row] = drawn[persons.of_rows[row]] != 0;
       write("drawn", taken);
-      EXPECT_EQ(gradient("all", of_sample, kMemory, true, 0, 1, persons),
-                gradient("drawn", std::nullopt, kMemory, false, 0, 1, persons_of_sample(taken, whole)));
+      EXPECT_EQ(gradient("all", of_sample, {.is_kept = true, .persons = persons}),
+                gradient("drawn", std::nullopt, {.persons = persons_of_sample(taken, whole)}));
       const auto count = static_cast<double>(std::count(drawn.begin(), drawn.end(), 1));
       const auto many = static_cast<double>(drawn.size());
       EXPECT_NEAR(count, rate * many, 6.0 * std::sqrt(many * rate * (1.0 - rate)));
@@ -127,8 +133,7 @@ TEST_F(RowSampleTest, PersonsOfOneRowHaveTheCoinsOfTheirRows) {
   RowCoins coins = of_sample.coins();
   std::vector<char> of_rows;
   for (std::size_t row = 0; row < 20000; ++row) of_rows.push_back(coins.next() ? 1 : 0);
-  std::vector<std::uint64_t> places;
-  for (const std::uint64_t place : {19999u, 0u, 7u, 6u, 12001u, 5000u, 5001u, 1u}) places.push_back(place);
+  const std::vector<std::uint64_t> places{19999, 0, 7, 6, 12001, 5000, 5001, 1};
   const std::vector<char> drawn = of_sample.drawn_units(places);
   for (std::size_t person = 0; person < places.size(); ++person) EXPECT_EQ(drawn[person], of_rows[places[person]]);
 
@@ -137,20 +142,19 @@ TEST_F(RowSampleTest, PersonsOfOneRowHaveTheCoinsOfTheirRows) {
     alone.of_rows.push_back(static_cast<std::uint32_t>(row));
     alone.first_rows.push_back(row);
   }
-  EXPECT_EQ(gradient("all", of_sample, kMemory, false, 0, 1, alone), gradient("all", of_sample));
+  EXPECT_EQ(gradient("all", of_sample, {.persons = alone}), gradient("all", of_sample));
 }
 
 TEST_F(RowSampleTest, AnEmptySampleHasGradientZero) {
-  const RowSample none = sample(1e-9);
-  EXPECT_EQ(gradient("all", none), std::vector<std::int64_t>(kClasses * kDim, 0));
+  EXPECT_EQ(gradient("all", sample(1e-9)), std::vector<std::int64_t>(kClasses * kDim, 0));
 }
 
 TEST_F(RowSampleTest, ChunksAndKeptRowsDoNotMatter) {
   const RowSample drawn = sample(0.6);
   const std::vector<std::int64_t> expected = gradient("all", drawn);
   constexpr std::size_t kFewRows = 7 * (6 * kDim + 8);
-  EXPECT_EQ(gradient("all", drawn, kFewRows), expected);
-  EXPECT_EQ(gradient("all", drawn, kMemory, true), expected);
+  EXPECT_EQ(gradient("all", drawn, {.memory = kFewRows}), expected);
+  EXPECT_EQ(gradient("all", drawn, {.is_kept = true}), expected);
 }
 
 TEST_F(RowSampleTest, OnceRowsAreCheckedDrawnRowsAloneAreTouched) {
@@ -158,8 +162,8 @@ TEST_F(RowSampleTest, OnceRowsAreCheckedDrawnRowsAloneAreTouched) {
   for (const double rate : {0.6, 0.01}) {
     const RowSample drawn = sample(rate);
     const std::vector<std::int64_t> expected = gradient("all", drawn);
-    EXPECT_EQ(gradient("all", drawn, kMemory, false, 0, 1, std::nullopt, true), expected) << rate;
-    EXPECT_EQ(gradient("all", drawn, kFewRows, false, 0, 1, std::nullopt, true), expected) << rate;
+    EXPECT_EQ(gradient("all", drawn, {.are_checked = true}), expected) << rate;
+    EXPECT_EQ(gradient("all", drawn, {.memory = kFewRows, .are_checked = true}), expected) << rate;
   }
   const RowSample drawn = sample(0.3);
   const std::vector<std::int64_t> expected = gradient("all", drawn);
@@ -168,7 +172,7 @@ TEST_F(RowSampleTest, OnceRowsAreCheckedDrawnRowsAloneAreTouched) {
   while (coins.next()) ++left_out;
   x_[left_out * kDim] = std::numeric_limits<float>::quiet_NaN();
   write("bad", std::vector<bool>(kRows, true));
-  EXPECT_EQ(gradient("bad", drawn, kMemory, false, 0, 1, std::nullopt, true), expected);
+  EXPECT_EQ(gradient("bad", drawn, {.are_checked = true}), expected);
   EXPECT_THROW(gradient("bad", drawn), BadInput);
   EXPECT_THROW(gradient("bad", std::nullopt), BadInput);
 }
@@ -180,7 +184,7 @@ TEST_F(RowSampleTest, SharesOfTheRowsAddUpToTheWhole) {
     std::vector<std::int64_t> sum(expected.size(), 0);
     for (std::size_t worker = 0; worker < workers; ++worker) {
       const RowSample share = sample(0.3, even_share(kRows, worker, workers).first);
-      const std::vector<std::int64_t> part = gradient("all", share, kMemory, false, worker, workers);
+      const std::vector<std::int64_t> part = gradient("all", share, {.worker = worker, .workers = workers});
       for (std::size_t e = 0; e < sum.size(); ++e) sum[e] += part[e];
     }
     EXPECT_EQ(sum, expected) << workers;
@@ -188,9 +192,7 @@ TEST_F(RowSampleTest, SharesOfTheRowsAddUpToTheWhole) {
 }
 
 TEST_F(RowSampleTest, AnotherSecretTakesOtherRows) {
-  const RowSample one = sample(0.5, 0, 1);
-  const RowSample other = sample(0.5, 0, 2);
-  EXPECT_NE(gradient("all", one), gradient("all", other));
+  EXPECT_NE(gradient("all", sample(0.5, 0, 1)), gradient("all", sample(0.5, 0, 2)));
 }
 
 }  // namespace dpreduce::row_sample_test

@@ -1,10 +1,9 @@
-// A model that scores the rows of tests.
+// Models that score the rows of tests, and the points that statistics are taken at.
 #pragma once
-
-#include <vector>
 
 #include "common/model/classifier.hpp"
 #include "tests/testing.hpp"
+#include "tests/worker/drawn_numbers.hpp"
 #include "worker/statistic_entry.hpp"
 
 namespace dpreduce {
@@ -66,5 +65,55 @@ inline std::vector<double> straight_curve(std::size_t bins) {
   }
   return curve;
 }
+
+/// Weights of three classes, so steep that residuals reach every length.
+inline std::vector<double> steep_weights(std::size_t dim) {
+  std::mt19937 engine(11);
+  return normal_numbers(engine, 3 * dim, 4.0);
+}
+
+/// A point of each kind, for these rows of three classes.
+class SteepPoints {
+ public:
+  SteepPoints(const RowTransform& transform, std::vector<Classifier> models, const EvaluationTerms& asked)
+      : dim_(transform.output_dim()),
+        weights_(steep_weights(dim_), {2.5, dim_}),
+        prior_{weights_, transform.preprocessing().dim()},
+        models_(std::move(models)),
+        asked_(asked),
+        curve_(straight_curve(asked.score_bins)) {}
+  SteepPoints(const SteepPoints&) = delete;
+
+  PublicPoint of(const StatisticEntry& entry, Loss loss = Loss::kSoftmax, bool has_prior = false) const {
+    switch (entry.taken_at) {
+      case TakenAt::kRows:
+        return {};
+      case TakenAt::kWeights:
+        return GradientPoint{weights_, loss, has_prior ? &prior_ : nullptr};
+      case TakenAt::kBalls:
+        return balls(entry.name == "center_rest");
+      case TakenAt::kModels:
+        return ModelsPoint{models_, asked_, entry.name == "positives" ? std::span(curve_) : std::span<const double>()};
+    }
+    throw std::logic_error("a point of no kind");
+  }
+
+ private:
+  // One ball within reach, one that every row is clipped to, one far away.
+  ClassBalls balls(bool is_one) const {
+    std::vector<double> centers = steep_weights(dim_);
+    for (double& entry : centers) entry *= 0.01;
+    if (!is_one) return {centers, {3.0, 1e-3, 0.5}};
+    centers.resize(dim_);
+    return {centers, {0.5}};
+  }
+
+  std::size_t dim_;
+  LatticeWeights weights_;
+  Prior prior_;
+  std::vector<Classifier> models_;
+  const EvaluationTerms& asked_;
+  std::vector<double> curve_;
+};
 
 }  // namespace dpreduce

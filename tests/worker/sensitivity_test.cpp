@@ -24,8 +24,7 @@ using Rows = std::vector<Row>;
 
 // Rows that a clip must hold: long, short, zero, huge, single coordinates, opposite directions, and plain random ones.
 Row random_row(std::mt19937& engine, std::size_t most_labels) {
-  std::normal_distribution<float> normal;
-  Row row{std::vector<float>(kDim), {}};
+  Row row;
   if (most_labels == 1) {
     row.y = {static_cast<std::int32_t>(engine() % kClasses)};
   } else {  // any set that is small enough, the empty one too
@@ -34,7 +33,7 @@ Row random_row(std::mt19937& engine, std::size_t most_labels) {
     }
   }
   const unsigned kind = engine() % 6;
-  for (float& entry : row.x) entry = normal(engine);
+  row.x = normal_numbers<float>(engine, kDim);
   if (kind == 0) std::fill(row.x.begin(), row.x.end(), 0.0F);
   if (kind == 1)
     std::fill(row.x.begin(), row.x.end(), (engine() % 2 == 0 ? 1.0F : -1.0F) * std::numeric_limits<float>::max());
@@ -142,89 +141,12 @@ Statistic statistic_of(const StatisticEntry& registered, const ReleaseRequest& r
   const HeldRows held(rows, terms.most_labels, takes_targets(registered, terms));
   WorkerRows worker = held.worker();
   const StreamPlan plan{kClasses, BadRows::kFail, 4096, 1, worker.label_slots(terms.most_labels)};
-  const OnChunk on_chunk = [](double) {};
-  const LatticeWeights weights(steep_weights(transform.output_dim()), {2.5, transform.output_dim()});
-  const Prior prior{weights, transform.preprocessing().dim()};
-  StatisticInputs inputs{worker, transform, plan, on_chunk};
-  if (terms.is_sampled) inputs.sample.emplace(RowSample{SecretVector<std::byte>(32, std::byte{3}), 0.5, 0});
-  if (registered.taken_at == TakenAt::kWeights) {
-    inputs.point.emplace<GradientPoint>(GradientPoint{weights, terms.loss, terms.has_prior ? &prior : nullptr});
-  }
-  if (registered.taken_at == TakenAt::kBalls) {
-    // One ball within reach, one that every row is clipped to, one far away.
-    std::vector<double> centers = steep_weights(transform.output_dim());
-    for (double& entry : centers) entry *= 0.01;
-    ClassBalls balls{centers, {3.0, 1e-3, 0.5}};
-    if (registered.name == "center_rest") {
-      balls = {{centers.begin(), centers.begin() + static_cast<std::ptrdiff_t>(transform.output_dim())}, {0.5}};
-    }
-    inputs.point.emplace<ClassBalls>(std::move(balls));
-  }
   std::vector<Classifier> models{scoring_model(kDim, kClasses), scoring_model(kDim, kClasses, 1.1)};
   if (terms.has_targets) models = {predicting_model()};
-  const std::vector<double> curve = straight_curve(asked.score_bins);
-  const auto at = registered.name == "positives" ? std::span(curve) : std::span<const double>();
-  if (registered.taken_at == TakenAt::kModels) inputs.point.emplace<ModelsPoint>(ModelsPoint{models, asked, at});
+  const SteepPoints points(transform, std::move(models), asked);
+  StatisticInputs inputs{worker, transform, plan, kUnwatched, points.of(registered, terms.loss, terms.has_prior)};
+  if (terms.is_sampled) inputs.sample.emplace(RowSample{SecretVector<std::byte>(32, std::byte{3}), 0.5, 0});
   return registered.compute(request, inputs);
-}
-
-std::vector<long double> squared_differences(const ReleaseRequest& request, const Statistic& a, const Statistic& b) {
-  std::vector<long double> squares;
-  for (std::size_t block = 0; block < a.shape().size(); ++block) {
-    squares.push_back(squared_difference(request.blocks[block], a.block(block), b.block(block)));
-  }
-  return squares;
-}
-
-// Shares of precisions of so many blocks: every ratio of up to three, in steps of a fiftieth; of more blocks each
-// alone, and some that are drawn.
-std::vector<std::vector<double>> precision_shares(std::size_t blocks) {
-  std::vector<std::vector<double>> all;
-  if (blocks <= 3) {
-    constexpr int kRatios = 50;
-    for (int step = 0; step <= kRatios; ++step) {
-      for (int rest = 0; rest <= kRatios - step; ++rest) {
-        all.push_back({static_cast<double>(step) / kRatios, static_cast<double>(rest) / kRatios,
-                       static_cast<double>(kRatios - step - rest) / kRatios});
-      }
-    }
-    return all;
-  }
-  for (std::size_t block = 0; block < blocks; ++block) {
-    all.emplace_back(blocks, 0.0);
-    all.back()[block] = 1.0;
-  }
-  std::mt19937 engine(3);
-  std::exponential_distribution<double> share(1.0);
-  for (int drawn = 0; drawn < 500; ++drawn) {
-    all.emplace_back(blocks);
-    for (double& one : all.back()) one = std::pow(share(engine), 3.0);
-  }
-  return all;
-}
-
-// Whether no noise whatsoever makes the change cost more than the worst profile: tried for many ratios of precisions.
-// (Noise of a block is 1 / sqrt(precision); costs are linear in the precisions.)
-bool is_within(const std::vector<long double>& squares, const std::vector<SensitivityProfile>& profiles) {
-  std::vector<double> declared(squares.size(), 0.0);
-  for (const SensitivityProfile& profile : profiles) {
-    for (std::size_t block = 0; block < squares.size(); ++block) {
-      declared[block] = std::max(declared[block], static_cast<double>(profile.squared_l2[block]));
-    }
-  }
-  for (const std::vector<double>& shares : precision_shares(squares.size())) {
-    const auto cost = [&](const auto& change) {
-      double sum = 0.0;
-      for (std::size_t block = 0; block < change.size(); ++block) {
-        sum += shares[block] * static_cast<double>(change[block]) / declared[block];
-      }
-      return sum;
-    };
-    double worst = 0.0;
-    for (const SensitivityProfile& profile : profiles) worst = std::max(worst, cost(profile.squared_l2));
-    if (cost(squares) > worst * (1.0 + 1e-12)) return false;
-  }
-  return true;
 }
 
 // What is done to rows before the statistic.
@@ -295,20 +217,18 @@ TEST_P(Sensitivity, NoNeighborMovesAnyRegisteredStatisticFurtherThanDeclared) {
             neighbor.insert(neighbor.begin() + static_cast<std::ptrdiff_t>(GetParam().is_sampled ? rows.size() : place),
                             random_row(engine, terms.most_labels));
           }
-          const auto squares =
-              squared_differences(request, statistic_of(registered, request, transform, GetParam(), asked, rows),
-                                  statistic_of(registered, request, transform, GetParam(), asked, neighbor));
-          EXPECT_TRUE(is_within(squares, request.profiles)) << registered.name;
+          const Statistic one = statistic_of(registered, request, transform, GetParam(), asked, rows);
+          const Statistic other = statistic_of(registered, request, transform, GetParam(), asked, neighbor);
+          const std::vector<long double> squares = squared_differences(request, one, other);
+          EXPECT_TRUE(is_within(squares, request.profiles, 1e-12)) << registered.name;
           for (std::size_t block = 0; block < largest.size(); ++block) {
             largest[block] = std::max(largest[block], squares[block]);
           }
         }
         // The trials are no idle ones: they come close to what is declared. (A count that no replacement moves is the
         // exception.)
+        const std::vector<std::uint64_t> declared = largest_squares(request.profiles);
         for (std::size_t block = 0; block < largest.size(); ++block) {
-          std::uint64_t declared = 0;
-          for (const SensitivityProfile& profile : request.profiles)
-            declared = std::max(declared, profile.squared_l2[block]);
           // The opposite end of the ball in a gradient needs two rows whose residuals both have full length and
           // opposite sign: its declared bound holds, and random rows come within a half of it. Two rows of full length
           // at a right angle, whose classes' weights are both as large as may be, are as rare.
@@ -317,17 +237,16 @@ TEST_P(Sensitivity, NoNeighborMovesAnyRegisteredStatisticFurtherThanDeclared) {
           const double reach_of_a_point = GetParam().has_prior ? 0.02 : 0.2;
           // Random rows rarely take these from one end to the other, and few classes have no two sets that are far
           // apart.
-          const std::string& block_name = request.blocks[block].name;
-          const bool is_rare = block_name == "calibration_gaps" || block_name.starts_with("sets");
+          const std::string& name = request.blocks[block].name;
+          const bool is_rare = name == "calibration_gaps" || name.starts_with("sets");
           const bool is_of_numbers = registered.name == "evaluation" && GetParam().has_targets;
           const double reach = is_of_a_point ? reach_of_a_point : is_rare ? 0.45 : is_of_numbers ? 0.02 : 0.99;
           // With a prior no residual is longer than 1, so that an exchange leaves both sides as they are.
-          const std::string& name = request.blocks[block].name;
           const bool never_moves = terms.adjacency == Adjacency::kReplaceOne &&
                                    (name == "row_count" || (name == "sides" && GetParam().has_prior));
           if (!never_moves && prepared == Prepared::kPlain) {
-            EXPECT_GE(static_cast<double>(largest[block]), reach * static_cast<double>(declared))
-                << registered.name << " " << request.blocks[block].name;
+            EXPECT_GE(static_cast<double>(largest[block]), reach * static_cast<double>(declared[block]))
+                << registered.name << " " << name;
           }
         }
       }
@@ -375,8 +294,7 @@ TEST(CorrectCounts, AnotherRowAddsAtMostOneToEveryUtility) {
           const HeldRows held(of, most_labels);
           WorkerRows worker = held.worker();
           const StreamPlan plan{kClasses, BadRows::kFail, 4096, 1, most_labels};
-          const OnChunk on_chunk = [](double) {};
-          return correct_counts(candidates, {worker, transform, plan, on_chunk}, prior);
+          return correct_counts(candidates, {worker, transform, plan, kUnwatched}, prior);
         };
         const Statistic fewer = counts(rows);
         const Statistic more = counts(neighbor);

@@ -2,11 +2,6 @@
 // number of rows, as plans hold them to their bound; and with every row weighed.
 #include "worker/weighted_rows.hpp"
 
-#include <algorithm>
-#include <functional>
-#include <set>
-#include <string_view>
-
 #include "common/data/memory_array.hpp"
 #include "common/lattice/lattice_rows.hpp"
 #include "tests/testing.hpp"
@@ -29,9 +24,8 @@ struct PersonalRow {
 using Person = std::vector<PersonalRow>;
 
 PersonalRow drawn_row(std::mt19937& engine) {
-  std::normal_distribution<float> normal;
-  PersonalRow row{std::vector<float>(kWeighedDim), static_cast<std::int32_t>(engine() % kWeighedClasses)};
-  for (float& entry : row.x) entry = normal(engine);
+  PersonalRow row{.x = {}, .y = static_cast<std::int32_t>(engine() % kWeighedClasses)};
+  row.x = normal_numbers<float>(engine, kWeighedDim);
   if (engine() % 5 == 0) std::fill(row.x.begin(), row.x.end(), 3e38F);
   if (engine() % 7 == 0) std::fill(row.x.begin(), row.x.end(), 0.0F);
   if (engine() % 5 == 0) {
@@ -61,7 +55,7 @@ enum class Held {
 template <typename Compute>
 Statistic of_persons(const std::vector<Person>& persons, std::uint64_t rows_per_person, const RowTransform& transform,
                      const Compute& compute, Held held = Held::kByWeights, unsigned threads = 1,
-                     std::size_t memory = 4096, const std::vector<std::uint64_t>& counted = {}) {
+                     const std::vector<std::uint64_t>& counted = {}) {
   const auto counted_of = [&](std::size_t person) {
     return counted.empty() ? persons[person].size() : counted[person];
   };
@@ -97,9 +91,8 @@ Statistic of_persons(const std::vector<Person>& persons, std::uint64_t rows_per_
                                                 "y", ArrayRole::kTargets);
   if (rows_per_person > 0) rows.set_weights(std::move(weights));
   if (held == Held::kAsPlanned) rows.set_units(std::move(of_rows));
-  const StreamPlan plan{kWeighedClasses, BadRows::kFail, memory, threads, rows.label_slots(1)};
-  const OnChunk on_chunk = [](double) {};
-  return compute(StatisticInputs{rows, transform, plan, on_chunk});
+  const StreamPlan plan{kWeighedClasses, BadRows::kFail, 4096, threads, rows.label_slots(1)};
+  return compute(StatisticInputs{rows, transform, plan, kUnwatched});
 }
 
 Statistic registered_of(const StatisticEntry& entry, const ReleaseRequest& request, const std::vector<Person>& persons,
@@ -107,29 +100,14 @@ Statistic registered_of(const StatisticEntry& entry, const ReleaseRequest& reque
                         unsigned threads = 1, const std::vector<std::uint64_t>& counted = {}) {
   RowTransform transform = of_classes;
   if (entry.name.starts_with("target_")) transform.set_targets({.count = kWeighedClasses});
-  const LatticeWeights weights(steep_weights(transform.output_dim()), {2.5, transform.output_dim()});
-  std::vector<double> centers = steep_weights(transform.output_dim());
-  for (double& entry_of_center : centers) entry_of_center *= 0.01;
-  const std::vector<Classifier> models{scoring_model(kWeighedDim, kWeighedClasses),
-                                       scoring_model(kWeighedDim, kWeighedClasses, 1.1)};
   const EvaluationTerms asked = all_terms(kWeighedClasses);
-  const std::vector<double> curve = straight_curve(asked.score_bins);
-  const auto at = entry.name == "positives" ? std::span(curve) : std::span<const double>();
-  return of_persons(
-      persons, rows_per_person, transform,
-      [&](StatisticInputs inputs) {
-        if (entry.taken_at == TakenAt::kWeights)
-          inputs.point.emplace<GradientPoint>(GradientPoint{weights, Loss::kSoftmax});
-        if (entry.taken_at == TakenAt::kBalls) {
-          const bool is_one = entry.name == "center_rest";
-          if (is_one) centers.resize(transform.output_dim());
-          inputs.point.emplace<ClassBalls>(
-              ClassBalls{centers, is_one ? std::vector<double>{0.5} : std::vector<double>{3.0, 1e-3, 0.5}});
-        }
-        if (entry.taken_at == TakenAt::kModels) inputs.point.emplace<ModelsPoint>(ModelsPoint{models, asked, at});
-        return entry.compute(request, inputs);
-      },
-      held, threads, 4096, counted);
+  const SteepPoints points(
+      transform, {scoring_model(kWeighedDim, kWeighedClasses), scoring_model(kWeighedDim, kWeighedClasses, 1.1)},
+      asked);
+  const auto compute = [&](const StatisticInputs& of) {
+    return entry.compute(request, {of.rows, of.transform, of.plan, of.on_chunk, points.of(entry)});
+  };
+  return of_persons(persons, rows_per_person, transform, compute, held, threads, counted);
 }
 
 // Where the rows of a person lie: together, or in three silos, each of which counts them three times, or knows how many
@@ -182,43 +160,59 @@ ReleaseRequest request_of(const StatisticEntry& entry, ReleaseTerms terms, Held 
 class WeighedPersons : public testing::TestWithParam<std::tuple<std::uint64_t, Held, Spread>> {
  protected:
   // Calls it with every registered statistic, class means with counts and without.
-  static void for_each_request(const RowTransform& transform, Adjacency adjacency,
-                               const std::function<void(const StatisticEntry&, const ReleaseRequest&)>& call) {
+  void for_each_request(const RowTransform& transform, Adjacency adjacency,
+                        const std::function<void(const StatisticEntry&, const ReleaseRequest&)>& call) const {
     for (const StatisticEntry* entry : registered_statistics()) {
       ReleaseTerms terms = terms_of(transform);
       terms.adjacency = adjacency;
       for (const Metric metric : {Metric::kEuclidean, Metric::kCosine}) {
         if (metric == Metric::kCosine && entry->name != "class_means") continue;
         terms.metric = metric;
-        call(*entry, request_of(*entry, terms, std::get<Held>(GetParam()), std::get<0>(GetParam())));
+        call(*entry, request_of(*entry, terms, held_, bound_));
       }
     }
   }
+
+  // Squared distance of the values of each block, in B times its unit.
+  std::vector<long double> moves(const StatisticEntry& entry, const ReleaseRequest& request,
+                                 const RowTransform& transform, const std::vector<Person>& persons,
+                                 const std::vector<Person>& neighbor) const {
+    const Statistic before = spread_of(entry, request, persons, bound_, transform, held_, spread_);
+    const Statistic after = spread_of(entry, request, neighbor, bound_, transform, held_, spread_);
+    std::vector<long double> moved = squared_differences(request, before, after);
+    for (std::size_t block = 0; block < moved.size(); ++block) {
+      const auto unit = static_cast<long double>(bound_ << request.blocks[block].fraction_bits);
+      moved[block] /= unit * unit;
+    }
+    return moved;
+  }
+
+  static std::vector<Person> three_persons(std::mt19937& engine, std::size_t most_rows) {
+    std::vector<Person> persons;
+    for (int person = 0; person < 3; ++person) persons.push_back(drawn_person(engine, 1 + engine() % most_rows));
+    return persons;
+  }
+
+  const std::uint64_t bound_ = std::get<0>(GetParam());
+  const Held held_ = std::get<1>(GetParam());
+  const Spread spread_ = std::get<2>(GetParam());
 };
 
 TEST_P(WeighedPersons, NobodyMovesAnyRegisteredStatisticFurtherThanSoManyRows) {
-  const auto [bound, by, spread] = GetParam();
   std::mt19937 engine(7);
   const RowTransform transform({kWeighedDim, 1, Normalize::kNone, 2.5, {}, 0.1});
-  const auto check = [&, bound = bound, by = by, spread = spread](const StatisticEntry& entry,
-                                                                  const ReleaseRequest& request) {
+  const auto check = [&](const StatisticEntry& entry, const ReleaseRequest& request) {
     ASSERT_EQ(request.profiles.size(), 1u);
     std::vector<double> reach(request.blocks.size(), 0.0);
     for (int trial = 0; trial < 24; ++trial) {
-      std::vector<Person> persons;
-      for (int person = 0; person < 3; ++person) persons.push_back(drawn_person(engine, 1 + engine() % 4));
+      const std::vector<Person> persons = three_persons(engine, 4);
       std::vector<Person> neighbor = persons;
       neighbor.insert(neighbor.begin() + trial % 4, drawn_person(engine, 1 + engine() % 23));
-      const Statistic fewer = spread_of(entry, request, persons, bound, transform, by, spread);
-      const Statistic more = spread_of(entry, request, neighbor, bound, transform, by, spread);
+      const std::vector<long double> moved = moves(entry, request, transform, persons, neighbor);
       for (std::size_t block = 0; block < reach.size(); ++block) {
-        const BlockRequest& declared = request.blocks[block];
-        const long double unit =
-            static_cast<long double>(bound) * static_cast<long double>(1ull << declared.fraction_bits);
-        const long double most = unit * unit * static_cast<long double>(request.profiles[0].squared_l2[block]);
-        const long double moved = squared_difference(declared, fewer.block(block), more.block(block));
-        EXPECT_LE(moved, most * (1.0L + 1e-15L)) << entry.name << " " << declared.name;
-        reach[block] = std::max(reach[block], static_cast<double>(moved / most));
+        const auto most = static_cast<long double>(request.profiles[0].squared_l2[block]);
+        EXPECT_LE(moved[block], most * (1.0L + 1e-15L)) << entry.name << " " << request.blocks[block].name;
+        reach[block] = std::max(reach[block], static_cast<double>(moved[block] / most));
       }
     }
     // A person whose rows are all alike comes close; but few residuals are of full length.
@@ -233,14 +227,11 @@ TEST_P(WeighedPersons, NobodyMovesAnyRegisteredStatisticFurtherThanSoManyRows) {
 // The same with one person exchanged for another: no noise makes that cost more than the worst declared change, B times
 // as far.
 TEST_P(WeighedPersons, NobodyExchangedMovesAnyRegisteredStatisticFurtherThanDeclared) {
-  const auto [bound, by, spread] = GetParam();
   std::mt19937 engine(17);
   const RowTransform transform({kWeighedDim, 1, Normalize::kNone, 2.5, {}, 0.0});
-  const auto check = [&, bound = bound, by = by, spread = spread](const StatisticEntry& entry,
-                                                                  const ReleaseRequest& request) {
+  const auto check = [&](const StatisticEntry& entry, const ReleaseRequest& request) {
     for (int trial = 0; trial < 24; ++trial) {
-      std::vector<Person> persons;
-      for (int person = 0; person < 3; ++person) persons.push_back(drawn_person(engine, 1 + engine() % 9));
+      const std::vector<Person> persons = three_persons(engine, 9);
       std::vector<Person> neighbor = persons;
       neighbor[1] = drawn_person(engine, 1 + engine() % 23);
       if (trial % 2 == 0) {  // the far end of the ball
@@ -249,35 +240,8 @@ TEST_P(WeighedPersons, NobodyExchangedMovesAnyRegisteredStatisticFurtherThanDecl
           for (float& entry_of_row : row.x) entry_of_row = -entry_of_row;
         }
       }
-      const Statistic before = spread_of(entry, request, persons, bound, transform, by, spread);
-      const Statistic after = spread_of(entry, request, neighbor, bound, transform, by, spread);
-      std::vector<long double> moved;
-      std::vector<long double> declared(request.blocks.size(), 0.0L);
-      for (std::size_t block = 0; block < request.blocks.size(); ++block) {
-        const BlockRequest& shape = request.blocks[block];
-        const long double unit =
-            static_cast<long double>(bound) * static_cast<long double>(1ull << shape.fraction_bits);
-        moved.push_back(squared_difference(shape, before.block(block), after.block(block)) / (unit * unit));
-        for (const SensitivityProfile& profile : request.profiles) {
-          declared[block] = std::max(declared[block], static_cast<long double>(profile.squared_l2[block]));
-        }
-      }
-      for (int ratio = 0; ratio < 60; ++ratio) {  // of the precisions of blocks
-        std::vector<long double> precision;
-        for (std::size_t block = 0; block < moved.size(); ++block) {
-          precision.push_back(static_cast<long double>(engine() % 100 * (engine() % 3)) / declared[block]);
-        }
-        const auto cost = [&](const auto& squares) {
-          long double sum = 0.0L;
-          for (std::size_t block = 0; block < moved.size(); ++block) {
-            sum += precision[block] * static_cast<long double>(squares[block]);
-          }
-          return sum;
-        };
-        long double worst = 0.0L;
-        for (const SensitivityProfile& profile : request.profiles) worst = std::max(worst, cost(profile.squared_l2));
-        EXPECT_LE(cost(moved), worst * (1.0L + 1e-14L)) << entry.name;
-      }
+      const std::vector<long double> moved = moves(entry, request, transform, persons, neighbor);
+      EXPECT_TRUE(is_within(moved, request.profiles, 1e-14L)) << entry.name;
     }
   };
   for_each_request(transform, Adjacency::kReplaceOne, check);
@@ -311,11 +275,17 @@ TEST(StatisticForms, SumsAreClippedAndWhatCountsRowsIsWeighed) {
   EXPECT_TRUE(clipped(Metric::kCosine).empty());
 }
 
-TEST(WeightedRows, OneRowAPersonIsTheStatisticWithoutPersons) {
-  std::mt19937 engine(9);
-  const RowTransform transform({kWeighedDim, 1, Normalize::kL2, 2.5, {}, 0.0});
+const Preprocessing kAlike{kWeighedDim, 1, Normalize::kL2, 2.5, {}, 0.0};
+
+std::vector<Person> persons_of_one_row(std::mt19937 engine, int count) {
   std::vector<Person> persons;
-  for (int person = 0; person < 12; ++person) persons.push_back(drawn_person(engine, 1));
+  for (int person = 0; person < count; ++person) persons.push_back(drawn_person(engine, 1));
+  return persons;
+}
+
+TEST(WeightedRows, OneRowAPersonIsTheStatisticWithoutPersons) {
+  const RowTransform transform(kAlike);
+  const std::vector<Person> persons = persons_of_one_row(std::mt19937(9), 12);
   ReleaseTerms terms = terms_of(transform);
   for (const StatisticEntry* entry : registered_statistics()) {
     terms.has_units = false;
@@ -333,10 +303,8 @@ TEST(WeightedRows, OneRowAPersonIsTheStatisticWithoutPersons) {
 
 // Clipped as well: nobody has more than B rows.
 TEST(WeightedRows, OneRowAPersonIsNotClipped) {
-  std::mt19937 engine(10);
-  const RowTransform transform({kWeighedDim, 1, Normalize::kL2, 2.5, {}, 0.0});
-  std::vector<Person> persons;
-  for (int person = 0; person < 12; ++person) persons.push_back(drawn_person(engine, 1));
+  const RowTransform transform(kAlike);
+  const std::vector<Person> persons = persons_of_one_row(std::mt19937(10), 12);
   ReleaseTerms terms = terms_of(transform);
   terms.metric = ReleaseTerms().metric;
   for (const StatisticEntry* entry : registered_statistics()) {
@@ -351,7 +319,7 @@ TEST(WeightedRows, OneRowAPersonIsNotClipped) {
 TEST(WeightedRows, NobodyAddsMoreToAUtilityThanSoManyRows) {
   constexpr std::uint64_t kBound = 2;
   std::mt19937 engine(3);
-  const RowTransform transform({kWeighedDim, 1, Normalize::kL2, 2.5, {}, 0.0});
+  const RowTransform transform(kAlike);
   const Lattice lattice{2.5, transform.output_dim()};
   const std::vector<LatticeWeights> candidates{{steep_weights(lattice.dim), lattice}};
   std::int64_t largest = 0;
@@ -375,7 +343,7 @@ TEST(WeightedRows, NobodyAddsMoreToAUtilityThanSoManyRows) {
 TEST(WeightedRows, NobodyAddsMoreToAPrototypeThanSoManyRows) {
   constexpr std::uint64_t kBound = 2;
   std::mt19937 engine(4);
-  const RowTransform transform({kWeighedDim, 1, Normalize::kL2, 2.5, {}, 0.0});
+  const RowTransform transform(kAlike);
   std::vector<Person> candidates;
   for (int row = 0; row < 5; ++row) candidates.push_back(drawn_person(engine, 1));
   for (const CosineClip& clip : {cosine_clip(0.0, 2.0), cosine_clip(0.5, 1.5)}) {
@@ -396,14 +364,11 @@ TEST(WeightedRows, NobodyAddsMoreToAPrototypeThanSoManyRows) {
       const Statistic more = utilities(persons);
       std::int64_t widest = 0;
       for (std::size_t c = 0; c < kWeighedClasses; ++c) {
-        std::int64_t least = std::numeric_limits<std::int64_t>::max();
-        std::int64_t most = std::numeric_limits<std::int64_t>::min();
-        for (std::size_t z = 0; z < candidates.size(); ++z) {
-          const std::size_t e = c * candidates.size() + z;
-          least = std::min(least, more.block(0)[e] - fewer.block(0)[e]);
-          most = std::max(most, more.block(0)[e] - fewer.block(0)[e]);
+        std::vector<std::int64_t> rises;
+        for (std::size_t e = c * candidates.size(); e < (c + 1) * candidates.size(); ++e) {
+          rises.push_back(more.block(0)[e] - fewer.block(0)[e]);
         }
-        widest = std::max(widest, most - least);
+        widest = std::max(widest, std::ranges::max(rises) - std::ranges::min(rises));
       }
       EXPECT_LE(widest, static_cast<std::int64_t>(kBound * clip.range()));
     }
@@ -419,22 +384,16 @@ TEST(WeightedRows, EveryNormIsHeldInIntegers) {
   std::vector<std::int16_t> out(lattice.dim);
   for (int trial = 0; trial < 200; ++trial) {
     for (double& entry : u) entry = trial % 3 == 0 ? 0.01 * normal(engine) : normal(engine);
-    double norm = 0.0;
-    for (const double entry : u) norm += entry * entry;
-    for (double& entry : u) entry /= std::sqrt(norm);
+    const double norm = std::sqrt(sum_of_squares(u));
+    for (double& entry : u) entry /= norm;
     ASSERT_TRUE(quantize_row(u, lattice, q));
     const std::uint64_t rows = 1 + engine() % (trial % 2 == 0 ? 40 : 200000);
     const RowWeight weight = weight_of_rows(rows, 1 + engine() % 3);
-    const auto squared = [&] {
-      long double sum = 0.0L;
-      for (const std::int16_t entry : out) sum += static_cast<long double>(entry) * entry;
-      return sum;
-    };
     const long double share = static_cast<long double>(weight) / kWholeRow;
     weigh_row(q, weight, WeightPower::kWhole, out);
-    EXPECT_LE(squared(), share * share * static_cast<long double>(kSquaredNorm));
+    EXPECT_LE(sum_of_squares<long double>(out), share * share * static_cast<long double>(kSquaredNorm));
     weigh_row(q, weight, WeightPower::kHalf, out);
-    EXPECT_LE(squared(), share * static_cast<long double>(kSquaredNorm));
+    EXPECT_LE(sum_of_squares<long double>(out), share * static_cast<long double>(kSquaredNorm));
     shrink_row(q, weight, out);
     for (std::size_t a = 0; a < q.size(); ++a) {
       EXPECT_LE(static_cast<long double>(out[a]) * out[a], share * q[a] * q[a]);
@@ -460,27 +419,20 @@ TEST(WeightedRows, APersonsRowsWeighAtMostSoManyRows) {
   }
 }
 
-class DigestsOfPersons : public testing::Test {
- protected:
-  std::vector<RowDigest> digest(const std::vector<Person>& persons, std::uint64_t rows_per_person) const {
-    std::vector<RowDigest> of_classes;
+// Whole rows have the digest of rows without weights.
+TEST(WeightedRows, DigestsTellWeightsApart) {
+  const RowTransform transform(kAlike);
+  const auto digest = [&](const std::vector<Person>& persons, std::uint64_t rows_per_person) {
+    std::vector<RowDigest> of_classes(kWeighedClasses, RowDigest{});
     const auto take = [&](const StatisticInputs& inputs) {
-      const RowHasher hasher(std::array<std::byte, 32>{}, transform_.output_dim());
-      of_classes.assign(inputs.plan.classes, RowDigest{});
+      const RowHasher hasher(std::array<std::byte, 32>{}, transform.output_dim());
       for_each_chunk(inputs, [&](const LatticeRows& chunk) { hasher.accumulate(chunk, of_classes, 1); });
       return Statistic({{"none", 1}});
     };
-    of_persons(persons, rows_per_person, transform_, take, Held::kByWeights, 1, 4096, {});
+    of_persons(persons, rows_per_person, transform, take);
     return of_classes;
-  }
-
-  const RowTransform transform_{{kWeighedDim, 1, Normalize::kL2, 2.5, {}, 0.0}};
-  std::mt19937 engine_{6};
-};
-
-// Whole rows have the digest of rows without weights.
-TEST_F(DigestsOfPersons, TellWeightsApart) {
-  const std::vector<Person> alone{drawn_person(engine_, 1), drawn_person(engine_, 1)};
+  };
+  const std::vector<Person> alone = persons_of_one_row(std::mt19937(6), 2);
   const std::vector<Person> together{{alone[0].front(), alone[1].front()}};
   EXPECT_EQ(digest(alone, 1), digest(alone, 0));
   EXPECT_EQ(digest(together, 2), digest(alone, 0));

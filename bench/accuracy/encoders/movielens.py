@@ -6,9 +6,7 @@ that is one of the four that most ratings have. Persons: the users, of whom none
 is private is who rated which.
 """
 import hashlib
-import subprocess
 import sys
-import tempfile
 
 import numpy as np
 
@@ -19,17 +17,9 @@ from sentence_encoder import SentenceEncoder
 GENRES = ["Action", "Comedy", "Drama", "Adventure"]
 
 
-def ratings():
-    with tempfile.TemporaryDirectory() as folder:
-        subprocess.run(["apt-get", "download", "-q", "-o", "APT::Sandbox::User=root", "r-cran-dslabs"], cwd=folder,
-                       check=True, stdout=subprocess.DEVNULL)
-        subprocess.run("dpkg -x r-cran-dslabs_*.deb .", shell=True, cwd=folder, check=True)
-        return r_data.data_frame(folder + "/usr/lib/R/site-library/dslabs/data", "movielens")
-
-
 def main():
     node_modules, folder = sys.argv[1:]
-    frame = ratings()
+    frame = r_data.frame_of_package("r-cran-dslabs", "dslabs", "movielens")
     genres = [genre.split("|")[0] for genre in frame["genres"]]
     kept = [row for row, genre in enumerate(genres) if genre in GENRES and frame["title"][row]]
     titles = sorted({frame["title"][row] for row in kept})

@@ -4,6 +4,8 @@ import gzip
 import lzma
 import os
 import struct
+import subprocess
+import tempfile
 import zlib
 
 NULL, REFERENCE, ALTREP, NA_STRING = 254, 255, 238, -1
@@ -87,6 +89,15 @@ class Reader:
         if "names" in attributes:
             return dict(zip(attributes["names"], values))
         return values
+
+
+def frame_of_package(package, folder, name):
+    """The data frame of that name in a Debian package, which is not installed; R's package is `folder`."""
+    with tempfile.TemporaryDirectory() as place:
+        subprocess.run(["apt-get", "download", "-q", "-o", "APT::Sandbox::User=root", package], cwd=place, check=True,
+                       stdout=subprocess.DEVNULL)
+        subprocess.run(f"dpkg -x {package}_*.deb .", shell=True, cwd=place, check=True)
+        return data_frame(f"{place}/usr/lib/R/site-library/{folder}/data", name)
 
 
 def data_frame(folder, name):

@@ -26,9 +26,7 @@ and six that are drawn, a linear function and noise; R^2 of the function itself 
 import hashlib
 import math
 import os
-import subprocess
 import sys
-import tempfile
 
 import numpy as np
 
@@ -48,14 +46,6 @@ DRAWN = {"few": (500, 10), "even": (2000, 5), "offset": (10000, 10), "alike": (5
          "factors": (50000, 100)}  # training rows, columns
 TEST_SHARE = 0.2
 DRAWN_TEST_ROWS = 4000
-
-
-def frame_of(package, folder, name):
-    with tempfile.TemporaryDirectory() as place:
-        subprocess.run(["apt-get", "download", "-q", "-o", "APT::Sandbox::User=root", package], cwd=place, check=True,
-                       stdout=subprocess.DEVNULL)
-        subprocess.run(f"dpkg -x {package}_*.deb .", shell=True, cwd=place, check=True)
-        return r_data.data_frame(f"{place}/usr/lib/R/site-library/{folder}/data", name)
 
 
 def numbers(values):
@@ -130,7 +120,7 @@ def table(name):
     if name in DRAWN:
         return drawn(name)
     package, folder, frame_name, target, left_out, _ = TABLES[name]
-    frame = frame_of(package, folder, frame_name)
+    frame = r_data.frame_of_package(package, folder, frame_name)
     raw, numeric = columns_of(frame, (target, *left_out))
     return raw, numeric, numbers(frame[target]), numbers(map(int, frame["s"])) if name == "insteval" else None
 

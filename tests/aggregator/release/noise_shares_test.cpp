@@ -78,14 +78,6 @@ TEST(NoiseShares, GuaranteeWhatTheySumToAtLeast) {
 
 constexpr std::size_t kElements = 20000;
 
-ReleaseRequest request(std::uint64_t rounds) {
-  return {.name = "sums",
-          .share = 1.0,
-          .rounds = rounds,
-          .blocks = {{"sums", kElements, 1.0}},
-          .profiles = {{"add-remove", {1000U * 1000U}}}};
-}
-
 struct Released {
   std::vector<double> variances;  // of each round
   std::vector<std::vector<std::int64_t>> values;
@@ -94,7 +86,12 @@ struct Released {
 };
 
 NoisePlan plan_of_zeros() {
-  return make_noise_plan(1.0, Adjacency::kAddRemove, {request(2)});
+  return make_noise_plan(1.0, Adjacency::kAddRemove,
+                         {{.name = "sums",
+                           .share = 1.0,
+                           .rounds = 2,
+                           .blocks = {{"sums", kElements, 1.0}},
+                           .profiles = {{"add-remove", {1000U * 1000U}}}}});
 }
 
 double planned_sigma() {
@@ -126,6 +123,7 @@ Released release_zeros(const SiloTerms& terms, std::optional<Fault> fault) {
 
 // Each variance within 5 standard errors of 20,000 samples: false alarm 6e-7, four times.
 void expect_variance(const Released& released, std::size_t shares_summed, std::uint32_t honest) {
+  EXPECT_EQ(released.summed, shares_summed);
   const double share = NoiseShares{honest}.share_sigma(planned_sigma());
   EXPECT_NEAR(released.sigma, share * std::sqrt(static_cast<double>(shares_summed)), 1e-9 * share)
       << "what it says of itself";
@@ -139,15 +137,11 @@ void expect_variance(const Released& released, std::size_t shares_summed, std::u
 }
 
 TEST(NoiseShares, TheReleasedVarianceIsThatOfAllShares) {
-  const Released released = release_zeros({5, 4, 1}, std::nullopt);
-  EXPECT_EQ(released.summed, 5U);
-  expect_variance(released, 5, 3);
+  expect_variance(release_zeros({5, 4, 1}, std::nullopt), 5, 3);
 }
 
 TEST(NoiseShares, WithALostSiloItIsThatOfTheOthers) {
-  const Released released = release_zeros({5, 4, 1}, Fault{3, FaultKind::kKill, FrameKind::kMasked, 1});
-  EXPECT_EQ(released.summed, 4U);
-  expect_variance(released, 4, 3);
+  expect_variance(release_zeros({5, 4, 1}, Fault{3, FaultKind::kKill, FrameKind::kMasked, 1}), 4, 3);
 }
 
 }  // namespace dpreduce::noise_shares_test

@@ -114,12 +114,10 @@ TEST_F(SelectTest, OnlyWhatIsPlannedIsSelected) {
 
 TEST_F(SelectTest, UtilitiesOfAnotherShapeAreRefused) {
   Releaser selecting = releaser(selections_only());
-  expect_refusal<UsageError>(
-      [&] {
-        selecting.select(kChoice, Statistic({{"utilities", 16}}));
-      },
-      {"selection choice: 1 blocks of utilities, the first of 16 elements; it takes one "
-       "of 640 (16 candidates in each of 40 groups)"});
+  const auto select_of_few = [&] { selecting.select(kChoice, Statistic({{"utilities", 16}})); };
+  expect_refusal<UsageError>(select_of_few,
+                             {"selection choice: 1 blocks of utilities, the first of 16 elements; it takes one "
+                              "of 640 (16 candidates in each of 40 groups)"});
   EXPECT_THROW(selecting.select(kChoice, Statistic({{"utilities", 640}, {"more", 1}})), UsageError);
   for (const std::uint64_t chosen : {0, 17}) {
     PlannedSelection impossible = kChoice;
@@ -138,12 +136,11 @@ TEST_F(SelectTest, GroupsAndRunsHaveChoicesOfTheirOwn) {
 }
 
 TEST_F(SelectTest, ASeedRepeatsTheChoiceAndSaysSoInTheLedger) {
-  std::vector<std::vector<std::uint64_t>> runs;
-  for (int run = 0; run < 2; ++run) {
-    runs.push_back(
-        all_chosen(releaser(selections_only(), RunFile(), std::nullopt, 4).select(kChoice, some_utilities())));
-  }
-  EXPECT_EQ(runs[0], runs[1]);
+  const auto seeded = [&] {
+    return all_chosen(releaser(selections_only(), RunFile(), std::nullopt, 4).select(kChoice, some_utilities()));
+  };
+  const std::vector<std::uint64_t> first = seeded();
+  EXPECT_EQ(seeded(), first);
   for (const LedgerCharge& record : charges_of(ledger_)) EXPECT_FALSE(record.entry.terms.is_private);
 }
 

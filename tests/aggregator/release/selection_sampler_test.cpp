@@ -28,11 +28,15 @@ SelectionTerms terms_of(double epsilon, std::uint64_t sensitivity, std::uint64_t
           .chosen = chosen};
 }
 
+SelectionSampler of_ranks(const SelectionTerms& terms, Adjacency adjacency = Adjacency::kAddRemove) {
+  return {terms, adjacency, UtilitySums::kOfTrustedRanks};
+}
+
 TEST(SelectionSampler, IsTheExponentialMechanismAtHalfTheRateUnderReplaceOne) {
   const Utilities utilities{5, 0, 3, 9, 7};
   for (const Adjacency adjacency : {Adjacency::kAddRemove, Adjacency::kReplaceOne}) {
     const SelectionRate rate{1, adjacency == Adjacency::kAddRemove ? 6U : 12U, 0};  // 0.5 / 3
-    const SelectionSampler sampler(terms_of(0.5, 3, 5), adjacency, UtilitySums::kOfTrustedRanks);
+    const SelectionSampler sampler = of_ranks(terms_of(0.5, 3, 5), adjacency);
     RandomStream ours = test_stream(1);
     RandomStream theirs = test_stream(1);
     for (int draw = 0; draw < 2000; ++draw) {
@@ -45,7 +49,7 @@ TEST(SelectionSampler, IsTheExponentialMechanismAtHalfTheRateUnderReplaceOne) {
 TEST(SelectionSampler, HasHalfTheRateAmongSilosAsUnderReplaceOne) {
   const Utilities utilities{5, 0, 3, 9, 7};
   const SelectionSampler of_silos(terms_of(0.5, 3, 5), Adjacency::kAddRemove, UtilitySums::kOfSilos);
-  const SelectionSampler general(terms_of(0.5, 3, 5), Adjacency::kReplaceOne, UtilitySums::kOfTrustedRanks);
+  const SelectionSampler general = of_ranks(terms_of(0.5, 3, 5), Adjacency::kReplaceOne);
   RandomStream ours = test_stream(1);
   RandomStream theirs = test_stream(1);
   for (int draw = 0; draw < 2000; ++draw) EXPECT_EQ(of_silos.draw(ours, utilities), general.draw(theirs, utilities));
@@ -55,8 +59,7 @@ TEST(SelectionSampler, HasHalfTheRateAmongSilosAsUnderReplaceOne) {
 TEST(SelectionSampler, SetsHaveTheProbabilityOfTheirWorstMember) {
   const Utilities utilities{2, 7, 4, 4, 0, 6};
   for (const std::uint64_t size : {2, 3, 5}) {
-    const SelectionSampler sampler(terms_of(0.5, 1, utilities.size(), size), Adjacency::kAddRemove,
-                                   UtilitySums::kOfTrustedRanks);
+    const SelectionSampler sampler = of_ranks(terms_of(0.5, 1, utilities.size(), size));
     std::map<Chosen, double> weights;
     double total = 0;
     for (unsigned members = 0; members < 1U << utilities.size(); ++members) {
@@ -91,12 +94,12 @@ TEST(SelectionSampler, NeverTakesACandidateThatIsWorseByTwoToTheForty) {
   const std::vector<Utilities> cases{
       {0, kGap, 2 * kGap}, {kLeast, kMost - kGap, kMost}, {kLeast, kLeast, kLeast + kGap}, {kLeast, 0, kMost}};
   for (const Utilities& utilities : cases) {
-    const SelectionSampler sampler(terms_of(0.01, 1, 3), Adjacency::kReplaceOne, UtilitySums::kOfTrustedRanks);
+    const SelectionSampler sampler = of_ranks(terms_of(0.01, 1, 3), Adjacency::kReplaceOne);
     RandomStream stream = test_stream(9);
     for (int draw = 0; draw < 500; ++draw) ASSERT_EQ(sampler.draw(stream, utilities), Chosen{2});
     EXPECT_EQ(best_candidates(utilities, 1), Chosen{2});
   }
-  const SelectionSampler pairs(terms_of(0.01, 1, 4, 2), Adjacency::kAddRemove, UtilitySums::kOfTrustedRanks);
+  const SelectionSampler pairs = of_ranks(terms_of(0.01, 1, 4, 2));
   RandomStream stream = test_stream(10);
   for (int draw = 0; draw < 500; ++draw) {
     ASSERT_EQ(pairs.draw(stream, Utilities{kMost, kLeast, kMost - kGap, kMost}), (Chosen{0, 3}));
@@ -105,21 +108,15 @@ TEST(SelectionSampler, NeverTakesACandidateThatIsWorseByTwoToTheForty) {
 
 TEST(SelectionSampler, OfAsManyAsThereAreItTakesAll) {
   RandomStream stream = test_stream(11);
-  EXPECT_EQ(SelectionSampler(terms_of(1, 1, 1), Adjacency::kAddRemove, UtilitySums::kOfTrustedRanks)
-                .draw(stream, Utilities{-4}),
-            Chosen{0});
-  EXPECT_EQ(SelectionSampler(terms_of(1, 1, 3, 3), Adjacency::kAddRemove, UtilitySums::kOfTrustedRanks)
-                .draw(stream, Utilities{9, -4, 9}),
-            (Chosen{0, 1, 2}));
+  EXPECT_EQ(of_ranks(terms_of(1, 1, 1)).draw(stream, Utilities{-4}), Chosen{0});
+  EXPECT_EQ(of_ranks(terms_of(1, 1, 3, 3)).draw(stream, Utilities{9, -4, 9}), (Chosen{0, 1, 2}));
 }
 
 TEST(SelectionSampler, RefusesTermsWithAFaultAndOtherSizes) {
-  EXPECT_THROW(SelectionSampler(terms_of(0, 1, 3), Adjacency::kAddRemove, UtilitySums::kOfTrustedRanks), UsageError);
-  EXPECT_THROW(SelectionSampler(terms_of(1, 1, 3, 4), Adjacency::kAddRemove, UtilitySums::kOfTrustedRanks), UsageError);
+  EXPECT_THROW(of_ranks(terms_of(0, 1, 3)), UsageError);
+  EXPECT_THROW(of_ranks(terms_of(1, 1, 3, 4)), UsageError);
   RandomStream stream = test_stream(12);
-  EXPECT_THROW(SelectionSampler(terms_of(1, 1, 3), Adjacency::kAddRemove, UtilitySums::kOfTrustedRanks)
-                   .draw(stream, Utilities{1, 2}),
-               std::logic_error);
+  EXPECT_THROW(of_ranks(terms_of(1, 1, 3)).draw(stream, Utilities{1, 2}), std::logic_error);
 }
 
 TEST(BestCandidates, OfEqualOnesTheFirstInRisingOrder) {

@@ -19,13 +19,19 @@ constexpr std::size_t kAccountElements = 50;
 constexpr std::uint64_t kRounds = 3;
 constexpr double kDelta = 1e-6;
 
-NoisePlan plan_of(double mu) {
+NoisePlan plan_of(double mu, std::uint64_t squared_sensitivity = 1000U * 1000U) {
   return make_noise_plan(mu, Adjacency::kAddRemove,
                          {{.name = "sums",
                            .share = 1.0,
                            .rounds = kRounds,
                            .blocks = {{"sums", kAccountElements, 1.0}},
-                           .profiles = {{"add-remove", {1000U * 1000U}}}}});
+                           .profiles = {{"add-remove", {squared_sensitivity}}}}});
+}
+
+const SelectionTerms kChoice{.epsilon = 0.5, .sensitivity = 1, .candidates = 4};
+
+NoisePlan plan_of_choice() {
+  return with_selections(NoisePlan{.adjacency = Adjacency::kAddRemove}, {{"choice", kChoice}});
 }
 
 // How one silo ended.
@@ -39,6 +45,20 @@ class SiloAccountTest : public testing::Test {
   std::string ledger(std::uint32_t party) const { return folder_ / ("ledger" + std::to_string(party)); }
   LedgerState state(std::uint32_t party) const { return Ledger::read(ledger(party)); }
   std::vector<LedgerCharge> charges(std::uint32_t party) const { return charges_of(ledger(party)); }
+  double charged_mu(std::uint32_t party) const { return spending_of(charges(party), Adjacency::kAddRemove).mu; }
+
+  // On the ledger of silo 2.
+  void reserve_another_run(double mu) const {
+    RunTerms terms = sample_terms();
+    terms.is_private = true;
+    Ledger(ledger(2)).reserve(reservation_of(plan_of(mu), "another-run", terms));
+  }
+
+  // That silo 2 was refused, and why.
+  void expect_refused(const std::string& reason) {
+    EXPECT_EQ(ended_[2].code, ExitCode::kBudgetRefused);
+    EXPECT_THAT(ended_[2].error, HasSubstr(reason));
+  }
 
   // Releases of all rounds among these silos; `watch` is told what a silo is about to begin.
   std::string release_all(const SiloTerms& terms, const NoisePlan& plan, std::optional<Fault> fault = std::nullopt) {
@@ -110,8 +130,7 @@ TEST_F(SiloAccountTest, EverySiloChargesEveryReleaseUnderANameOfItsOwn) {
   ASSERT_EQ(release_all({5, 4, 1}, plan_of(1.0)), "");
   for (std::uint32_t party = 1; party <= 5; ++party) {
     EXPECT_EQ(charges(party).size(), 2 * kRounds);
-    EXPECT_NEAR(spending_of(charges(party), Adjacency::kAddRemove).mu, std::sqrt(2.0), 1e-9)
-        << "another run is charged anew";
+    EXPECT_NEAR(charged_mu(party), std::sqrt(2.0), 1e-9) << "another run is charged anew";
   }
 }
 
@@ -119,18 +138,16 @@ TEST_F(SiloAccountTest, UnderCentralNoiseThePlannedMuIsChargedAndMarked) {
   ASSERT_EQ(release_all({3, 3, 0}, plan_of(0.5)), "");
   for (std::uint32_t silo = 1; silo <= 3; ++silo) {
     ASSERT_EQ(charges(silo).size(), kRounds);
-    EXPECT_NEAR(spending_of(charges(silo), Adjacency::kAddRemove).mu, 0.5, 1e-9);
+    EXPECT_NEAR(charged_mu(silo), 0.5, 1e-9);
     EXPECT_EQ(charges(silo)[0].entry.terms.silos->noise, NoiseSource::kCentral);
   }
 }
 
 TEST_F(SiloAccountTest, ASelectionIsCharged) {
-  const SelectionTerms terms{.epsilon = 0.5, .sensitivity = 1, .candidates = 4};
-  const NoisePlan plan = with_selections(NoisePlan{.adjacency = Adjacency::kAddRemove}, {{"choice", terms}});
-  ASSERT_EQ(release_all({3, 3, 0}, plan), "");
+  ASSERT_EQ(release_all({3, 3, 0}, plan_of_choice()), "");
   for (std::uint32_t silo = 1; silo <= 3; ++silo) {
     ASSERT_EQ(charges(silo).size(), 1U);
-    EXPECT_EQ(charges(silo)[0].entry.selection, terms);
+    EXPECT_EQ(charges(silo)[0].entry.selection, kChoice);
   }
 }
 
@@ -146,8 +163,7 @@ TEST_F(SiloAccountTest, EachReleaseIsOneSum) {
 
 // Silos use what was chosen as a place in a list of theirs.
 TEST_F(SiloAccountTest, ACandidateThatIsNoneIsRefused) {
-  const SelectionTerms terms{.epsilon = 0.5, .sensitivity = 1, .candidates = 4};
-  const NoisePlan plan = with_selections(NoisePlan{.adjacency = Adjacency::kAddRemove}, {{"choice", terms}});
+  const NoisePlan plan = plan_of_choice();
   liar_ = [&](Communicator& ranks) {
     ranks.together([] {});  // reservation
     ranks.together([] {});
@@ -168,17 +184,10 @@ TEST_F(SiloAccountTest, ACandidateThatIsNoneIsRefused) {
 // Noise that is larger than planned costs less: shares are never below 4.
 TEST_F(SiloAccountTest, WhatItsShareGuaranteesIsCharged) {
   shares_ = NoiseShares{3};
-  const NoisePlan plan = make_noise_plan(2.0, Adjacency::kAddRemove,
-                                         {{.name = "sums",
-                                           .share = 1.0,
-                                           .rounds = kRounds,
-                                           .blocks = {{"sums", kAccountElements, 1.0}},
-                                           .profiles = {{"add-remove", {1}}}}});
-  ASSERT_EQ(release_all({5, 4, 1}, plan), "");
-  EXPECT_NEAR(spending_of(charges(0), Adjacency::kAddRemove).mu, 2.0, 1e-9);
+  ASSERT_EQ(release_all({5, 4, 1}, plan_of(2.0, 1)), "");
+  EXPECT_NEAR(charged_mu(0), 2.0, 1e-9);
   for (std::uint32_t silo = 1; silo <= 5; ++silo) {
-    EXPECT_NEAR(spending_of(charges(silo), Adjacency::kAddRemove).mu,
-                std::sqrt(3.0) / (std::sqrt(3.0) * kSmallestShareSigma), 1e-9);
+    EXPECT_NEAR(charged_mu(silo), std::sqrt(3.0) / (std::sqrt(3.0) * kSmallestShareSigma), 1e-9);
     EXPECT_NEAR(charges(silo)[0].entry.blocks[0].sigma, std::sqrt(3.0) * kSmallestShareSigma, 1e-9);
   }
 }
@@ -187,9 +196,8 @@ TEST_F(SiloAccountTest, ASiloWithoutRoomLeavesAloneAndWritesNothing) {
   limits_[2] = {gdp_epsilon(0.99, kDelta), kDelta};
   limits_[3] = {gdp_epsilon(1.01, kDelta), kDelta};
   ASSERT_EQ(release_all({4, 3, 0}, plan_of(1.0)), "");
-  EXPECT_EQ(ended_[2].code, ExitCode::kBudgetRefused);
+  expect_refused("above the data set's budget");
   EXPECT_THAT(ended_[2].error, HasSubstr(ledger(2)));
-  EXPECT_THAT(ended_[2].error, HasSubstr("above the data set's budget"));
   EXPECT_FALSE(std::filesystem::exists(ledger(2)));
   for (const std::uint32_t other : {0U, 1U, 3U, 4U}) {
     EXPECT_EQ(ended_[other].code, std::nullopt) << ended_[other].error;
@@ -207,12 +215,9 @@ TEST_F(SiloAccountTest, ASiloWithoutRoomLeavesAloneAndWritesNothing) {
 // Two runs that a coordinator has with a silo at once do not both count on the same room.
 TEST_F(SiloAccountTest, WhatAnotherRunMayStillChargeHasNoRoomForThisOne) {
   limits_[2] = {gdp_epsilon(1.2, kDelta), kDelta};
-  RunTerms terms = sample_terms();
-  terms.is_private = true;
-  Ledger(ledger(2)).reserve(reservation_of(plan_of(1.0), "another-run", terms));
+  reserve_another_run(1.0);
   ASSERT_EQ(release_all({4, 3, 0}, plan_of(1.0)), "");
-  EXPECT_EQ(ended_[2].code, ExitCode::kBudgetRefused);
-  EXPECT_THAT(ended_[2].error, HasSubstr("open runs may still charge 4.89"));
+  expect_refused("open runs may still charge 4.89");
   EXPECT_EQ(charges(2).size(), 0U);
 }
 
@@ -223,14 +228,10 @@ TEST_F(SiloAccountTest, MuInAllIsLookedAtOnceMoreWhenTheRunIsReserved) {
   EXPECT_EQ(charges(2).size(), kRounds) << ended_[2].error;
   most_mu_ = 2.0;  // 1.42 with both runs, 2.07 with the other one
   before_round_ = [&](std::uint32_t rank, std::uint64_t round, Communicator&, Releaser&) {
-    if (rank != 2 || round != 1) return;
-    RunTerms terms = sample_terms();
-    terms.is_private = true;
-    Ledger(ledger(2)).reserve(reservation_of(plan_of(1.5), "another-run", terms));
+    if (rank == 2 && round == 1) reserve_another_run(1.5);
   };
   ASSERT_EQ(release_all({4, 3, 0}, plan_of(1.0)), "");
-  EXPECT_EQ(ended_[2].code, ExitCode::kBudgetRefused);
-  EXPECT_THAT(ended_[2].error, HasSubstr("above the 2 that [consent] allows"));
+  expect_refused("above the 2 that [consent] allows");
   EXPECT_EQ(charges(2).size(), kRounds);
   EXPECT_EQ(state(2).open_runs().size(), 1U) << "what was reserved is given back";
 }
@@ -263,8 +264,7 @@ TEST_F(SiloAccountTest, ARunThatItsOwnerHasReleasedGetsNothingMoreOfThatSilo) {
     if (rank == 2 && round == 2) Ledger(ledger(2)).end(releaser.run_id(), RunOutcome::kReleased);
   };
   ASSERT_EQ(release_all({4, 3, 0}, plan_of(1.0)), "");
-  EXPECT_EQ(ended_[2].code, ExitCode::kBudgetRefused);
-  EXPECT_THAT(ended_[2].error, HasSubstr("was given up"));
+  expect_refused("was given up");
   EXPECT_EQ(charges(2).size(), 1U);
   EXPECT_EQ(charges(1).size(), kRounds);
 }

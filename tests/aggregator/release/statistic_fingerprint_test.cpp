@@ -11,16 +11,16 @@ Statistic statistic_of(std::vector<std::int64_t> values) {
   return statistic;
 }
 
-FingerprintPart part_of(const std::vector<std::int64_t>& values) {
+FingerprintPart part_of(const Statistic& statistic) {
   const NoiseKey key = NoiseKey::from_seed(3);
   RandomStream coefficients = key.stream("coefficients", {});
-  return fingerprint_part(statistic_of(values), coefficients);
+  return fingerprint_part(statistic, coefficients);
 }
 
 std::string fingerprint_over(const std::vector<std::vector<std::int64_t>>& parts) {
   FingerprintPart sum{};
   for (const auto& values : parts) {
-    const FingerprintPart part = part_of(values);
+    const FingerprintPart part = part_of(statistic_of(values));
     for (std::size_t word = 0; word < sum.size(); ++word) sum[word] += part[word];
   }
   return fingerprint_of(sum);
@@ -38,9 +38,7 @@ TEST(StatisticFingerprint, IsOfTheNumbersWhateverTheirUnits) {
     Statistic statistic({{"sums", 2}, {"counts", 2, 24}});
     std::ranges::copy(std::span(values).first(2), statistic.block(0).begin());
     std::ranges::copy(std::span(values).last(2), statistic.block(1).begin());
-    const NoiseKey key = NoiseKey::from_seed(3);
-    RandomStream coefficients = key.stream("coefficients", {});
-    return fingerprint_of(fingerprint_part(statistic, coefficients));
+    return fingerprint_of(part_of(statistic));
   };
   EXPECT_EQ(in_fractions({5, -7, 3 << 24, -(1 << 24)}), fingerprint_over({{5, -7, 3, -1}}));
   EXPECT_NE(in_fractions({5, -7, (3 << 24) + 1, -(1 << 24)}), fingerprint_over({{5, -7, 3, -1}}));
@@ -66,7 +64,7 @@ TEST(StatisticFingerprint, IsLinearModTheMersennePrime) {
 
 TEST(StatisticFingerprint, ManyRanksPartsDoNotOverflow) {
   FingerprintPart sum{};
-  const FingerprintPart part = part_of({-1, 12345, 7});
+  const FingerprintPart part = part_of(statistic_of({-1, 12345, 7}));
   constexpr std::uint64_t kRanks = 1000003;
   for (std::size_t word = 0; word < sum.size(); ++word) sum[word] = kRanks * part[word];
   EXPECT_EQ(fingerprint_of(sum), fingerprint_over({{-1000003, 12345 * 1000003LL, 7000021}}));

@@ -1,9 +1,6 @@
 #include "aggregator/solvers/column_ranges.hpp"
 
-#include <cmath>
-#include <map>
 #include <numbers>
-#include <random>
 
 #include "common/ledger/column_bins.hpp"
 #include "tests/testing.hpp"

@@ -59,6 +59,27 @@ Release released(const Rows& rows, std::size_t classes, const Noise& noise, unsi
                   noised("class_counts", counts, noise.counts)});
 }
 
+// Of each class, K x d; and squared deviations from these, summed over the rows of all classes, d.
+struct ClassMoments {
+  std::vector<double> means;
+  std::vector<double> deviations;
+};
+
+ClassMoments moments_of(const Rows& rows, const std::vector<std::size_t>& class_rows) {
+  ClassMoments moments{std::vector<double>(class_rows.size() * kDim, 0.0), std::vector<double>(kDim, 0.0)};
+  for (std::size_t i = 0; i < rows.x.size(); ++i) {
+    for (std::size_t a = 0; a < kDim; ++a) {
+      moments.means[rows.y[i] * kDim + a] += rows.x[i][a] / static_cast<double>(class_rows[rows.y[i]]);
+    }
+  }
+  for (std::size_t i = 0; i < rows.x.size(); ++i) {
+    for (std::size_t a = 0; a < kDim; ++a) {
+      moments.deviations[a] += std::pow(rows.x[i][a] - moments.means[rows.y[i] * kDim + a], 2);
+    }
+  }
+  return moments;
+}
+
 double score(const LinearScores& scores, std::size_t c, const std::vector<double>& x) {
   double sum = scores.bias[c];
   for (std::size_t a = 0; a < kDim; ++a) sum += scores.weights[c * kDim + a] * x[a];
@@ -71,21 +92,14 @@ TEST(FisherRule, OfTwoEqualClassesIsThePapersRule) {
 
   // Definition 4 with equation 5, written out: (x - (m_1 + m_0) / 2) S^-1 (m_1 - m_0), S the mean of both classes'
   // sample variances.
-  std::vector<double> mean[2] = {std::vector<double>(kDim, 0.0), std::vector<double>(kDim, 0.0)};
-  std::vector<double> variance(kDim, 0.0);
-  for (std::size_t i = 0; i < 100; ++i) {
-    for (std::size_t a = 0; a < kDim; ++a) mean[rows.y[i]][a] += rows.x[i][a] / 50.0;
-  }
-  for (std::size_t i = 0; i < 100; ++i) {
-    for (std::size_t a = 0; a < kDim; ++a) {
-      const double difference = rows.x[i][a] - mean[rows.y[i]][a];
-      variance[a] += difference * difference / 49.0 / 2.0;
-    }
-  }
+  const ClassMoments moments = moments_of(rows, {50, 50});
   for (const std::vector<double>& x : some_rows({20, 20}, 2).x) {
     double paper = 0.0;
     for (std::size_t a = 0; a < kDim; ++a) {
-      paper += (x[a] - (mean[0][a] + mean[1][a]) / 2.0) / variance[a] * (mean[1][a] - mean[0][a]);
+      const double first = moments.means[a];
+      const double second = moments.means[kDim + a];
+      const double variance = moments.deviations[a] / 49.0 / 2.0;
+      paper += (x[a] - (first + second) / 2.0) / variance * (second - first);
     }
     // Ours divides by n where the paper divides by n - 2.
     EXPECT_NEAR(score(scores, 1, x) - score(scores, 0, x), paper * 100.0 / 98.0, 1e-2);
@@ -96,22 +110,12 @@ TEST(FisherRule, OfManyClassesIsTheGaussianRuleWithPriors) {
   const std::vector<std::size_t> class_rows = {400, 100, 100};
   const Rows rows = some_rows(class_rows, 3);
   const LinearScores scores = solve_fisher_rule(released(rows, 3, {}, 0), kLattice, 0, SelectBy::kDistance);
-  std::vector<double> mean(3 * kDim, 0.0);
-  std::vector<double> variance(kDim, 0.0);
-  for (std::size_t i = 0; i < rows.x.size(); ++i) {
-    for (std::size_t a = 0; a < kDim; ++a) {
-      mean[rows.y[i] * kDim + a] += rows.x[i][a] / static_cast<double>(class_rows[rows.y[i]]);
-    }
-  }
-  for (std::size_t i = 0; i < rows.x.size(); ++i) {
-    for (std::size_t a = 0; a < kDim; ++a)
-      variance[a] += std::pow(rows.x[i][a] - mean[rows.y[i] * kDim + a], 2) / 600.0;
-  }
+  const ClassMoments moments = moments_of(rows, class_rows);
   const auto expected = [&](std::size_t c, const std::vector<double>& x) {
     double sum = std::log(static_cast<double>(class_rows[c]) / 600.0);
     for (std::size_t a = 0; a < kDim; ++a) {
-      const double m = mean[c * kDim + a];
-      sum += m * (x[a] - m / 2.0) / variance[a];
+      const double m = moments.means[c * kDim + a];
+      sum += m * (x[a] - m / 2.0) / (moments.deviations[a] / 600.0);
     }
     return sum;
   };

@@ -12,6 +12,8 @@ namespace dpreduce::gram_spectrum_test {
 constexpr std::size_t kSpectrumDim = 30;
 const Lattice kSpectrumLattice{1.0, kSpectrumDim};
 
+using RowMajor = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+
 Eigen::MatrixXd random_gram(std::mt19937& engine, std::size_t rows, std::size_t rank, double size) {
   std::normal_distribution<double> normal;
   Eigen::MatrixXd factor = Eigen::MatrixXd::Zero(static_cast<Eigen::Index>(rows), kSpectrumDim);
@@ -19,6 +21,18 @@ Eigen::MatrixXd random_gram(std::mt19937& engine, std::size_t rows, std::size_t 
     for (Eigen::Index j = 0; j < static_cast<Eigen::Index>(rank); ++j) factor(i, j) = size * normal(engine);
   }
   return factor.transpose() * factor;
+}
+
+// With symmetric noise.
+Eigen::MatrixXd noised(Eigen::MatrixXd gram, double sigma, std::mt19937& engine) {
+  std::normal_distribution<double> normal;
+  for (Eigen::Index i = 0; i < gram.rows(); ++i) {
+    for (Eigen::Index j = i; j < gram.cols(); ++j) {
+      gram(i, j) += sigma * normal(engine) * (i == j ? 1.0 : std::sqrt(0.5));
+      gram(j, i) = gram(i, j);
+    }
+  }
+  return gram;
 }
 
 ReleasedBlock released(const Eigen::MatrixXd& gram, double sigma) {
@@ -66,22 +80,12 @@ TEST(GramSpectrum, SolvesRidgeRegressionWithoutNoise) {
   const Eigen::MatrixXd gram = random_gram(engine, 100, kSpectrumDim, 1.0);
   const GramSpectrum spectrum(released(gram, 0.0), kSpectrumLattice);
   EXPECT_EQ(spectrum.noise_radius(), 0.0);
-  Eigen::MatrixXd sums = Eigen::MatrixXd::Random(4, kSpectrumDim);
-  const Eigen::MatrixXd expected =
+  const RowMajor sums = RowMajor::Random(4, kSpectrumDim);
+  const RowMajor expected =
       (gram + 0.3 * Eigen::MatrixXd::Identity(kSpectrumDim, kSpectrumDim)).ldlt().solve(sums.transpose()).transpose();
-  std::vector<double> rows(4 * kSpectrumDim);
-  for (std::size_t c = 0; c < 4; ++c) {
-    for (std::size_t a = 0; a < kSpectrumDim; ++a) {
-      rows[c * kSpectrumDim + a] = sums(static_cast<Eigen::Index>(c), static_cast<Eigen::Index>(a));
-    }
-  }
+  std::vector<double> rows(sums.data(), sums.data() + sums.size());
   spectrum.solve(rows, 0.3);
-  for (std::size_t c = 0; c < 4; ++c) {
-    for (std::size_t a = 0; a < kSpectrumDim; ++a) {
-      EXPECT_NEAR(rows[c * kSpectrumDim + a], expected(static_cast<Eigen::Index>(c), static_cast<Eigen::Index>(a)),
-                  1e-6);
-    }
-  }
+  for (std::size_t e = 0; e < rows.size(); ++e) EXPECT_NEAR(rows[e], expected.data()[e], 1e-6) << e;
 }
 
 TEST(GramSpectrum, TopEigenvectorsSpanTheDirectionsOfTheRows) {
@@ -107,7 +111,6 @@ TEST(GramSpectrum, CoordinatesAreThoseAlongItsEigenvectors) {
   std::mt19937 engine(11);
   const GramSpectrum spectrum(released(random_gram(engine, 100, kSpectrumDim, 1.0), 0.5), kSpectrumLattice);
   std::vector<double> top = spectrum.top_eigenvectors(kSpectrumDim);
-  using RowMajor = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
   const RowMajor vectors = Eigen::Map<const RowMajor>(top.data(), kSpectrumDim, kSpectrumDim).colwise().reverse();
   const RowMajor rows = RowMajor::Random(5, kSpectrumDim);
   const std::vector<double> coordinates = spectrum.coordinates(std::span(rows.data(), 5 * kSpectrumDim));
@@ -125,15 +128,9 @@ TEST(GramSpectrum, CoordinatesAreThoseAlongItsEigenvectors) {
 
 TEST(GramSpectrum, TakesTheKnownNoiseOutOfTheEigenvalues) {
   std::mt19937 engine(2);
-  std::normal_distribution<double> normal;
   constexpr double kSigma = 2.0;
-  Eigen::MatrixXd gram = random_gram(engine, 400, 2, 1.0);  // two eigenvalues near 400, the others 0
-  for (Eigen::Index i = 0; i < gram.rows(); ++i) {
-    for (Eigen::Index j = i; j < gram.cols(); ++j) {
-      gram(i, j) += kSigma * normal(engine) * (i == j ? 1.0 : std::sqrt(0.5));
-    }
-  }
-  const GramSpectrum spectrum(released(gram, kSigma), kSpectrumLattice);
+  const Eigen::MatrixXd gram = random_gram(engine, 400, 2, 1.0);  // two eigenvalues near 400, the others 0
+  const GramSpectrum spectrum(released(noised(gram, kSigma, engine), kSigma), kSpectrumLattice);
   EXPECT_NEAR(spectrum.noise_radius(), kSigma * std::sqrt(kSpectrumDim / 2.0), 1e-9);
   std::size_t kept = 0;
   for (const double eigenvalue : spectrum.eigenvalues()) {
@@ -170,14 +167,8 @@ TEST(GramSpectrum, EigenvaluesAreWhatNoisedEigenvectorsHoldOfTheTrueMatrix) {
   std::vector<double> bias(kSpectrumDim, 0.0);
   std::vector<double> squared_bias(kSpectrumDim, 0.0);
   for (int draw = 0; draw < kDraws; ++draw) {
-    Eigen::MatrixXd noised = gram;
-    for (Eigen::Index i = 0; i < noised.rows(); ++i) {
-      for (Eigen::Index j = i; j < noised.cols(); ++j) {
-        noised(i, j) += kSigma * normal(engine) * (i == j ? 1.0 : std::sqrt(0.5));
-        noised(j, i) = noised(i, j);
-      }
-    }
-    const GramSpectrum spectrum(released(noised, kSigma), kSpectrumLattice);
+    const Eigen::MatrixXd noisy = noised(gram, kSigma, engine);
+    const GramSpectrum spectrum(released(noisy, kSigma), kSpectrumLattice);
     const std::vector<double> vectors = spectrum.top_eigenvectors(kSpectrumDim);
     for (std::size_t j = 0; j < kSpectrumDim; ++j) {
       const Eigen::Map<const Eigen::VectorXd> vector(vectors.data() + j * kSpectrumDim, kSpectrumDim);
@@ -185,7 +176,7 @@ TEST(GramSpectrum, EigenvaluesAreWhatNoisedEigenvectorsHoldOfTheTrueMatrix) {
       const double error = spectrum.eigenvalues()[kSpectrumDim - 1 - j] - held;
       squared_error += error * error;
       squared_error_of_few +=
-          std::pow(shrunk_eigenvalue(vector.dot(noised * vector), spectrum.noise_radius(), 0.0) - held, 2);
+          std::pow(shrunk_eigenvalue(vector.dot(noisy * vector), spectrum.noise_radius(), 0.0) - held, 2);
       bias[j] += error / kDraws;
       squared_bias[j] += error * error / kDraws;
     }

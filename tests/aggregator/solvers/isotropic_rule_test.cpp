@@ -1,9 +1,6 @@
 // Class means or rounds: the rule, what it expects of runs, and scores by class means.
 #include "aggregator/solvers/isotropic_rule.hpp"
 
-#include <cmath>
-#include <random>
-
 #include "common/lattice/lattice_rows.hpp"
 #include "tests/testing.hpp"
 
@@ -81,16 +78,30 @@ constexpr double kShare = 0.03;
 constexpr std::size_t kDim = 64;
 constexpr std::size_t kClasses = 5;
 
+// Noise of the Gram matrix of a run of that mu, in rows.
+double sigma_of(double mu) {
+  return 1.0 / (mu * std::sqrt(kShare));
+}
+
+// Share of runs that take class means, whose excess is so many times 1 / d.
+double share_of_means(double rows, double of_dim, double mu, std::size_t dim, std::size_t classes, int draws,
+                      std::mt19937_64& random) {
+  int means = 0;
+  for (int draw = 0; draw < draws; ++draw) {
+    const ReleasedBlock released = noised(shares(rows, of_dim / static_cast<double>(dim)), sigma_of(mu), random);
+    means += wants_means(isotropy_of(released), kShare, dim, classes) ? 1 : 0;
+  }
+  return static_cast<double>(means) / draws;
+}
+
 bool wants(double n, double excess, double mu) {
-  return wants_means(isotropy_of(gram(shares(n, excess), mu > 0.0 ? 1.0 / (mu * std::sqrt(kShare)) : 0.0)), kShare,
-                     kDim, kClasses);
+  return wants_means(isotropy_of(gram(shares(n, excess), mu > 0.0 ? sigma_of(mu) : 0.0)), kShare, kDim, kClasses);
 }
 
 TEST(WantsMeans, WhereRowsSpreadEvenlyAndTheyAreFew) {
   // The matrices have no noise, but the rule takes what they say for noised.
   const auto excess = [](double of_dim, double n, double mu) {
-    const double sigma = 1.0 / (mu * std::sqrt(kShare));
-    return of_dim / kDim + 35.0 * sigma * sigma / (n * n);  // that much is taken off
+    return of_dim / kDim + 35.0 * std::pow(sigma_of(mu) / n, 2);  // that much is taken off
   };
   EXPECT_TRUE(wants(1000, excess(1.0, 1000, 0.27), 0.27));
   EXPECT_FALSE(wants(1000, excess(4.0, 1000, 0.27), 0.27)) << "a quarter of the directions";
@@ -117,24 +128,18 @@ TEST(WantsMeans, UpToTheBoundsOfTheRule) {
 
 TEST(WantsMeans, AsOftenAsItWasSaid) {
   std::mt19937_64 random(6);
-  const double sigma = 1.0 / (0.09 * std::sqrt(kShare));
   const PlannedBlock planned{.name = "gram",
                              .elements = kElements,
                              .squared_sensitivity = 1,
                              .sensitivity = 1,
-                             .sigma = sigma * kRow,
+                             .sigma = sigma_of(0.09) * kRow,
                              .mu = 1};
   for (const double rows : {700.0, 1000.0, 2000.0}) {
     const MeansForecast said = means_forecast(rows, planned, kShare, kDim, kClasses);
     EXPECT_NEAR(said.signal, rows * 0.09 / std::sqrt(kDim * kClasses), 1e-9);
     for (const auto& [of_dim, share] : {std::pair{1.0, said.even_rows}, std::pair{4.0, said.uneven_rows}}) {
-      int means = 0;
-      constexpr int kDraws = 2000;
-      for (int draw = 0; draw < kDraws; ++draw) {
-        const Isotropy isotropy = isotropy_of(noised(shares(rows, of_dim / kDim), sigma, random));
-        means += wants_means(isotropy, kShare, kDim, kClasses) ? 1 : 0;
-      }
-      EXPECT_NEAR(static_cast<double>(means) / kDraws, share, 0.12) << rows << " " << of_dim;
+      EXPECT_NEAR(share_of_means(rows, of_dim, 0.09, kDim, kClasses, 2000, random), share, 0.12)
+          << rows << " " << of_dim;
     }
   }
   EXPECT_EQ(means_forecast(1e6, planned, kShare, kDim, kClasses).even_rows, 0.0);
@@ -149,16 +154,8 @@ TEST(WantsMeans, NoiseAloneTakesThemInOneRunOfAHundred) {
     const std::size_t dim = cell.first;
     const double even_ones = cell.second;
     for (const double signal : {20.0, 50.0, 100.0, 150.0, 200.0, 300.0}) {
-      constexpr double kMu = 0.27;
-      const double sigma = 1.0 / (kMu * std::sqrt(kShare));
       const auto taken = [&](double of_dim) {
-        int means = 0;
-        for (int draw = 0; draw < 4000; ++draw) {
-          const Isotropy isotropy =
-              isotropy_of(noised(shares(signal / kMu, of_dim / static_cast<double>(dim)), sigma, random));
-          means += wants_means(isotropy, kShare, dim, 20) ? 1 : 0;
-        }
-        return means / 4000.0;
+        return share_of_means(signal / 0.27, of_dim, 0.27, dim, 20, 4000, random);
       };
       EXPECT_LT(taken(10.0), 0.015) << dim << " " << signal;
       if (signal == 300.0) {

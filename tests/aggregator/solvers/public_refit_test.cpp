@@ -1,13 +1,11 @@
 #include "aggregator/solvers/public_refit.hpp"
 
-#include <cmath>
-#include <random>
-
 #include "aggregator/solvers/gram_spectrum.hpp"
 #include "common/data/worker_rows.hpp"
 #include "common/ledger/triangle.hpp"
 #include "tests/common/data/data_files.hpp"
 #include "tests/testing.hpp"
+#include "tests/worker/drawn_numbers.hpp"
 
 namespace dpreduce::public_refit_test {
 
@@ -16,9 +14,7 @@ constexpr std::size_t kRefitDim = 16;
 // m rows of two classes about +-0.6 e_0, the second class `ratio` times rarer; the truth in labels.
 std::vector<float> two_classes(std::size_t rows, std::size_t ratio, std::vector<int>& truth) {
   std::mt19937_64 random(7);
-  std::normal_distribution<float> noise(0.0f, 0.2f);
-  std::vector<float> x(rows * kRefitDim);
-  for (float& entry : x) entry = noise(random);
+  std::vector<float> x = normal_numbers(random, rows * kRefitDim, 0.2f);
   for (std::size_t row = 0; row < rows; ++row) {
     truth.push_back(row % (ratio + 1) == 0 ? 1 : 0);
     x[row * kRefitDim] += truth.back() == 0 ? 0.6f : -0.6f;
@@ -40,10 +36,8 @@ class PublicRefit : public testing::Test {
 
   // Scores of which a third is along e_0, the rest noise.
   static LinearScores noisy_scores() {
-    LinearScores scores{std::vector<double>(2 * kRefitDim, 0.0), {0.0, 0.0}};
     std::mt19937_64 random(3);
-    std::normal_distribution<double> noise(0.0, 1.0);
-    for (double& entry : scores.weights) entry = noise(random);
+    LinearScores scores{normal_numbers(random, 2 * kRefitDim), {0.0, 0.0}};
     scores.weights[0] += 1.5;
     scores.weights[kRefitDim] -= 1.5;
     return scores;
@@ -82,10 +76,10 @@ TEST_F(PublicRefit, TakesNoiseOutOfScoresWhateverThePublicMix) {
 // Two rows at +-1 along each of two axes and a class each: D = diag of what is left about the means.
 TEST_F(PublicRefit, OfCertainScoresIsLinearDiscriminantAnalysis) {
   std::vector<float> x(4 * kRefitDim, 0.0f);
-  x[0 * kRefitDim] = 1.0f, x[0 * kRefitDim + 1] = 1.0f;
-  x[1 * kRefitDim] = 1.0f, x[1 * kRefitDim + 1] = -1.0f;
-  x[2 * kRefitDim] = -1.0f, x[2 * kRefitDim + 1] = 1.0f;
-  x[3 * kRefitDim] = -1.0f, x[3 * kRefitDim + 1] = -1.0f;
+  for (std::size_t row = 0; row < 4; ++row) {
+    x[row * kRefitDim] = row < 2 ? 1.0f : -1.0f;
+    x[row * kRefitDim + 1] = row % 2 == 0 ? 1.0f : -1.0f;
+  }
   WorkerRows rows = rows_of(x);
   LinearScores scores{std::vector<double>(2 * kRefitDim, 0.0), {0.0, 0.0}};
   scores.weights[0] = 500.0;
@@ -107,8 +101,7 @@ TEST_F(PublicRefit, LeavesOutRowsThatAreNotFinite) {
   x.insert(x.end(), kRefitDim, std::numeric_limits<float>::quiet_NaN());
   WorkerRows more = rows_of(x);
   const LinearScores refined = with_public_refit(noisy_scores(), as_they_are(), more.features());
-  for (std::size_t e = 0; e < expected.weights.size(); ++e)
-    EXPECT_NEAR(refined.weights[e], expected.weights[e], 1e-9) << e;
+  EXPECT_THAT(refined.weights, testing::Pointwise(testing::DoubleNear(1e-9), expected.weights));
   WorkerRows none = rows_of(std::vector<float>(kRefitDim, std::numeric_limits<float>::infinity()));
   EXPECT_EQ(with_public_refit(noisy_scores(), as_they_are(), none.features()).weights, noisy_scores().weights);
 }
@@ -155,8 +148,7 @@ ReleasedBlock gram_of(const std::vector<double>& diagonal, double sigma, std::mt
 }
 
 // |G^ - G|_F / |G|_F
-double error_of(const ReleasedBlock& found, const std::vector<double>& diagonal) {
-  const std::vector<double> matrix = gram_in_units(found, kLattice);
+double error_of(const std::vector<double>& matrix, const std::vector<double>& diagonal) {
   double error = 0.0;
   double size = 0.0;
   for (std::size_t a = 0; a < kDim; ++a) {
@@ -176,11 +168,7 @@ double error_alone(const ReleasedBlock& released, const std::vector<double>& dia
   for (std::size_t a = 0; a < kDim; ++a) identity[a * kDim + a] = 1.0;
   const std::vector<double> g(spectrum.eigenvalues().begin(), spectrum.eigenvalues().end());
   const std::vector<double> matrix = spectrum.rows_of(spectrum.coordinates(identity), g);
-  std::vector<std::int64_t> values;
-  for (std::size_t a = 0; a < kDim; ++a) {
-    for (std::size_t b = a; b < kDim; ++b) values.push_back(std::llround(kUnit * matrix[a * kDim + b]));
-  }
-  return error_of({"gram", std::move(values), 0.0}, diagonal);
+  return error_of(matrix, diagonal);
 }
 
 struct Errors {
@@ -193,7 +181,8 @@ Errors errors(double rows, double sigma, double public_rows, std::size_t first_o
   const std::vector<double> diagonal = moments(rows, 0);
   const ReleasedBlock released = gram_of(diagonal, sigma, random);
   const ReleasedBlock of_public = gram_of(moments(public_rows, first_of_public), 0.0, random);
-  return {error_alone(released, diagonal), error_of(gram_about_public(released, of_public, kLattice), diagonal)};
+  const ReleasedBlock found = gram_about_public(released, of_public, kLattice);
+  return {error_alone(released, diagonal), error_of(gram_in_units(found, kLattice), diagonal)};
 }
 
 TEST(PublicTarget, RowsThatAreAlikeTakeMostOfTheNoiseAway) {

@@ -78,14 +78,7 @@ std::vector<double> entries_of(const Tensor& tensor) {
   return {};
 }
 
-// A time as ledgers have it: a digit for each 0.
-constexpr std::string_view kTime = "0000-00-00T00:00:00Z";
-
-bool is_time(std::string_view text) {
-  return std::ranges::equal(text, kTime, [](char own, char usual) {
-    return usual == '0' ? std::isdigit(static_cast<unsigned char>(own)) != 0 : own == usual;
-  });
-}
+constexpr std::string_view kTime = "0000-00-00T00:00:00Z";  // a digit for each 0
 
 // "seconds    open 0.01, gram 0.20" without its numbers, where they can be what they seem; else the line as it is.
 std::string without_seconds(std::string_view line, double seconds) {
@@ -103,6 +96,12 @@ std::string without_seconds(std::string_view line, double seconds) {
 }
 
 }  // namespace
+
+bool is_time(std::string_view text) {
+  return std::ranges::equal(text, kTime, [](char own, char usual) {
+    return usual == '0' ? std::isdigit(static_cast<unsigned char>(own)) != 0 : own == usual;
+  });
+}
 
 std::string content_of(const std::filesystem::path& path) {
   std::ifstream in(path, std::ios::binary);

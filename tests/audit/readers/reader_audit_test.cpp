@@ -1,18 +1,11 @@
 #include "tests/audit/readers/reader_audit.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <cstdio>
-#include <random>
-#include <stdexcept>
-
-#include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include "audit/confidence_bounds.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::reader_audit_test {
 
 PublicFields fields(const nlohmann::json& json) {
   PublicFields result;
@@ -82,9 +75,7 @@ ReaderLoss audit(const std::function<void(World, nlohmann::json&)>& leak) {
       [&](World world) {
         nlohmann::json json = noise(engine);
         leak(world, json);
-        PublicFields fields;
-        fields.add_json("f", json);
-        return fields;
+        return fields(json);
       },
       kTerms);
 }
@@ -172,5 +163,4 @@ TEST(ReaderAudit, NeedsSomeRuns) {
       std::logic_error);
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::reader_audit_test

@@ -1,23 +1,12 @@
 #include "commands/config_file.hpp"
 
-#include <filesystem>
-#include <fstream>
-#include <string>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "commands/job.hpp"
 #include "common/base/error.hpp"
 #include "tests/commands/parsed_command.hpp"
 #include "tests/temporary_folder.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
-
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::Not;
+namespace dpreduce::config_file_test {
 
 class ConfigFile : public testing::Test {
  protected:
@@ -28,13 +17,9 @@ class ConfigFile : public testing::Test {
 
   std::string refusal(const std::string& text) {
     const std::string path = write(text);
-    try {
-      parsed_command({"fit", "--config", path});
-    } catch (const UsageError& error) {
-      EXPECT_THAT(error.what(), HasSubstr(path));
-      return error.what();
-    }
-    return "accepted";
+    const std::string said = dpreduce::refusal<UsageError>([&] { parsed_command({"fit", "--config", path}); });
+    EXPECT_THAT(said, HasSubstr(path));
+    return said;
   }
 
   TemporaryFolder folder_;
@@ -98,73 +83,35 @@ TEST_F(ConfigFile, NamesOfClassesCountThem) {
   EXPECT_THAT(fit.data.train.class_names, ElementsAre("setosa", "versicolor", "virginica"));
 }
 
-TEST_F(ConfigFile, UnknownKeysAreNamed) {
-  EXPECT_THAT(refusal("classes = 3\nepsilonn = 1\n"),
-              HasSubstr(".toml, line 2: 'epsilonn' is not an option of fit; did you mean epsilon?"));
+TEST_F(ConfigFile, WhatIsWrongIsNamedByFileAndLine) {
+  const std::pair<std::string, const char*> wrong[] = {
+      {"classes = 3\nepsilonn = 1\n", ".toml, line 2: 'epsilonn' is not an option of fit; did you mean epsilon?"},
+      {"classes = 3\nepsilon = \n", ".toml, line 2: "},
+      {"mu = 1\nrounds = \"x\"\n", ".toml, line 2: --rounds x: must be"},
+      {"train-x = \"x\"\ntrain-y = \"y\"\nclasses = 3\nmu = -1\n", ".toml, line 4: --mu = -1"},
+      {"[fit]\nmethod = \"Mean\"\n", ".toml, line 2: --method Mean: must be one of"},
+      {"epsilon = 0.5\nepsilon = 5\n", "line 2"},
+      {"epsilon = 0.5\n[fit]\nepsilon = 5\n", "line 3: 'epsilon' is set in line 1 already"},
+      {"train_x = 'a'\ntrain-x = 'b'\n", "line 2: 'train-x' is set in line 1 already"},
+      {"epsilon = [1, 2]\n", "line 1: 'epsilon' takes one value, not a list"},
+      {"config = \"other.toml\"\n", "line 1: 'config' cannot be set in a file"},
+      {"dry-run = 3\n", "true or false"},
+      {"[fti]\nclasses = 3\n", "[fti]"},
+      {std::string((1 << 20) + 1, '#'), "1 MiB"}};
+  for (const auto& [text, message] : wrong) EXPECT_THAT(refusal(text), HasSubstr(message));
 }
 
-TEST_F(ConfigFile, IsToml) {
-  const auto fit =
-      parsed_fit({"fit", "--config",
-                  write("train-x = [\n  'a#1.npy',  # the first\n  \"b.npy\",\n]\ntrain-y = 'y.npy'\nclasses = 1_000\n"
-                        "fit.epsilon = 0.5\nfit.delta = 1e-6\nfit.method = 'gd'\nfit.rounds = 1e2\n")});
-  EXPECT_THAT(fit.data.train.x, ElementsAre("a#1.npy", "b.npy"));
-  EXPECT_EQ(fit.data.classes, 1000U);
-  EXPECT_EQ(fit.privacy.budget.epsilon, 0.5);
-  EXPECT_EQ(fit.method.rounds, 100U);
-}
-
-TEST_F(ConfigFile, AKeyIsSetOnce) {
-  EXPECT_THAT(refusal("epsilon = 0.5\nepsilon = 5\n"), HasSubstr("line 2"));
-  EXPECT_THAT(refusal("epsilon = 0.5\n[fit]\nepsilon = 5\n"), HasSubstr("line 3: 'epsilon' is set in line 1 already"));
-  EXPECT_THAT(refusal("train_x = 'a'\ntrain-x = 'b'\n"), HasSubstr("line 2: 'train-x' is set in line 1 already"));
-}
-
-TEST_F(ConfigFile, ListsAreForOptionsThatTakeThem) {
-  EXPECT_THAT(refusal("epsilon = [1, 2]\n"), HasSubstr("line 1: 'epsilon' takes one value, not a list"));
-}
-
-TEST_F(ConfigFile, WhatIsNoTomlIsNamedByItsLine) {
-  EXPECT_THAT(refusal("classes = 3\nepsilon = \n"), HasSubstr(".toml, line 2: "));
-}
-
-TEST_F(ConfigFile, SectionsAreCommands) {
-  EXPECT_THAT(refusal("[fti]\nclasses = 3\n"), HasSubstr("[fti]"));
-}
-
-TEST_F(ConfigFile, FlagsAreTrueOrFalse) {
-  EXPECT_THAT(refusal("dry-run = 3\n"), HasSubstr("true or false"));
-}
-
-TEST_F(ConfigFile, ValuesThatAreWrongAreNamedByTheirLine) {
-  EXPECT_THAT(refusal("mu = 1\nrounds = \"x\"\n"), HasSubstr(".toml, line 2: --rounds x: must be"));
-  EXPECT_THAT(refusal("train-x = \"x\"\ntrain-y = \"y\"\nclasses = 3\nmu = -1\n"),
-              HasSubstr(".toml, line 4: --mu = -1"));
-  EXPECT_THAT(refusal("[fit]\nmethod = \"Mean\"\n"), HasSubstr(".toml, line 2: --method Mean: must be one of"));
-}
-
-TEST_F(ConfigFile, NamesNoOtherFile) {
-  EXPECT_THAT(refusal("config = \"other.toml\"\n"), HasSubstr("line 1: 'config' cannot be set in a file"));
-}
-
-TEST_F(ConfigFile, AMissingFileIsNamed) {
-  EXPECT_THROW(parsed_command({"fit", "--config", "/nonexistent/run.toml"}), UsageError);
-  EXPECT_THROW(parsed_command({"fit", "--config"}), UsageError);
-}
-
-TEST_F(ConfigFile, IsTheSameForAllRanksAndNamedOnce) {
-  EXPECT_THROW(parsed_command({"fit", "--config", "run{rank}.toml"}), UsageError);
+TEST_F(ConfigFile, IsThereAndTheSameForAllRanksAndNamedOnce) {
   const std::string path = write(kRun);
-  EXPECT_THROW(parsed_command({"fit", "--config", path, "--config=" + path}), UsageError);
+  for (const std::string& named : {std::string("--config /nonexistent/run.toml"), std::string("--config"),
+                                   std::string("--config run{rank}.toml"), "--config " + path + " --config=" + path}) {
+    EXPECT_THROW(parsed_command(words_in("fit " + named)), UsageError) << named;
+  }
 }
 
 // What a silo says for itself, of rank 3; {rank} in its name.
 class OwnConfigFile : public ConfigFile {
  protected:
-  void SetUp() override {
-    own_ = path_.string() + ".3";
-    coordinators_ = path_.string() + ".0";
-  }
   std::vector<std::string> arguments(const std::vector<std::string>& further = {}) const {
     std::vector<std::string> all{"fit",           "--secure-aggregation",    "--classes", "3", "--mu", "1",
                                  "--silo-config", path_.string() + ".{rank}"};
@@ -176,17 +123,15 @@ class OwnConfigFile : public ConfigFile {
     return parsed_fit(arguments(further), 3);
   }
   std::string refusal(const std::string& own, std::size_t rank = 3) {
-    std::ofstream(rank == 0 ? coordinators_ : own_) << own;
-    try {
-      parsed_command(arguments(), rank);
-    } catch (const BadInput& error) {
-      EXPECT_THAT(error.what(), HasSubstr("--silo-config " + (rank == 0 ? coordinators_ : own_)));
-      return error.what();
-    }
-    return "accepted";
+    const std::string& path = rank == 0 ? coordinators_ : own_;
+    std::ofstream(path) << own;
+    const std::string said = dpreduce::refusal<BadInput>([&] { parsed_command(arguments(), rank); });
+    EXPECT_THAT(said, HasSubstr("--silo-config " + path));
+    return said;
   }
-  std::string own_;
-  std::string coordinators_;
+
+  const std::string own_ = path_.string() + ".3";
+  const std::string coordinators_ = path_.string() + ".0";
 };
 
 constexpr const char* kOwnRows = "train-x = \"a.npy\"\ntrain_y = \"b.npy\"\nlog = \"a.log\"\nthreads = 2\n";
@@ -360,12 +305,9 @@ TEST_F(OwnConfigFile, RowsOfTheCommandLineStillNeedARank) {
 
 TEST_F(OwnConfigFile, IsNamedWhereItsValuesAreWrong) {
   for (const char* line : {"memory = \"many\"\n", "identity = \"a.privacy.key\"\n"}) {
-    try {
-      parsed(std::string(kOwnRows) + line);
-      FAIL() << line;
-    } catch (const UsageError& error) {
-      EXPECT_THAT(error.what(), HasSubstr("--silo-config " + own_));
-    }
+    EXPECT_THAT(dpreduce::refusal<UsageError>([&] { parsed(std::string(kOwnRows) + line); }),
+                HasSubstr("--silo-config " + own_))
+        << line;
   }
 }
 
@@ -427,70 +369,58 @@ TEST(RequestedJob, IsOfSilosByAnOptionThatOnlyPartiesHave) {
 
 // Whoever mistypes a word may have meant anything, and must not do what rank 0 asks for in its place.
 TEST(RequestedJob, IsInDoubtWhereItsWordsAreWrong) {
-  for (const auto& [words, message] : std::vector<std::pair<std::vector<std::string>, std::string>>{
-           {{"fti", "--secure-aggregation", "--roster", "r"}, "'fti' is not a command"},
-           {{"fit", "--secure-agregation", "--noise", "distributed"}, "--secure-agregation"},
-           {{"fit", "--noise", "distributed", "--train-x", "x", "--train-y", "y", "--classes", "3", "--mu", "1"},
+  for (const auto& [words, message] : std::vector<std::pair<std::string, std::string>>{
+           {"fti --secure-aggregation --roster r", "'fti' is not a command"},
+           {"fit --secure-agregation --noise distributed", "--secure-agregation"},
+           {"fit --noise distributed --train-x x --train-y y --classes 3 --mu 1",
             "--noise goes with --secure-aggregation"},
-           {{"sweep", "--secure-aggregation"}, "--secure-aggregation"},
-           {{"predict", "--config", "/nonexistent"}, "--config /nonexistent: cannot be read"},
-           {{"fit", "--mu", "1"}, "--train-x"},
-           {{}, "command"}}) {
-    EXPECT_FALSE(requested_job(dpreduce_command(), words).is_of_silos);
-    EXPECT_THAT(requested_job(dpreduce_command(), words).doubt, HasSubstr(message));
+           {"sweep --secure-aggregation", "--secure-aggregation"},
+           {"predict --config /nonexistent", "--config /nonexistent: cannot be read"},
+           {"fit --config /nonexistent", "--config /nonexistent: cannot be read"},
+           {"--config=/nonexistent fit", "--config /nonexistent: cannot be read"},
+           {"fit --config", "--config needs a file"},
+           {"fit --mu 1", "--train-x"},
+           {"", "command"}}) {
+    const RequestedJob asked = requested_job(dpreduce_command(), words_in(words));
+    EXPECT_FALSE(asked.is_of_silos) << words;
+    EXPECT_THAT(asked.doubt, HasSubstr(message));
   }
-  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
-           {"fit"}, {"privacy", "explain"}, {"privacy", "convert", "--mu", "1"}, {"--help"}}) {
-    EXPECT_EQ(requested_job(dpreduce_command(), words).doubt, "");
+  for (const char* words : {"fit", "privacy explain", "privacy convert --mu 1", "--help"}) {
+    EXPECT_EQ(requested_job(dpreduce_command(), words_in(words)).doubt, "") << words;
   }
 }
 
 TEST_F(ConfigFile, WhatOneRankAloneIsToldIsRefused) {
-  std::ofstream(path_) << "mu = 1.0\n";
-  const std::vector<std::string> of_rank_0 =
-      given_words(dpreduce_command(), {"fit", "--config", path_.string(), "--classes", "3"});
-  EXPECT_EQ(unheard_words(dpreduce_command(), {"fit", "--config", path_.string(), "--classes", "3"}, of_rank_0), "");
-  EXPECT_EQ(unheard_words(dpreduce_command(), {"fit", "--mu", "1", "--classes", "3"}, of_rank_0),
-            "");  // as the file has it
-  EXPECT_EQ(unheard_words(dpreduce_command(), {"fit"}, of_rank_0), "");
-  EXPECT_THAT(unheard_words(dpreduce_command(), {"fit", "--mu", "8", "--classes", "3"}, of_rank_0),
-              HasSubstr("was started with '--mu 8', but rank 0 with '--mu 1'"));
-  EXPECT_THAT(unheard_words(dpreduce_command(), {"fit", "--mu", "1"}, of_rank_0),
-              HasSubstr("nothing more, but rank 0"));
-  EXPECT_THAT(unheard_words(dpreduce_command(), {"fit", "--mu", "1", "--classes", "3", "--seed", "1"}, of_rank_0),
-              HasSubstr("'--seed', but rank 0 with nothing more"));
-  EXPECT_THAT(unheard_words(dpreduce_command(), {}, of_rank_0), HasSubstr("no command, but rank 0 with 'fit'"));
-  EXPECT_THAT(unheard_words(dpreduce_command(), {"predict"}, of_rank_0), HasSubstr("'predict', but rank 0 with 'fit'"));
-  std::ofstream(path_) << "mu = 2.0\n";  // on another machine
-  EXPECT_THAT(unheard_words(dpreduce_command(), {"fit", "--config", path_.string(), "--classes", "3"}, of_rank_0),
-              HasSubstr("'--mu 2', but rank 0 with '--mu 1'"));
+  const std::string with_file = "fit --config " + write("mu = 1.0\n") + " --classes 3";
+  const std::vector<std::string> of_rank_0 = given_words(dpreduce_command(), words_in(with_file));
+  const auto unheard = [&](const std::string& words) {
+    return unheard_words(dpreduce_command(), words_in(words), of_rank_0);
+  };
+  EXPECT_EQ(unheard(with_file), "");
+  EXPECT_EQ(unheard("fit --mu 1 --classes 3"), "") << "as the file has it";
+  EXPECT_EQ(unheard("fit"), "");
+  EXPECT_THAT(unheard("fit --mu 8 --classes 3"), HasSubstr("was started with '--mu 8', but rank 0 with '--mu 1'"));
+  EXPECT_THAT(unheard("fit --mu 1"), HasSubstr("nothing more, but rank 0"));
+  EXPECT_THAT(unheard("fit --mu 1 --classes 3 --seed 1"), HasSubstr("'--seed', but rank 0 with nothing more"));
+  EXPECT_THAT(unheard(""), HasSubstr("no command, but rank 0 with 'fit'"));
+  EXPECT_THAT(unheard("predict"), HasSubstr("'predict', but rank 0 with 'fit'"));
+  write("mu = 2.0\n");  // on another machine
+  EXPECT_THAT(unheard(with_file), HasSubstr("'--mu 2', but rank 0 with '--mu 1'"));
   EXPECT_EQ(unheard_words(dpreduce_command(), {"privacy", "explain"}, {"privacy", "explain", "r.json"}), "");
   EXPECT_NE(unheard_words(dpreduce_command(), {"privacy"}, {"privacy", "explain", "r.json"}), "");
 }
 
 TEST_F(ConfigFile, AsksForSilosWhereverItIsNamed) {
-  std::ofstream(path_) << "secure-aggregation = true\n";
-  EXPECT_TRUE(requested_job(dpreduce_command(), {"fit", "--config", path_.string()}).is_of_silos);
-  EXPECT_TRUE(requested_job(dpreduce_command(), {"--config", path_.string(), "fit"}).is_of_silos);
-  EXPECT_TRUE(requested_job(dpreduce_command(), {"--config=" + path_.string(), "fit", "--mu", "1"}).is_of_silos);
-  std::ofstream(path_) << "mu = 1.0\n";
-  EXPECT_FALSE(requested_job(dpreduce_command(), {"fit", "--config", path_.string()}).is_of_silos);
-}
-
-TEST_F(ConfigFile, OfAFitThatIsWrongLeavesInDoubtWhetherItAsksForSilos) {
-  EXPECT_THAT(requested_job(dpreduce_command(), {"fit", "--config", "/nonexistent"}).doubt,
-              HasSubstr("--config /nonexistent: cannot be read"));
-  EXPECT_THAT(requested_job(dpreduce_command(), {"--config=/nonexistent", "fit"}).doubt,
-              HasSubstr("--config /nonexistent: cannot be read"));
-  EXPECT_THAT(requested_job(dpreduce_command(), {"fit", "--config"}).doubt, HasSubstr("--config needs a file"));
-  std::ofstream(path_) << "secure-aggregaton = true\n";
-  EXPECT_THAT(requested_job(dpreduce_command(), {"fit", "--config", path_.string()}).doubt,
+  const std::string path = write("secure-aggregation = true\n");
+  for (const std::string& words :
+       {"fit --config " + path, "--config " + path + " fit", "--config=" + path + " fit --mu 1"}) {
+    EXPECT_TRUE(requested_job(dpreduce_command(), words_in(words)).is_of_silos) << words;
+  }
+  write("mu = 1.0\n");
+  EXPECT_FALSE(requested_job(dpreduce_command(), {"fit", "--config", path}).is_of_silos);
+  write("secure-aggregaton = true\n");
+  EXPECT_THAT(requested_job(dpreduce_command(), {"fit", "--config", path}).doubt,
               HasSubstr("'secure-aggregaton' is not an option"));
 }
 
-TEST_F(ConfigFile, AHugeFileIsRefused) {
-  EXPECT_THAT(refusal(std::string((1 << 20) + 1, '#')), HasSubstr("1 MiB"));
-}
-
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::config_file_test

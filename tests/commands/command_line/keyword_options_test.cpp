@@ -1,35 +1,20 @@
 #include "commands/keyword_options.hpp"
 
-#include <algorithm>
-#include <string>
-#include <tuple>
-#include <utility>
-#include <vector>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include "common/base/error.hpp"
 #include "common/base/json_text.hpp"
 #include "tests/commands/parsed_command.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
-
-using testing::HasSubstr;
+namespace dpreduce::keyword_options_test {
 
 TomlItem keyword(const std::string& name, const std::vector<std::string>& values) {
   return {.section = {}, .key = name, .values = values};
 }
 
 std::string refusal(const std::vector<TomlItem>& keywords) {
-  try {
-    fit_options_of(keywords);
-  } catch (const UsageError& error) {
-    return error.what();
-  }
-  return "accepted";
+  return dpreduce::refusal<UsageError>([&] { fit_options_of(keywords); });
 }
 
 TEST(KeywordOptions, AreThoseOfTheCommandLine) {
@@ -37,9 +22,9 @@ TEST(KeywordOptions, AreThoseOfTheCommandLine) {
                                        keyword("delta", {"1e-6"}),       keyword("gram_share", {"0.25"}),
                                        keyword("center", {"dp"}),        keyword("shared-gram", {"true"}),
                                        keyword("warm_start", {"false"}), keyword("method", {"ls"})};
-  FitOptions by_words =
-      parsed_fit({"fit", "--train-x", "x.npy", "--train-y", "y.npy", "--classes", "4", "--epsilon", "0.5", "--delta",
-                  "1e-6", "--gram-share", "0.25", "--center", "dp", "--shared-gram", "--method", "ls"});
+  FitOptions by_words = parsed_fit(
+      words_in("fit --train-x x.npy --train-y y.npy --classes 4 --epsilon 0.5 --delta 1e-6 --gram-share 0.25 "
+               "--center dp --shared-gram --method ls"));
   by_words.data.train = {};
   by_words.silos.agreed.clear();
   EXPECT_EQ(fit_options_of(keywords), by_words);
@@ -69,9 +54,7 @@ TEST(KeywordOptions, AreRefusedAsOnTheCommandLine) {
 
 TEST(KeywordOptions, ToldAreThoseThatAreTaken) {
   const std::vector<KeywordHelp> all = fit_keywords();
-  const auto is_told = [&](const std::string& name) {
-    return std::any_of(all.begin(), all.end(), [&](const KeywordHelp& each) { return each.name == name; });
-  };
+  const auto is_told = [&](const std::string& name) { return std::ranges::count(all, name, &KeywordHelp::name) > 0; };
   EXPECT_TRUE(is_told("gram_share") && is_told("epsilon") && is_told("threads"));
   EXPECT_FALSE(is_told("train_x") || is_told("out") || is_told("threshold") || is_told("config"));
 }
@@ -152,5 +135,4 @@ TEST(KeywordOptions, BlocksHaveNameSensitivityAndWeight) {
   }
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::keyword_options_test

@@ -3,10 +3,49 @@
 #include "common/accounting/gaussian_dp.hpp"
 #include "common/accounting/high_precision.hpp"
 #include "common/base/error.hpp"
+#include "tests/common/accounting/gaussian_run.hpp"
 #include "tests/common/accounting/vector_table.hpp"
+#include "tests/common/special_values.hpp"
 #include "tests/testing.hpp"
 
 namespace dpreduce::composition_test {
+
+TEST(Mechanism, IsDescribedWithItsParameters) {
+  EXPECT_EQ(describe(GaussianMechanism{1.5}), "Gaussian, z = 1.5");
+  EXPECT_EQ(describe(SubsampledGaussian{1, 0.01}), "subsampled Gaussian, z = 1, q = 0.01");
+  EXPECT_EQ(describe(ExponentialMechanism{0.5}), "exponential mechanism, epsilon = 0.5");
+  EXPECT_EQ(describe(PureMechanism{3}), "pure DP, epsilon = 3");
+}
+
+TEST(Mechanism, EndsOfAllRangesAreAccepted) {
+  for (const double z : {kSmallestNoiseMultiplier, kLargestNoiseMultiplier}) {
+    EXPECT_NO_THROW(require_mechanism(GaussianMechanism{z}));
+    EXPECT_NO_THROW(require_mechanism(SubsampledGaussian{z, kSmallestSamplingRate}));
+    EXPECT_NO_THROW(require_mechanism(SubsampledGaussian{z, 1}));
+  }
+  for (const double epsilon : {kSmallestPureEpsilon, kLargestPureEpsilon}) {
+    EXPECT_NO_THROW(require_mechanism(ExponentialMechanism{epsilon}));
+    EXPECT_NO_THROW(require_mechanism(PureMechanism{epsilon}));
+  }
+  const std::vector<RepeatedMechanism> longest{{PureMechanism{1}, kLargestCount - 1}, {GaussianMechanism{1}, 1}};
+  EXPECT_NO_THROW(require_run(longest));
+}
+
+TEST(Mechanism, RunsAreRefusedWithAUsageErrorThatNamesTheArgument) {
+  const std::pair<std::vector<RepeatedMechanism>, const char*> bad[] = {
+      {{}, "no mechanism"},
+      {{{GaussianMechanism{kNan}, 1}}, "noise multiplier = nan"},
+      {{{GaussianMechanism{0}, 1}}, "noise multiplier = 0"},
+      {{{SubsampledGaussian{0, 0.5}, 1}}, "noise multiplier = 0"},
+      {{{SubsampledGaussian{1, 0}, 1}}, "sampling rate = 0"},
+      {{{SubsampledGaussian{1, 1.5}, 1}}, "sampling rate = 1.5"},
+      {{{ExponentialMechanism{-1}, 1}}, "exponential mechanism = -1"},
+      {{{PureMechanism{kNan}, 1}}, "pure-DP mechanism = nan"},
+      {{{PureMechanism{1e9}, 1}}, "pure-DP mechanism = 1e+09"},
+      {{{GaussianMechanism{1}, 0}}, "count = 0"},
+      {{{GaussianMechanism{1}, kLargestCount}, {GaussianMechanism{2}, 1}}, "count = 1 of Gaussian, z = 2"}};
+  for (const auto& [run, message] : bad) expect_refusal<UsageError>([&, run = run] { require_run(run); }, {message});
+}
 
 TEST(Composition, EveryAccountantSeesTheSameGaussianRun) {
   const std::vector<RepeatedMechanism> run{{GaussianMechanism{3}, 4}, {SubsampledGaussian{5, 1}, 7}};
@@ -33,9 +72,7 @@ TEST(Composition, AccountantsThatDoNotKnowAMechanismStayEmpty) {
 }
 
 TEST(Composition, RhoOfEachMechanismIsRoundedUp) {
-  const auto rho = [](const Mechanism& mechanism, std::uint64_t count) {
-    return *zcdp_of_run(std::vector<RepeatedMechanism>{{mechanism, count}});
-  };
+  const auto rho = [](const Mechanism& mechanism, double count) { return *zcdp_of_run(repeated(mechanism, count)); };
   EXPECT_EQ(rho(GaussianMechanism{2}, 1), std::nextafter(0.125, 1));
   expect_relative(rho(ExponentialMechanism{0.3}, 5), 5 * 0.09 / 8, 1e-15);
   expect_relative(rho(PureMechanism{0.3}, 5), 5 * 0.09 / 2, 1e-15);
@@ -45,14 +82,14 @@ TEST(Composition, RhoOfEachMechanismIsRoundedUp) {
 TEST(Composition, SelectionAgreesWithTheTable) {
   for (const VectorRow& row : read_vectors("exponential_mechanism.csv")) {
     SCOPED_TRACE(row.text("eps_pure") + ", " + row.text("delta"));
-    const std::vector<RepeatedMechanism> run{{ExponentialMechanism{row.number("eps_pure")}, 1}};
+    const auto run = repeated(ExponentialMechanism{row.number("eps_pure")});
     const ComposedEpsilon epsilon = compose_epsilon(run, row.number("delta"));
     expect_relative(*zcdp_of_run(run), row.number("rho_bounded_range_eps2_over_8"), 1e-11);
     expect_relative(*epsilon.zcdp_simple, row.number("eps_at_delta_via_rho_simple"), 1e-11);
     expect_relative(*epsilon.zcdp_tight, row.number("eps_at_delta_via_rho_tight"), 1e-11);
     EXPECT_LE(epsilon.best(), row.number("min_of_tight_and_pure") * (1 + 1e-11));
-    expect_relative(*zcdp_of_run(std::vector<RepeatedMechanism>{{PureMechanism{row.number("eps_pure")}, 1}}),
-                    row.number("rho_generic_pure_dp_eps2_over_2"), 1e-11);
+    const auto pure = repeated(PureMechanism{row.number("eps_pure")});
+    expect_relative(*zcdp_of_run(pure), row.number("rho_generic_pure_dp_eps2_over_2"), 1e-11);
   }
 }
 
@@ -68,17 +105,13 @@ TEST(Composition, GroupsScaleEveryMechanism) {
   expect_relative(std::get<ExponentialMechanism>(scaled[1].mechanism).epsilon, 3, 1e-15);
   EXPECT_GE(std::get<PureMechanism>(scaled[2].mechanism).epsilon, 0.75);
   EXPECT_EQ(scaled[2].count, 3U);
-}
-
-TEST(Composition, OneRecordUnderAddRemoveChangesNothing) {
-  const std::vector<RepeatedMechanism> run{{SubsampledGaussian{6, 0.1}, 2}};
-  const auto same = run_for(run, {});
+  // One record under add-remove changes nothing.
+  const auto same = run_for(repeated(SubsampledGaussian{6, 0.1}, 2), {});
   EXPECT_EQ(std::get<SubsampledGaussian>(same[0].mechanism).noise_multiplier, 6);
 }
 
 TEST(Composition, GroupOfGaussiansIsGdpAtRTimesMu) {
-  const std::vector<RepeatedMechanism> run{{GaussianMechanism{20}, 1}};
-  const ComposedEpsilon group = compose_epsilon(run, 1e-5, {Adjacency::kAddRemove, 5});
+  const ComposedEpsilon group = compose_epsilon(repeated(GaussianMechanism{20}), 1e-5, {Adjacency::kAddRemove, 5});
   expect_relative(*group.gdp, gdp_epsilon(0.25, 1e-5), 1e-12);
   EXPECT_LE(group.pld_lower, *group.gdp);
   EXPECT_GE(group.pld, *group.gdp);
@@ -87,11 +120,11 @@ TEST(Composition, GroupOfGaussiansIsGdpAtRTimesMu) {
 // Where nearly all rows are drawn, an exchange is the group of two; else it costs less, and more than one record.
 TEST(Composition, AnExchangeOnSamplesHasAPairOfItsOwn) {
   const Neighbors exchange{Adjacency::kReplaceOne, 1};
-  const std::vector<RepeatedMechanism> nearly_all{{SubsampledGaussian{6, 0.999999}, 3}};
-  const std::vector<RepeatedMechanism> pair{{GaussianMechanism{3}, 3}};
+  const auto nearly_all = repeated(SubsampledGaussian{6, 0.999999}, 3);
+  const auto pair = repeated(GaussianMechanism{3}, 3);
   expect_relative(compose_epsilon(nearly_all, 1e-6, exchange).pld, *compose_epsilon(pair, 1e-6).gdp, 1e-5);
 
-  const std::vector<RepeatedMechanism> rounds{{SubsampledGaussian{1, 0.01}, 1000}};
+  const auto rounds = repeated(SubsampledGaussian{1, 0.01}, 1000);
   const ComposedEpsilon epsilon = compose_epsilon(rounds, 1e-6, exchange);
   expect_relative(epsilon.pld, 3.214231, 1e-6);  // tests/data has none: a privacy loss distribution of SciPy's normals
   EXPECT_LE(epsilon.pld_lower, epsilon.pld);
@@ -101,17 +134,16 @@ TEST(Composition, AnExchangeOnSamplesHasAPairOfItsOwn) {
 }
 
 TEST(Composition, RefusesWhatNoAccountantCovers) {
-  const std::vector<RepeatedMechanism> sampled{{SubsampledGaussian{6, 0.1}, 2}};
+  const auto sampled = repeated(SubsampledGaussian{6, 0.1}, 2);
   EXPECT_THROW(run_for(sampled, {Adjacency::kReplaceOne, 2}), UsageError);
   EXPECT_THROW(run_for(sampled, {Adjacency::kAddRemove, 2}), UsageError);
   EXPECT_THROW(compose_epsilon(sampled, 1e-5, {Adjacency::kAddRemove, 2}), UsageError);
-  const std::vector<RepeatedMechanism> full{{SubsampledGaussian{6, 1}, 2}};
+  const auto full = repeated(SubsampledGaussian{6, 1}, 2);
   EXPECT_NO_THROW(run_for(full, {Adjacency::kReplaceOne, 1}));
-  EXPECT_THROW(run_for(full, {Adjacency::kAddRemove, 0}), UsageError);
-  EXPECT_THROW(run_for(full, {Adjacency::kAddRemove, 2'000'000}), UsageError);
-  EXPECT_THROW(run_for(full, {Adjacency::kAddRemove, 1'000'000}), UsageError);  // z falls below its range
-  EXPECT_THROW(run_for(std::vector<RepeatedMechanism>{{PureMechanism{150}, 1}}, {Adjacency::kReplaceOne, 1}),
-               UsageError);
+  for (const std::uint64_t records : {0U, 2'000'000U, 1'000'000U}) {  // of the last z falls below its range
+    EXPECT_THROW(run_for(full, {Adjacency::kAddRemove, records}), UsageError) << records;
+  }
+  EXPECT_THROW(run_for(repeated(PureMechanism{150}), {Adjacency::kReplaceOne, 1}), UsageError);
   EXPECT_THROW(compose_epsilon({}, 1e-5), UsageError);
   EXPECT_THROW(compose_epsilon(full, 0), UsageError);
   EXPECT_THROW(zcdp_of_run({}), UsageError);

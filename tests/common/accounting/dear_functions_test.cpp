@@ -36,12 +36,9 @@ TEST_F(RememberedTest, AFailureIsNoAnswer) {
   EXPECT_EQ(square(3), 9);
 }
 
-TEST(GoldenSection, FindsTheBottomOfAValley) {
+TEST(GoldenSection, FindsTheBottomOfAValleyAndTheEndOfAMonotoneFunction) {
   EXPECT_NEAR(golden_section(-3, 10, 60, [](double x) { return (x - 2) * (x - 2); }), 2, 1e-7);
   EXPECT_NEAR(golden_section(0.1, 50, 60, [](double x) { return x + 9 / x; }), 3, 1e-6);
-}
-
-TEST(GoldenSection, GoesToTheEndOfAMonotoneFunction) {
   EXPECT_NEAR(golden_section(1, 2, 60, [](double x) { return x; }), 1, 1e-9);
   EXPECT_NEAR(golden_section(1, 2, 60, [](double x) { return -x; }), 2, 1e-9);
 }

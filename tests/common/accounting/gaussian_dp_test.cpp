@@ -7,6 +7,8 @@
 
 #include "common/accounting/high_precision.hpp"
 #include "common/base/error.hpp"
+#include "tests/common/accounting/gaussian_run.hpp"
+#include "tests/common/accounting/hockey_stick.hpp"
 #include "tests/common/accounting/vector_table.hpp"
 #include "tests/common/special_values.hpp"
 #include "tests/testing.hpp"
@@ -57,18 +59,13 @@ TEST(GaussianDp, CompositionAgreesWithTheTables) {
   EXPECT_DOUBLE_EQ(gdp_compose(mus), std::sqrt(3 / 4. + 1 / 25.));
 }
 
-// "1x3+1x5": one release with multiplier 3, one with 5.
 TEST(GaussianDp, HeterogeneousCompositionAgreesWithTheTable) {
   for (const VectorRow& row : read_vectors("gaussian_composition_hetero.csv")) {
-    std::string text = row.text("noise_multipliers_z(counts)");
+    const std::string text = row.text("noise_multipliers_z(counts)");
     SCOPED_TRACE(text);
     std::vector<double> mus;
-    for (const char* at = text.c_str(); *at != '\0';) {
-      char* end = nullptr;
-      const auto count = static_cast<std::size_t>(std::strtoul(at, &end, 10));
-      ASSERT_EQ(*end, 'x');
-      mus.insert(mus.end(), count, 1 / std::strtod(end + 1, &end));
-      at = *end == '+' ? end + 1 : end;
+    for (const RepeatedMechanism& part : gaussian_run(text)) {
+      mus.insert(mus.end(), part.count, 1 / std::get<GaussianMechanism>(part.mechanism).noise_multiplier);
     }
     expect_relative(gdp_compose(mus), row.number("mu_total"), 1e-13);
     expect_relative(gdp_epsilon(gdp_compose(mus), row.number("delta")), row.number("eps_exact_gdp_mpmath"), 1e-11);
@@ -213,6 +210,131 @@ TEST(GaussianDp, StepsThatShareMuNeedItsRootTimesTheNoise) {
   }
   EXPECT_THROW(sigma_for_mu(0.5, 3, 0), UsageError);
   EXPECT_THROW(sigma_for_mu(0.5, 1e308), UsageError);  // beyond double
+}
+
+// Phi(Phi^-1(0.01) + 1) and Phi(1/2), computed with 40 digits.
+TEST(AttackBound, AgreesWithTheNormalTables) {
+  EXPECT_NEAR(gdp_attack_power(1, 0.01), 0.092362248073739359, 1e-12);
+  EXPECT_NEAR(gdp_even_odds_accuracy(1), 0.69146246127401310, 1e-12);
+}
+
+TEST(AttackBound, IsBlindGuessingWithoutALeakAndCertaintyWithAGreatOne) {
+  EXPECT_NEAR(gdp_attack_power(1e-12, 0.01), 0.01, 1e-11);
+  EXPECT_NEAR(gdp_even_odds_accuracy(1e-12), 0.5, 1e-11);
+  EXPECT_EQ(gdp_attack_power(1000, 0.01), 1);
+  EXPECT_EQ(gdp_even_odds_accuracy(1000), 1);
+  EXPECT_NEAR(attack_power(0, 1e-9, 0.01), 0.01, 1e-8);
+  EXPECT_EQ(attack_power(1e5, 1e-9, 0.01), 1);
+  EXPECT_NEAR(attack_power(1, 0, 0.01), 0.01 * std::exp(1.0), 1e-12);  // pure
+  EXPECT_EQ(attack_power(1, 0.99, 0.9), 1);
+}
+
+// mu-GDP is the intersection of its (epsilon, delta) guarantees: none of them may allow less, and the best one allows
+// no more.
+TEST(AttackBound, TheGaussianCurveIsTheEnvelopeOfItsLines) {
+  for (const double mu : {0.1, 0.5, 1.0, 3.0}) {
+    for (const double alpha : {1e-4, 0.01, 0.3}) {
+      const double power = gdp_attack_power(mu, alpha);
+      double least = 1;
+      for (double epsilon = 0; epsilon < 8 * mu + 1; epsilon += mu / 50) {
+        const double line = attack_power(epsilon, gaussian_delta(epsilon, mu), alpha);
+        ASSERT_GE(line, power * (1 - 1e-9)) << mu << " " << alpha << " " << epsilon;
+        least = std::min(least, line);
+      }
+      EXPECT_NEAR(least, power, 1e-4 * mu);
+    }
+  }
+}
+
+TEST(AttackBound, ArgumentsOutsideTheirRangeAreRefused) {
+  for (const double bad : {0.0, -1.0, std::nan("")}) {
+    EXPECT_THROW(gdp_attack_power(bad, 0.01), UsageError);
+    EXPECT_THROW(gdp_even_odds_accuracy(bad), UsageError);
+    EXPECT_THROW(gdp_attack_power(1, bad), UsageError);
+    EXPECT_THROW(attack_power(1, 1e-5, bad), UsageError);
+  }
+  EXPECT_THROW(attack_power(-1, 1e-5, 0.01), UsageError);
+  for (const double bad : {-1.0, 1.0, std::nan("")}) EXPECT_THROW(attack_power(1, bad, 0.01), UsageError);
+  EXPECT_THROW(gdp_attack_power(1, 1), UsageError);
+}
+
+HighPrecision squared_mu_of(const std::vector<WeightedBlock>& blocks, const std::vector<NoiseOfBlock>& noise) {
+  HighPrecision sum = 0;
+  for (std::size_t block = 0; block < blocks.size(); ++block) {
+    const HighPrecision ratio = HighPrecision(blocks[block].sensitivity) / noise[block].sigma;
+    sum += ratio * ratio;
+  }
+  return sum;
+}
+
+TEST(BlockSplit, AgreesWithTheTable) {
+  for (const VectorRow& row : read_vectors("joint_block_split.csv")) {
+    SCOPED_TRACE(row.text("case") + ", " + row.text("block"));
+    const bool means = row.text("case").starts_with("means");
+    const std::vector<WeightedBlock> blocks{{1, means ? 768.0 : 589824.0}, {1, means ? 1.0 : 7680.0}};
+    const std::size_t block = row.text("block") == "sum" || row.text("block") == "G" ? 0 : 1;
+    const std::vector<NoiseOfBlock> noise = split_blocks(blocks, gdp_mu(row.number("epsilon"), row.number("delta")));
+    expect_relative(noise[block].sigma, row.number("optimal_sd"), 1e-10);
+    expect_relative(noise[block].variance, row.number("optimal_variance"), 1e-10);
+    expect_relative(noise[block].share_of_mu2, row.number("share_of_mu2"), 1e-10);
+  }
+}
+
+TEST(BlockSplit, NeverSpendsMoreThanMuAndHardlyLess) {
+  std::mt19937_64 random(1);
+  std::uniform_real_distribution<double> exponent(-30.0, 30.0);
+  for (int trial = 0; trial < 200; ++trial) {
+    std::vector<WeightedBlock> blocks(1 + random() % 6);
+    for (WeightedBlock& block : blocks) block = {std::exp(exponent(random)), std::exp(exponent(random))};
+    const double mu = std::exp(exponent(random) / 4);
+    const std::vector<NoiseOfBlock> noise = split_blocks(blocks, mu);
+    const HighPrecision spent = squared_mu_of(blocks, noise) / (HighPrecision(mu) * mu);
+    EXPECT_LE(spent, HighPrecision(1));
+    EXPECT_GE(spent, HighPrecision(1) - 1e-14);
+    double shares = 0;
+    for (const NoiseOfBlock& block : noise) {
+      shares += block.share_of_mu2;
+      EXPECT_GE(HighPrecision(block.variance), HighPrecision(block.sigma) * block.sigma);
+    }
+    EXPECT_NEAR(shares, 1, 1e-12);
+  }
+}
+
+TEST(BlockSplit, NoOtherDivisionLosesLess) {
+  const std::vector<WeightedBlock> blocks{{1, 768}, {2, 5}, {0.5, 30}};
+  const std::vector<NoiseOfBlock> best = split_blocks(blocks, 0.7);
+  const auto loss_with = [&](double tilt, std::size_t tilted) {  // shares tilted, the sum of all kept
+    double total = 0;
+    double loss = 0;
+    for (std::size_t block = 0; block < blocks.size(); ++block) {
+      total += best[block].share_of_mu2 * (block == tilted ? 1 + tilt : 1);
+    }
+    for (std::size_t block = 0; block < blocks.size(); ++block) {
+      const double share = best[block].share_of_mu2 * (block == tilted ? 1 + tilt : 1) / total;
+      loss += blocks[block].loss_weight * blocks[block].sensitivity * blocks[block].sensitivity / (share * 0.49);
+    }
+    return loss;
+  };
+  for (std::size_t tilted = 0; tilted < blocks.size(); ++tilted) {
+    EXPECT_GT(loss_with(0.01, tilted), loss_with(0, tilted));
+    EXPECT_GT(loss_with(-0.01, tilted), loss_with(0, tilted));
+  }
+}
+
+TEST(BlockSplit, OneBlockGetsSensitivityOverMu) {
+  const NoiseOfBlock noise = split_blocks(std::vector<WeightedBlock>{{3, 5}}, 0.5).front();
+  expect_relative(noise.sigma, 6, 1e-15);
+  EXPECT_GE(noise.sigma, 6);
+}
+
+TEST(BlockSplit, WhatCannotBeSplitIsRefused) {
+  EXPECT_THROW(split_blocks({}, 1), UsageError);
+  for (const double bad : {0.0, -1.0, kInfinity, std::nan("")}) {
+    EXPECT_THROW(split_blocks(std::vector<WeightedBlock>{{bad, 1}}, 1), UsageError) << bad;
+    EXPECT_THROW(split_blocks(std::vector<WeightedBlock>{{1, bad}}, 1), UsageError) << bad;
+    EXPECT_THROW(split_blocks(std::vector<WeightedBlock>{{1, 1}}, bad), UsageError) << bad;
+  }
+  EXPECT_THROW(split_blocks(std::vector<WeightedBlock>{{1e308, 1}}, 1e-5), UsageError);  // sigma beyond double
 }
 
 }  // namespace dpreduce::gaussian_dp_test

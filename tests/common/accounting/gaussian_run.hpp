@@ -1,4 +1,4 @@
-// Reads the runs of the oracle tables: "1x3+10x5" is one Gaussian of noise multiplier 3 and ten of 5.
+// Runs of one mechanism, and of the Gaussians that the oracle tables name.
 #pragma once
 
 #include "common/accounting/mechanism.hpp"
@@ -6,6 +6,11 @@
 
 namespace dpreduce {
 
+inline std::vector<RepeatedMechanism> repeated(const Mechanism& mechanism, double count = 1) {
+  return {{mechanism, static_cast<std::uint64_t>(count)}};
+}
+
+/// "1x3+10x5" is one Gaussian of noise multiplier 3 and ten of 5.
 inline std::vector<RepeatedMechanism> gaussian_run(const std::string& text) {
   std::vector<RepeatedMechanism> run;
   std::istringstream parts(text);

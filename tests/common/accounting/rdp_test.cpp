@@ -8,10 +8,6 @@
 
 namespace dpreduce::rdp_test {
 
-std::vector<RepeatedMechanism> single(const Mechanism& mechanism, double count) {
-  return {{mechanism, static_cast<std::uint64_t>(count)}};
-}
-
 // The table lies on the same orders.
 void expect_table(const std::vector<RepeatedMechanism>& run, double delta, double epsilon, double order) {
   const RdpEpsilon grid = rdp_epsilon(run, delta, default_rdp_orders());
@@ -23,7 +19,7 @@ void expect_table(const std::vector<RepeatedMechanism>& run, double delta, doubl
 TEST(Rdp, GaussianCompositionsAgreeWithTheTable) {
   for (const VectorRow& row : read_vectors("gaussian_composition.csv")) {
     SCOPED_TRACE(row.text("noise_multiplier_z") + ", " + row.text("k") + ", " + row.text("delta"));
-    expect_table(single(GaussianMechanism{row.number("noise_multiplier_z")}, row.number("k")), row.number("delta"),
+    expect_table(repeated(GaussianMechanism{row.number("noise_multiplier_z")}, row.number("k")), row.number("delta"),
                  row.number("eps_rdp_dp_accounting_default_orders"), row.number("rdp_best_order"));
   }
 }
@@ -43,7 +39,7 @@ TEST(Rdp, SampledGaussiansAgreeWithTheTable) {
   for (const VectorRow& row : read_vectors("subsampled_gaussian.csv")) {
     SCOPED_TRACE(row.text("q") + ", " + row.text("noise_multiplier_z") + ", " + row.text("T"));
     const SubsampledGaussian mechanism{row.number("noise_multiplier_z"), row.number("q")};
-    const std::vector<RepeatedMechanism> run = single(mechanism, row.number("T"));
+    const std::vector<RepeatedMechanism> run = repeated(mechanism, row.number("T"));
     const RdpEpsilon grid = rdp_epsilon(run, row.number("delta"), default_rdp_orders());
     const double order = row.number("rdp_best_order");
     const double table = row.number("eps_rdp_dp_accounting");
@@ -170,7 +166,7 @@ TEST(RdpEpsilon, BestRealOrderBeatsAGrid) {
   for (const double z : {0.4, 3.0, 90.0}) {
     for (const double q : {1e-4, 0.02, 1.0}) {
       for (const double delta : {1e-12, 1e-5, 0.05}) {
-        const auto run = single(SubsampledGaussian{z, q}, 200);
+        const auto run = repeated(SubsampledGaussian{z, q}, 200);
         const double best = rdp_epsilon(run, delta).epsilon;
         std::vector<double> orders;
         for (double excess = 0.02; excess < 1e4; excess *= 1.15) orders.push_back(1 + excess);
@@ -187,11 +183,9 @@ TEST(RdpEpsilon, AddsUpOverTheRun) {
 }
 
 TEST(RdpEpsilon, RefusesBadArguments) {
-  const auto run = single(GaussianMechanism{1}, 1);
+  const auto run = repeated(GaussianMechanism{1}, 1);
   EXPECT_THROW(rdp(GaussianMechanism{0}, 2), UsageError);
-  EXPECT_THROW(rdp(GaussianMechanism{1}, 1), UsageError);
-  EXPECT_THROW(rdp(GaussianMechanism{1}, kNan), UsageError);
-  EXPECT_THROW(rdp(GaussianMechanism{1}, 2e6), UsageError);
+  for (const double order : {1.0, kNan, 2e6}) EXPECT_THROW(rdp(GaussianMechanism{1}, order), UsageError) << order;
   EXPECT_THROW(rdp_epsilon({}, 1e-5), UsageError);
   EXPECT_THROW(rdp_epsilon(run, 0), UsageError);
   EXPECT_THROW(rdp_epsilon(run, 1e-5, {}), UsageError);

@@ -64,17 +64,12 @@ TEST(SelectionMu, EpsilonIsItsInverseOnTheSafeSide) {
 }
 
 TEST(SelectionCharge, RefusesBadArguments) {
-  EXPECT_THROW(selection_mu(0), UsageError);
-  EXPECT_THROW(selection_mu(kNan), UsageError);
-  EXPECT_THROW(selection_mu(201), UsageError);
-  EXPECT_THROW(selection_epsilon(0), UsageError);
-  EXPECT_THROW(selection_epsilon(kNan), UsageError);
-  EXPECT_THROW(selection_epsilon(1e3), UsageError);
-  EXPECT_THROW(selection_charge(0, 1e-5), UsageError);
-  EXPECT_THROW(selection_charge(kNan, 1e-5), UsageError);
-  EXPECT_THROW(selection_charge(201, 1e-5), UsageError);
-  EXPECT_THROW(selection_charge(1, 0), UsageError);
-  EXPECT_THROW(selection_charge(1, 1), UsageError);
+  for (const double epsilon : {0.0, kNan, 201.0}) {
+    EXPECT_THROW(selection_mu(epsilon), UsageError) << epsilon;
+    EXPECT_THROW(selection_charge(epsilon, 1e-5), UsageError) << epsilon;
+  }
+  for (const double mu : {0.0, kNan, 1e3}) EXPECT_THROW(selection_epsilon(mu), UsageError) << mu;
+  for (const double delta : {0.0, 1.0}) EXPECT_THROW(selection_charge(1, delta), UsageError) << delta;
 }
 
 }  // namespace dpreduce::selection_charge_test

@@ -19,13 +19,10 @@ TEST(HugePages, AreAlignedAndCanBeWrittenToTheirEnd) {
   }
 }
 
-TEST(HugePages, NothingIsAlsoAnAllocation) {
+TEST(HugePages, OfNothingAreAnAllocationAndOfTooMuchAreRefused) {
   void* memory = allocate_in_huge_pages(0);
   EXPECT_NE(memory, nullptr);
   free_huge_pages(memory, 0);
-}
-
-TEST(HugePages, WhatNoMachineHasIsRefused) {
   EXPECT_THROW(allocate_in_huge_pages(std::numeric_limits<std::size_t>::max()), std::bad_alloc);
 }
 

@@ -29,6 +29,7 @@ TEST(FileIdentity, LinksLeadToOneFileAndCopiesDoNot) {
   EXPECT_TRUE(is_same_array(x, file_identity(folder / "hard.npy", 0)));
   EXPECT_TRUE(is_same_array(x, file_identity("/proc/self/root" + (folder / "x.npy"), 0)));
   EXPECT_FALSE(is_same_array(x, file_identity(folder / "copy.npy", 0)));
+  expect_bad_input([] { file_identity("/absent/x.npy", 0); }, {"/absent/x.npy", "No such file"});
 }
 
 TEST(FileIdentity, OnOneMachineItIsTheDeviceThatTells) {
@@ -60,10 +61,6 @@ TEST(FileIdentity, OnTwoMachinesEqualInodesAreNotEnough) {
   FileIdentity younger = array_on("b", kMount);
   younger.modified_ns += 1;
   EXPECT_FALSE(is_same_array(array_on("a", kMount), younger));
-}
-
-TEST(FileIdentity, AMissingFileIsNamed) {
-  expect_bad_input([] { file_identity("/absent/x.npy", 0); }, {"/absent/x.npy", "No such file"});
 }
 
 }  // namespace dpreduce::input_file_test

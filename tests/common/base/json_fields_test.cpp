@@ -1,6 +1,7 @@
 #include "common/base/json_fields.hpp"
 
 #include "common/base/error.hpp"
+#include "common/base/json_text.hpp"
 #include "common/base/privacy_terms.hpp"
 #include "tests/testing.hpp"
 
@@ -27,39 +28,66 @@ TEST(JsonFields, ListsOfCountsHoldWholeNumbersAlone) {
   const json object = json::parse(R"({"counts": [0, 7], "mixed": [1, -1]})");
   const JsonFields fields(object, "r.json");
   EXPECT_EQ(fields.counts("counts"), (std::vector<std::uint64_t>{0, 7}));
-  EXPECT_THAT(refusal<BadInput>([&] { fields.counts("mixed"); }), HasSubstr("'mixed' must hold whole numbers"));
-  EXPECT_THAT(refusal<BadInput>([&] { fields.counts("absent"); }), HasSubstr("'absent' is missing"));
+  expect_refusals<BadInput>({{[&] { fields.counts("mixed"); }, "'mixed' must hold whole numbers"},
+                             {[&] { fields.counts("absent"); }, "'absent' is missing"}});
 }
 
 TEST(JsonFields, RefusesAnotherTypeNamingFileAndPlace) {
   const json object{{"a", {{"b", json::array({json::object({{"c", true}})})}}}};
   const JsonFields fields(object, "r.json");
-  EXPECT_THAT(refusal<BadInput>([&] { fields.number("a"); }), HasSubstr("r.json: 'a' must be a number"));
-  EXPECT_THAT(refusal<BadInput>([&] { fields.text("a"); }), HasSubstr("'a' must be a text"));
-  EXPECT_THAT(refusal<BadInput>([&] { fields.flag("a"); }), HasSubstr("'a' must be true or false"));
-  EXPECT_THAT(refusal<BadInput>([&] { fields.objects("a"); }), HasSubstr("'a' must be a list"));
-  const std::vector<JsonFields> inner = fields.object("a").objects("b");
-  EXPECT_THAT(refusal<BadInput>([&] { inner.front().number("c"); }), HasSubstr("r.json: 'a.b[0].c' must be a number"));
-  EXPECT_THAT(refusal<BadInput>([&] { fields.object("a").object("b"); }), HasSubstr("'a.b' must be an object"));
-  EXPECT_THAT(refusal<BadInput>([&] { fields.object("a").numbers("b"); }), HasSubstr("'a.b' must hold numbers"));
-  EXPECT_THAT(refusal<BadInput>([&] { fields.object("a").texts("b"); }), HasSubstr("'a.b' must hold texts"));
+  const JsonFields inner = fields.object("a");
+  const std::vector<JsonFields> innermost = inner.objects("b");
   const json list = json::array();
-  EXPECT_THAT(refusal<BadInput>([&] { JsonFields(list, "r.json"); }), HasSubstr("must be an object"));
+  expect_refusals<BadInput>({
+      {[&] { fields.number("a"); }, "r.json: 'a' must be a number"},
+      {[&] { fields.text("a"); }, "'a' must be a text"},
+      {[&] { fields.flag("a"); }, "'a' must be true or false"},
+      {[&] { fields.objects("a"); }, "'a' must be a list"},
+      {[&] { innermost.front().number("c"); }, "r.json: 'a.b[0].c' must be a number"},
+      {[&] { inner.object("b"); }, "'a.b' must be an object"},
+      {[&] { inner.numbers("b"); }, "'a.b' must hold numbers"},
+      {[&] { inner.texts("b"); }, "'a.b' must hold texts"},
+      {[&] { JsonFields(list, "r.json"); }, "must be an object"},
+  });
 }
 
 TEST(JsonFields, RefusesWhatIsMissingOrOutOfRange) {
   const json object{{"count", 0}, {"half", 1.5}, {"figure", 3.0}, {"choice", "swap"}, {"text", "a\"\x1b"}};
   const JsonFields fields(object, "r.json", "; give another");
-  EXPECT_THAT(refusal<BadInput>([&] { fields.count("absent"); }),
-              testing::StrEq("r.json: 'absent' is missing; give another"));
-  EXPECT_THAT(refusal<BadInput>([&] { fields.count("count"); }), HasSubstr("'count' must be a whole number above 0"));
+  EXPECT_EQ(refusal<BadInput>([&] { fields.count("absent"); }), "r.json: 'absent' is missing; give another");
   EXPECT_EQ(fields.count("count", 0), 0u);
-  EXPECT_THAT(refusal<BadInput>([&] { fields.count("half", 0); }), HasSubstr("'half' must be a whole number"));
-  EXPECT_THAT(refusal<BadInput>([&] { fields.number_within("figure", 0, 2); }),
-              HasSubstr("'figure' is 3, and must be from 0 to 2"));
-  EXPECT_THAT(refusal<BadInput>([&] { fields.choice<Adjacency>("choice"); }),
-              HasSubstr("'choice' is \"swap\", which is unknown"));
+  expect_refusals<BadInput>({
+      {[&] { fields.count("count"); }, "'count' must be a whole number above 0"},
+      {[&] { fields.count("half", 0); }, "'half' must be a whole number"},
+      {[&] { fields.number_within("figure", 0, 2); }, "'figure' is 3, and must be from 0 to 2"},
+      {[&] { fields.choice<Adjacency>("choice"); }, "'choice' is \"swap\", which is unknown"},
+  });
   EXPECT_EQ(fields.printable_text("text"), "a\\\"\\u001b");
+}
+
+TEST(JsonText, KeepsTheOrderOfKeysAndIndentsByLevel) {
+  nlohmann::ordered_json line;
+  line["schema"] = 2;
+  line["kind"] = "end";
+  EXPECT_EQ(json_text(line), R"({"schema":2,"kind":"end"})");
+  EXPECT_EQ(json_text(nlohmann::json(line)), R"({"kind":"end","schema":2})");
+  EXPECT_EQ(json_text({{"a", {1, 2}}}, 2), "{\n  \"a\": [\n    1,\n    2\n  ]\n}");
+}
+
+TEST(JsonText, BytesThatAreNoTextAreRefusedOrReplaced) {
+  const nlohmann::json broken = std::string("a\xff");
+  EXPECT_THROW(json_text(broken), nlohmann::json::type_error);
+  EXPECT_EQ(readable_json_text(broken), "\"a\xef\xbf\xbd\"");
+  EXPECT_EQ(ascii_json_text(broken), R"("a\ufffd")");
+  EXPECT_EQ(ascii_json_text("\xc3\xa9"), R"("\u00e9")");
+}
+
+TEST(JsonText, WhatIsNoJsonIsDiscardedAndWhatIsTooDeepIsNone) {
+  EXPECT_TRUE(parse_json("{").is_discarded());
+  EXPECT_EQ(parse_json("[1]"), nlohmann::json({1}));
+  EXPECT_EQ(parse_json_up_to(2, "[[1]]"), nlohmann::json::parse("[[1]]"));
+  EXPECT_EQ(parse_json_up_to(1, "[[[1]]]"), std::nullopt);
+  EXPECT_TRUE(parse_json_up_to(2, "[")->is_discarded());
 }
 
 }  // namespace dpreduce::json_fields_test

@@ -8,15 +8,12 @@
 
 namespace dpreduce::number_text_test {
 
-TEST(BoundText, RoundsUpWhatCosts) {
+TEST(BoundText, RoundsUpWhatCostsAndDownWhatHides) {
   EXPECT_EQ(upper_figure(0.23671, 4), "0.2368");
   EXPECT_EQ(upper_figure(0.4730001, 4), "0.4731");
   EXPECT_EQ(upper_figure(9.999994, 6), "10");
   EXPECT_EQ(upper_figure(1234567.0, 6), "1.23457e+06");
   EXPECT_EQ(upper_figure(1e-5 * (1.0 + 1e-12)), "1.01e-05");
-}
-
-TEST(BoundText, RoundsDownWhatHides) {
   EXPECT_EQ(lower_figure(0.23679, 4), "0.2367");
   EXPECT_EQ(lower_figure(9.9999996, 6), "9.99999");
   EXPECT_EQ(lower_figure(-1.5, 1), "-2");

@@ -16,201 +16,187 @@ namespace dpreduce::output_file_test {
 
 using Names = std::vector<std::string>;
 
-TEST(AtomicFile, AppearsWholeOnCommit) {
-  const TemporaryFolder folder;
-  AtomicFile file(folder / "model");
-  file.write("first ");
-  file.write("second");
-  EXPECT_FALSE(std::filesystem::exists(folder / "model"));
-  file.commit();
-  EXPECT_EQ(read_bytes(folder / "model"), "first second");
-  EXPECT_EQ(folder.names(), Names{"model"});
-}
-
-TEST(AtomicFile, ReplacesAFileAndKeepsItsPermissions) {
-  const TemporaryFolder folder;
-  write_bytes(folder / "model", "old");
-  ::chmod((folder / "model").c_str(), 0640);
-  AtomicFile file(folder / "model", Existing::kReplace);
-  file.write("new");
-  EXPECT_EQ(read_bytes(folder / "model"), "old");
-  file.commit();
-  EXPECT_EQ(read_bytes(folder / "model"), "new");
-  EXPECT_EQ(folder.names(), Names{"model"});
-  struct stat status {};
-  ::stat((folder / "model").c_str(), &status);
-  EXPECT_EQ(status.st_mode & 07777, 0640u);
-}
-
-TEST(AtomicFile, ANameMayBeAsLongAsTheSystemAllows) {
-  const TemporaryFolder folder;
-  const std::string longest(255, 'm');
-  for (const char* text : {"old", "new"}) {
-    AtomicFile file(folder / longest, Existing::kReplace);
+class AtomicFileTest : public testing::Test {
+ protected:
+  // Replaces what is there.
+  void write_whole(const std::string& name, const std::string& text, Readers readers = Readers::kAsUsual) const {
+    AtomicFile file(folder_ / name, Existing::kReplace, readers);
     file.write(text);
     file.commit();
-    EXPECT_EQ(read_bytes(folder / longest), text);
   }
-  EXPECT_EQ(folder.names(), Names{longest});
+  unsigned mode_of(const std::string& name) const {
+    struct stat status {};
+    EXPECT_EQ(::stat((folder_ / name).c_str(), &status), 0);
+    return status.st_mode & 07777;
+  }
+  std::string text_of(const std::string& name) const { return read_bytes(folder_ / name); }
+
+  const TemporaryFolder folder_;
+  const std::string model_ = folder_ / "model";
+};
+
+TEST_F(AtomicFileTest, AppearsWholeOnCommit) {
+  AtomicFile file(model_);
+  file.write("first ");
+  file.write("second");
+  EXPECT_FALSE(std::filesystem::exists(model_));
+  file.commit();
+  EXPECT_EQ(text_of("model"), "first second");
+  EXPECT_EQ(folder_.names(), Names{"model"});
+}
+
+TEST_F(AtomicFileTest, ReplacesAFileAndKeepsItsPermissions) {
+  write_bytes(model_, "old");
+  ::chmod(model_.c_str(), 0640);
+  AtomicFile file(model_, Existing::kReplace);
+  file.write("new");
+  EXPECT_EQ(text_of("model"), "old");
+  file.commit();
+  EXPECT_EQ(text_of("model"), "new");
+  EXPECT_EQ(folder_.names(), Names{"model"});
+  EXPECT_EQ(mode_of("model"), 0640u);
+}
+
+TEST_F(AtomicFileTest, ANameMayBeAsLongAsTheSystemAllows) {
+  const std::string longest(255, 'm');
+  for (const char* text : {"old", "new"}) {
+    write_whole(longest, text);
+    EXPECT_EQ(text_of(longest), text);
+  }
+  EXPECT_EQ(folder_.names(), Names{longest});
 }
 
 // Who may not look into the folder does not learn what is written there.
-TEST(AtomicFile, AClaimTellsNobodyTheName) {
-  const TemporaryFolder folder;
-  const AtomicFile file(folder / "patients_of_the_north_clinic");
+TEST_F(AtomicFileTest, AClaimTellsNobodyTheName) {
+  const AtomicFile file(folder_ / "patients_of_the_north_clinic");
   std::ifstream sockets("/proc/net/unix");
   const std::string all{std::istreambuf_iterator<char>(sockets), {}};
   EXPECT_THAT(all, HasSubstr("@dpreduce "));
   EXPECT_THAT(all, Not(HasSubstr("patients")));
 }
 
-TEST(AtomicFile, WhatIsForItsOwnerIsReadByNobodyElseWhateverWasThere) {
-  const TemporaryFolder folder;
-  write_bytes(folder / "old", "old");
-  ::chmod((folder / "old").c_str(), 0644);
+TEST_F(AtomicFileTest, WhatIsForItsOwnerIsReadByNobodyElseWhateverWasThere) {
+  write_bytes(folder_ / "old", "old");
+  ::chmod((folder_ / "old").c_str(), 0644);
   for (const char* name : {"old", "new"}) {
-    AtomicFile file(folder / name, Existing::kReplace, Readers::kOwnerOnly);
-    file.write("secret");
-    file.commit();
-    struct stat status {};
-    ::stat((folder / name).c_str(), &status);
-    EXPECT_EQ(status.st_mode & 07777, 0600u) << name;
+    write_whole(name, "secret", Readers::kOwnerOnly);
+    EXPECT_EQ(mode_of(name), 0600u) << name;
   }
 }
 
-TEST(AtomicFile, AFileThatIsToBeKeptIsRefusedAtOnceUnderWhateverName) {
-  const TemporaryFolder folder;
-  write_bytes(folder / "model", "old");
-  std::filesystem::create_symlink("model", folder / "link");
+TEST_F(AtomicFileTest, AFileThatIsToBeKeptIsRefusedAtOnceUnderWhateverName) {
+  write_bytes(model_, "old");
+  std::filesystem::create_symlink("model", folder_ / "link");
   for (const char* name : {"model", "link"}) {
-    expect_bad_input([&] { AtomicFile(folder / name); }, {name, "already exists", "--overwrite"});
+    expect_bad_input([&] { AtomicFile(folder_ / name); }, {name, "already exists", "--overwrite"});
   }
-  EXPECT_EQ(read_bytes(folder / "model"), "old");
-  EXPECT_EQ(folder.names(), (Names{"link", "model"}));
+  EXPECT_EQ(text_of("model"), "old");
+  EXPECT_EQ(folder_.names(), (Names{"link", "model"}));
 }
 
-TEST(AtomicFile, AFileThatHasComeToBeThereSinceIsKept) {
-  const TemporaryFolder folder;
-  AtomicFile file(folder / "model");
+TEST_F(AtomicFileTest, AFileThatHasComeToBeThereSinceIsKept) {
+  AtomicFile file(model_);
   file.write("new");
-  write_bytes(folder / "model", "another run's");
+  write_bytes(model_, "another run's");
   expect_bad_input([&] { file.commit(); }, {"model", "already exists"});
-  EXPECT_EQ(read_bytes(folder / "model"), "another run's");
+  EXPECT_EQ(text_of("model"), "another run's");
 }
 
-TEST(AtomicFile, WithoutCommitTheTargetIsUntouchedAndNothingIsLeft) {
-  const TemporaryFolder folder;
-  write_bytes(folder / "model", "old");
+TEST_F(AtomicFileTest, WithoutCommitTheTargetIsUntouchedAndNothingIsLeft) {
+  write_bytes(model_, "old");
   {
-    AtomicFile replaced(folder / "model", Existing::kReplace);
+    AtomicFile replaced(model_, Existing::kReplace);
     replaced.write("new");
-    AtomicFile fresh(folder / "report");
+    AtomicFile fresh(folder_ / "report");
     fresh.write("new");
   }
-  EXPECT_EQ(read_bytes(folder / "model"), "old");
-  EXPECT_EQ(folder.names(), Names{"model"});
+  EXPECT_EQ(text_of("model"), "old");
+  EXPECT_EQ(folder_.names(), Names{"model"});
 }
 
-TEST(AtomicFile, AKilledProcessLeavesNothingWhereFilesMayBeUnnamed) {
-  const TemporaryFolder folder;
-  const int unnamed = ::open(folder.path().c_str(), O_TMPFILE | O_WRONLY, 0600);
+TEST_F(AtomicFileTest, AKilledProcessLeavesNothingWhereFilesMayBeUnnamed) {
+  const int unnamed = ::open(folder_.path().c_str(), O_TMPFILE | O_WRONLY, 0600);
   if (unnamed < 0) GTEST_SKIP() << "this file system has no unnamed files";
   ::close(unnamed);
   const pid_t child = ::fork();
   if (child == 0) {
-    AtomicFile file(folder / "model");
+    AtomicFile file(model_);
     file.write("half of it");
     ::raise(SIGKILL);
   }
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   EXPECT_TRUE(WIFSIGNALED(status));
-  EXPECT_EQ(folder.names(), Names{});
+  EXPECT_EQ(folder_.names(), Names{});
 }
 
-TEST(AtomicFile, ANameIsOneWritersUntilTheFileIsThere) {
-  const TemporaryFolder folder;
-  std::filesystem::create_symlink("model", folder / "link");
-  std::filesystem::create_directory(folder / "within");
+TEST_F(AtomicFileTest, ANameIsOneWritersUntilTheFileIsThere) {
+  std::filesystem::create_symlink("model", folder_ / "link");
+  std::filesystem::create_directory(folder_ / "within");
   const auto expect_claimed = [&](const char* name) {
     for (const Existing existing : {Existing::kKeep, Existing::kReplace}) {
-      EXPECT_THROW(AtomicFile(folder / name, existing), UsageError) << name;
+      EXPECT_THROW(AtomicFile(folder_ / name, existing), UsageError) << name;
     }
   };
   {
-    AtomicFile first(folder / "model");
+    AtomicFile first(model_);
     for (const char* name : {"model", "link", "within/../model"}) expect_claimed(name);
-    AtomicFile other(folder / "model2");
+    AtomicFile other(folder_ / "model2");
     first.write("first");
     first.commit();
-    expect_bad_input([&] { AtomicFile(folder / "model"); }, {"already exists"});
-    AtomicFile next(folder / "model", Existing::kReplace);
+    expect_bad_input([&] { AtomicFile{model_}; }, {"already exists"});
+    AtomicFile next(model_, Existing::kReplace);
     expect_claimed("link");
   }
-  AtomicFile again(folder / "model", Existing::kReplace);
-  EXPECT_EQ(folder.names(), (Names{"link", "model", "within"}));
+  AtomicFile again(model_, Existing::kReplace);
+  EXPECT_EQ(folder_.names(), (Names{"link", "model", "within"}));
 }
 
 // A claim must not outlive who has it.
-TEST(AtomicFile, TheNameOfAKilledWriterIsFree) {
-  const TemporaryFolder folder;
+TEST_F(AtomicFileTest, TheNameOfAKilledWriterIsFree) {
   int ready[2];
   ASSERT_EQ(::pipe(ready), 0);
   const pid_t child = ::fork();
   if (child == 0) {
-    AtomicFile file(folder / "model");
+    AtomicFile file(model_);
     [[maybe_unused]] const ssize_t told = ::write(ready[1], "1", 1);
     ::pause();
   }
   char one = 0;
   ASSERT_EQ(::read(ready[0], &one, 1), 1);
-  EXPECT_THROW(AtomicFile(folder / "model"), UsageError);
+  EXPECT_THROW(AtomicFile{model_}, UsageError);
   ::kill(child, SIGKILL);
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
-  AtomicFile file(folder / "model");
+  AtomicFile file(model_);
   ::close(ready[0]);
   ::close(ready[1]);
 }
 
-TEST(AtomicFile, ASymbolicLinkStaysAndWhatItPointsToIsReplaced) {
-  const TemporaryFolder folder;
-  std::filesystem::create_directory(folder / "store");
-  write_bytes(folder / "store/model", "old");
-  std::filesystem::create_symlink("store/model", folder / "link");
-  std::filesystem::create_symlink("link", folder / "link to link");
-  std::filesystem::create_symlink("store/new", folder / "dangling");
+TEST_F(AtomicFileTest, ASymbolicLinkStaysAndWhatItPointsToIsReplaced) {
+  std::filesystem::create_directory(folder_ / "store");
+  write_bytes(folder_ / "store/model", "old");
+  std::filesystem::create_symlink("store/model", folder_ / "link");
+  std::filesystem::create_symlink("link", folder_ / "link to link");
+  std::filesystem::create_symlink("store/new", folder_ / "dangling");
   for (const std::string name : {"link to link", "dangling"}) {
-    AtomicFile file(folder / name, Existing::kReplace);
-    file.write("new");
-    file.commit();
-    EXPECT_TRUE(std::filesystem::is_symlink(folder / name));
+    write_whole(name, "new");
+    EXPECT_TRUE(std::filesystem::is_symlink(folder_ / name));
   }
-  EXPECT_EQ(read_bytes(folder / "store/model"), "new");
-  EXPECT_EQ(read_bytes(folder / "store/new"), "new");
+  EXPECT_EQ(text_of("store/model"), "new");
+  EXPECT_EQ(text_of("store/new"), "new");
 }
 
-TEST(AtomicFile, ACircleOfLinksIsRefused) {
-  const TemporaryFolder folder;
-  std::filesystem::create_symlink("b", folder / "a");
-  std::filesystem::create_symlink("a", folder / "b");
-  expect_bad_input([&] { AtomicFile(folder / "a"); }, {"/a", "Too many levels"});
-}
-
-TEST(AtomicFile, ADeviceIsWrittenDirectly) {
-  AtomicFile file("/dev/null");
-  file.write("gone");
-  file.commit();
-  struct stat status {};
-  ASSERT_EQ(::stat("/dev/null", &status), 0);
-  EXPECT_TRUE(S_ISCHR(status.st_mode));
-}
-
-TEST(AtomicFile, APipeIsWrittenDirectly) {
-  const TemporaryFolder folder;
-  ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
-  const int reader = ::open((folder / "pipe").c_str(), O_RDONLY | O_NONBLOCK);
-  AtomicFile file(folder / "pipe");
+TEST_F(AtomicFileTest, DevicesAndPipesAreWrittenDirectly) {
+  AtomicFile device("/dev/null");
+  device.write("gone");
+  device.commit();
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
+  AtomicFile full("/dev/full");
+  expect_bad_input([&] { full.write("x"); }, {"/dev/full", "No space left"});
+  ASSERT_EQ(::mkfifo((folder_ / "pipe").c_str(), 0600), 0);
+  const int reader = ::open((folder_ / "pipe").c_str(), O_RDONLY | O_NONBLOCK);
+  AtomicFile file(folder_ / "pipe");
   file.write("through");
   file.commit();
   char text[16] = {};
@@ -219,77 +205,61 @@ TEST(AtomicFile, APipeIsWrittenDirectly) {
   ::close(reader);
 }
 
-TEST(AtomicFile, AFileSystemWithoutHardLinksOrPermissionsIsNamed) {
-  const TemporaryFolder folder;
+TEST_F(AtomicFileTest, AFileSystemWithoutHardLinksOrPermissionsIsNamed) {
   const bool could = run_without({SYS_linkat}, EPERM, [&] {
-    AtomicFile file(folder / "x");
-    expect_refusal<BadInput>([&] { file.commit(); }, {folder / "x", "has no hard links", "name a path on another"});
+    AtomicFile file(folder_ / "x");
+    expect_bad_input([&] { file.commit(); }, {folder_ / "x", "has no hard links", "name a path on another"});
   });
   if (!could) GTEST_SKIP();
   run_without({SYS_fchmod}, EPERM, [&] {
-    expect_refusal<BadInput>([&] { AtomicFile(folder / "x", Existing::kKeep, Readers::kOwnerOnly); },
-                             {folder / "x", "keeps no permissions"});
+    expect_bad_input([&] { AtomicFile(folder_ / "x", Existing::kKeep, Readers::kOwnerOnly); },
+                     {folder_ / "x", "keeps no permissions"});
   });
-  EXPECT_THAT(folder.names(), IsEmpty());
+  EXPECT_THAT(folder_.names(), IsEmpty());
 }
 
-TEST(AtomicFile, AFullDiskIsBadInput) {
-  AtomicFile file("/dev/full");
-  expect_bad_input([&] { file.write("x"); }, {"/dev/full", "No space left"});
-}
-
-TEST(AtomicFile, MoreThanTheDiskHoldsIsRefusedBeforeTheWork) {
-  const TemporaryFolder folder;
-  AtomicFile file(folder / "huge");
-  const auto space = std::filesystem::space(folder.path());
+TEST_F(AtomicFileTest, SpaceIsReservedBeforeTheWorkAndDoesNotLengthenTheFile) {
+  AtomicFile file(folder_ / "huge");
+  const auto space = std::filesystem::space(folder_.path());
   expect_bad_input([&] { file.reserve(space.capacity + (std::uint64_t{1} << 30)); }, {"huge", "no room", "No space"});
-  EXPECT_EQ(folder.names(), Names{});
+  EXPECT_EQ(folder_.names(), Names{});
+  AtomicFile small(folder_ / "short");
+  small.reserve(1 << 20);
+  small.write("short");
+  small.commit();
+  EXPECT_EQ(std::filesystem::file_size(folder_ / "short"), 5u);
 }
 
-TEST(AtomicFile, ReservedSpaceDoesNotLengthenTheFile) {
-  const TemporaryFolder folder;
-  AtomicFile file(folder / "short");
-  file.reserve(1 << 20);
-  file.write("short");
-  file.commit();
-  EXPECT_EQ(std::filesystem::file_size(folder / "short"), 5u);
-}
-
-TEST(AtomicFile, WhereNothingCanBeWrittenIsToldAtOnce) {
-  const TemporaryFolder folder;
+TEST_F(AtomicFileTest, WhereNothingCanBeWrittenIsToldAtOnce) {
   expect_bad_input([&] { AtomicFile(""); }, {"empty"});
-  expect_bad_input([&] { AtomicFile(folder.path()); }, {folder.path(), "is a directory"});
-  expect_bad_input([&] { AtomicFile(folder / "model/"); }, {"is a directory"});
-  expect_bad_input([&] { AtomicFile(folder / "none/model"); }, {"none/model", "No such file"});
-  write_bytes(folder / "file", "x");
-  expect_bad_input([&] { AtomicFile(folder / "file/model"); }, {"file/model", "Not a directory"});
+  expect_bad_input([&] { AtomicFile(folder_.path()); }, {folder_.path(), "is a directory"});
+  expect_bad_input([&] { AtomicFile(folder_ / "model/"); }, {"is a directory"});
+  expect_bad_input([&] { AtomicFile(folder_ / "none/model"); }, {"none/model", "No such file"});
+  write_bytes(folder_ / "file", "x");
+  expect_bad_input([&] { AtomicFile(folder_ / "file/model"); }, {"file/model", "Not a directory"});
+  std::filesystem::create_symlink("b", folder_ / "a");
+  std::filesystem::create_symlink("a", folder_ / "b");
+  expect_bad_input([&] { AtomicFile(folder_ / "a"); }, {"/a", "Too many levels"});
 }
 
-TEST(AtomicFile, ADirectoryWithoutWritePermissionIsToldAtOnce) {
-  const TemporaryFolder folder;
-  ::chmod(folder.path().c_str(), 0555);
+TEST_F(AtomicFileTest, ADirectoryWithoutWritePermissionIsToldAtOnce) {
+  ::chmod(folder_.path().c_str(), 0555);
   const bool was_root = ::geteuid() == 0;
   if (was_root) {
     ASSERT_EQ(::seteuid(65534), 0);
   }
-  expect_bad_input([&] { AtomicFile(folder / "model"); }, {"model", "Permission denied"});
+  expect_bad_input([&] { AtomicFile{model_}; }, {"model", "Permission denied"});
   if (was_root) {
     ASSERT_EQ(::seteuid(0), 0);
   }
-  ::chmod(folder.path().c_str(), 0755);
+  ::chmod(folder_.path().c_str(), 0755);
 }
 
-TEST(AtomicFile, NothingFollowsACommit) {
-  const TemporaryFolder folder;
-  AtomicFile file(folder / "model");
+TEST_F(AtomicFileTest, NothingFollowsACommit) {
+  AtomicFile file(model_);
   file.commit();
   EXPECT_THROW(file.write("late"), std::logic_error);
   EXPECT_THROW(file.commit(), std::logic_error);
-}
-
-std::string read(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 class LineFileTest : public testing::Test {
@@ -299,40 +269,34 @@ class LineFileTest : public testing::Test {
 };
 
 TEST_F(LineFileTest, LinesAreThereAsSoonAsTheyAreWritten) {
+  { const LineFile unwritten(path_, Existing::kKeep); }
+  EXPECT_FALSE(std::filesystem::exists(path_));
   LineFile file(path_, Existing::kKeep);
   file.write("one");
-  EXPECT_EQ(read(path_), "one\n");
+  EXPECT_EQ(read_bytes(path_), "one\n");
   file.write("two");
-  EXPECT_EQ(read(path_), "one\ntwo\n");
+  EXPECT_EQ(read_bytes(path_), "one\ntwo\n");
 }
 
 TEST_F(LineFileTest, AFileThatIsThereIsKept) {
   write_bytes(path_, "mine");
   EXPECT_THROW(LineFile(path_, Existing::kKeep), BadInput);
-  EXPECT_EQ(read(path_), "mine");
+  EXPECT_EQ(read_bytes(path_), "mine");
 }
 
 TEST_F(LineFileTest, AFileIsReplacedByTheFirstLineAndNotSooner) {
   write_bytes(path_, "a longer text than the new one");
   { const LineFile unwritten(path_, Existing::kReplace); }
-  EXPECT_EQ(read(path_), "a longer text than the new one");
+  EXPECT_EQ(read_bytes(path_), "a longer text than the new one");
   LineFile file(path_, Existing::kReplace);
   file.write("new");
-  EXPECT_EQ(read(path_), "new\n");
+  EXPECT_EQ(read_bytes(path_), "new\n");
 }
 
-TEST_F(LineFileTest, WithoutALineThereIsNoFile) {
-  { const LineFile unwritten(path_, Existing::kKeep); }
-  EXPECT_FALSE(std::filesystem::exists(path_));
-}
-
-TEST_F(LineFileTest, AFolderAndAnEmptyNameAreRefused) {
+TEST_F(LineFileTest, AFolderAnEmptyNameAndAFullDiskAreRefused) {
   EXPECT_THROW(LineFile(folder_.path(), Existing::kReplace), BadInput);
   EXPECT_THROW(LineFile(folder_ / "absent/lines", Existing::kKeep), BadInput);
   EXPECT_THROW(LineFile("", Existing::kKeep), BadInput);
-}
-
-TEST_F(LineFileTest, AFullDiskIsAnError) {
   LineFile file("/dev/full", Existing::kKeep);
   EXPECT_THROW(file.write("line"), BadInput);
 }
@@ -349,6 +313,33 @@ TEST(PrivateFolder, IsNewIsTheOwnersAloneAndGoes) {
     EXPECT_TRUE(std::filesystem::exists(path / "file"));
   }
   EXPECT_FALSE(std::filesystem::exists(path));
+}
+
+TEST(FileFeatures, WhatAFileSystemLacksIsTheCauseAndHasACure) {
+  for (const int missing : {ENOSYS, EOPNOTSUPP, ENOLCK}) {
+    EXPECT_THAT(reason_of(missing, FileFeature::kLocks), HasSubstr("has no locks (flock)"));
+    EXPECT_THAT(reason_of(missing, FileFeature::kLocks), HasSubstr("name a path on a local disk"));
+  }
+  EXPECT_THAT(reason_of(EPERM, FileFeature::kLinks), HasSubstr("has no hard links"));
+  EXPECT_THAT(reason_of(EPERM, FileFeature::kModes), HasSubstr("keeps no permissions"));
+  EXPECT_EQ(reason_of(ENOSPC, FileFeature::kLinks), "No space left on device");
+  EXPECT_EQ(reason_of(EPERM, FileFeature::kLocks), "Operation not permitted");
+}
+
+TEST(FileFeatures, PermissionsThatAreForcedAreTold) {
+  const TemporaryFolder folder;
+  const FileDescriptor file(::open((folder / "x").c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0644));
+  ASSERT_EQ(::fchmod(file.get(), 0755), 0);
+  std::string forced;
+  std::string refused;
+  if (!run_without({SYS_fchmod}, 0, [&] { forced = forced_mode(file.get()); })) GTEST_SKIP();
+  run_without({SYS_fchmod}, EPERM, [&] { refused = forced_mode(file.get()); });
+  EXPECT_THAT(forced, HasSubstr("but the file system forces 0755"));
+  EXPECT_THAT(refused, HasSubstr("mounted with file mode 0600"));
+  EXPECT_EQ(forced_mode(file.get()), "");
+  struct stat status {};
+  ASSERT_EQ(::fstat(file.get(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777u, 0600u);
 }
 
 }  // namespace dpreduce::output_file_test

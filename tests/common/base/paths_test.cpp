@@ -10,7 +10,23 @@ namespace dpreduce::paths_test {
 
 using Paths = std::vector<std::string>;
 
-TEST(Paths, AnArrayPathIsAFileAndPerhapsADataset) {
+class PathsTest : public testing::Test {
+ protected:
+  void write(const std::vector<std::string>& names) const {
+    for (const std::string& name : names) write_bytes(folder_ / name, "x");
+  }
+
+  void write_silos(const std::vector<std::string>& names) const {
+    for (const std::string& name : names) {
+      std::filesystem::create_directory(folder_ / name);
+      write({name + "/x.npy"});
+    }
+  }
+
+  const TemporaryFolder folder_;
+};
+
+TEST_F(PathsTest, AnArrayPathIsAFileAndPerhapsADataset) {
   const std::vector<std::tuple<std::string, std::string, std::string>> paths = {{"x.npy", "x.npy", ""},
                                                                                 {"x.h5:/x", "x.h5", "/x"},
                                                                                 {"/a/x.h5:/g/x", "/a/x.h5", "/g/x"},
@@ -33,125 +49,97 @@ TEST(Paths, AnArrayPathIsAFileAndPerhapsADataset) {
   }
 }
 
-TEST(Paths, AddressesOfStoresAreNamedAsSuch) {
+TEST_F(PathsTest, AddressesOfStoresAndPathsOfWindowsAreNamedAsSuch) {
   for (const std::string path : {"s3://b/x.npy", "gs://b/x*.npy", "https://a/x.npy", "abfss://a@b/x.npy"}) {
     expect_bad_input([&] { expand_paths({path}, 0); }, {path, "is an address", "mount the store"});
   }
   expect_bad_input([&] { expand_paths({"s3://b/x.npy"}, 0); }, {"(aws s3 cp)"});
-}
-
-TEST(Paths, PathsOfWindowsAreNamedAsSuch) {
   expect_bad_input([&] { expand_paths({"C:\\data\\x.npy"}, 0); }, {"is a path of Windows", "/mnt/c/data/x.npy"});
   expect_bad_input([&] { expand_paths({"D:/data/x.npy"}, 0); }, {"/mnt/d/data/x.npy"});
   expect_bad_input([&] { expand_paths({"\\\\server\\x.npy"}, 0); }, {"is a path of Windows"});
 }
 
-TEST(Paths, GlobsAreSortedAndPatternsKeepTheirOrder) {
-  const TemporaryFolder folder;
-  for (const std::string name : {"b_2.npy", "b_10.npy", "b_1.npy", "a.npy"}) write_bytes(folder / name, "x");
-  EXPECT_EQ(expand_paths({folder / "b_*.npy", folder / "a.npy"}, 0),
-            (Paths{folder / "b_1.npy", folder / "b_10.npy", folder / "b_2.npy", folder / "a.npy"}));
-  EXPECT_EQ(expand_paths({folder / "[ab]*.npy"}, 0).size(), 4u);
+TEST_F(PathsTest, GlobsAreOfFilesAndSortedAndPatternsKeepTheirOrder) {
+  write({"b_2.npy", "b_10.npy", "b_1.npy", "a.npy"});
+  EXPECT_EQ(expand_paths({folder_ / "b_*.npy", folder_ / "a.npy"}, 0),
+            (Paths{folder_ / "b_1.npy", folder_ / "b_10.npy", folder_ / "b_2.npy", folder_ / "a.npy"}));
+  EXPECT_EQ(expand_paths({folder_ / "[ab]*.npy"}, 0).size(), 4u);
+  write({"x0.h5", "x1.h5"});
+  EXPECT_EQ(expand_paths({folder_ / "x?.h5:/f*"}, 0), (Paths{folder_ / "x0.h5:/f*", folder_ / "x1.h5:/f*"}));
 }
 
-TEST(Paths, RankIsReplacedByTheWorkersNumberWhereverItStands) {
-  const TemporaryFolder folder;
-  std::filesystem::create_directory(folder / "silo12");
-  write_bytes(folder / "silo12/x_12.npy", "x");
-  EXPECT_EQ(expand_paths({folder / "silo{rank}/x_{rank}.npy"}, 12), Paths{folder / "silo12/x_12.npy"});
-  EXPECT_EQ(expand_paths({folder / "silo{rank}/*.npy"}, 12), Paths{folder / "silo12/x_12.npy"});
-  expect_bad_input([&] { expand_paths({folder / "silo{rank}/x_{rank}.npy"}, 3); }, {"silo3/x_3.npy", "No such file"});
+TEST_F(PathsTest, RankIsReplacedByTheWorkersNumberWhereverItStands) {
+  std::filesystem::create_directory(folder_ / "silo12");
+  write({"silo12/x_12.npy"});
+  EXPECT_EQ(expand_paths({folder_ / "silo{rank}/x_{rank}.npy"}, 12), Paths{folder_ / "silo12/x_12.npy"});
+  EXPECT_EQ(expand_paths({folder_ / "silo{rank}/*.npy"}, 12), Paths{folder_ / "silo12/x_12.npy"});
+  expect_bad_input([&] { expand_paths({folder_ / "silo{rank}/x_{rank}.npy"}, 3); }, {"silo3/x_3.npy", "No such file"});
 }
 
-TEST(Paths, OnlyTheFilePartOfADatasetPathIsAGlob) {
-  const TemporaryFolder folder;
-  write_bytes(folder / "x0.h5", "x");
-  write_bytes(folder / "x1.h5", "x");
-  EXPECT_EQ(expand_paths({folder / "x?.h5:/f*"}, 0), (Paths{folder / "x0.h5:/f*", folder / "x1.h5:/f*"}));
+TEST_F(PathsTest, ANameThatExistsIsNoGlob) {
+  write({"x[1].npy", "x1.npy"});
+  EXPECT_EQ(expand_paths({folder_ / "x[1].npy"}, 0), Paths{folder_ / "x[1].npy"});
 }
 
-TEST(Paths, ANameThatExistsIsNoGlob) {
-  const TemporaryFolder folder;
-  write_bytes(folder / "x[1].npy", "x");
-  write_bytes(folder / "x1.npy", "x");
-  EXPECT_EQ(expand_paths({folder / "x[1].npy"}, 0), Paths{folder / "x[1].npy"});
+TEST_F(PathsTest, WhatCannotBeReadIsNamed) {
+  expect_bad_input([&] { expand_paths({folder_ / "none.npy"}, 0); }, {"none.npy", "No such file"});
+  expect_bad_input([&] { expand_paths({folder_ / "*.npy"}, 0); }, {"*.npy", "no file matches"});
+  expect_bad_input([&] { expand_paths({folder_.path()}, 0); },
+                   {folder_.path(), "is a directory; name the files in it"});
+  write_bytes(folder_ / "empty.npy", "");
+  expect_bad_input([&] { expand_paths({folder_ / "*.npy"}, 0); }, {"empty.npy", "is empty"});
 }
 
-TEST(Paths, WhatCannotBeReadIsNamed) {
-  const TemporaryFolder folder;
-  expect_bad_input([&] { expand_paths({folder / "none.npy"}, 0); }, {"none.npy", "No such file"});
-  expect_bad_input([&] { expand_paths({folder / "*.npy"}, 0); }, {"*.npy", "no file matches"});
-  expect_bad_input([&] { expand_paths({folder.path()}, 0); }, {folder.path(), "is a directory"});
-  write_bytes(folder / "empty.npy", "");
-  expect_bad_input([&] { expand_paths({folder / "*.npy"}, 0); }, {"empty.npy", "is empty"});
-}
-
-TEST(Paths, AnUnreadableFileIsNamed) {
-  const TemporaryFolder folder;
-  write_bytes(folder / "x.npy", "x");
-  std::filesystem::permissions(folder / "x.npy", std::filesystem::perms::none);
-  ASSERT_EQ(::chmod(folder.path().c_str(), 0755), 0);
+TEST_F(PathsTest, AnUnreadableFileIsNamed) {
+  write({"x.npy"});
+  std::filesystem::permissions(folder_ / "x.npy", std::filesystem::perms::none);
+  ASSERT_EQ(::chmod(folder_.path().c_str(), 0755), 0);
   const bool was_root = ::geteuid() == 0;
   if (was_root) {
     ASSERT_EQ(::seteuid(65534), 0);
   }
-  expect_bad_input([&] { expand_paths({folder / "x.npy"}, 0); }, {"x.npy", "Permission denied"});
+  expect_bad_input([&] { expand_paths({folder_ / "x.npy"}, 0); }, {"x.npy", "Permission denied"});
   if (was_root) {
     ASSERT_EQ(::seteuid(0), 0);
   }
 }
 
-TEST(Paths, AFileNamedTwiceIsRefusedUnderWhateverName) {
-  const TemporaryFolder folder;
-  write_bytes(folder / "x.npy", "x");
-  std::filesystem::create_symlink(folder / "x.npy", folder / "link.npy");
-  expect_bad_input([&] { expand_paths({folder / "x.npy", folder / "x.npy"}, 0); }, {"x.npy", "given twice"});
-  expect_bad_input([&] { expand_paths({folder / "*.npy"}, 0); }, {"given twice"});
-  EXPECT_EQ(expand_paths({folder / "x.npy:/a", folder / "x.npy:/b"}, 0).size(), 2u);  // two datasets of one file
+TEST_F(PathsTest, AFileNamedTwiceIsRefusedUnderWhateverName) {
+  write({"x.npy"});
+  std::filesystem::create_symlink(folder_ / "x.npy", folder_ / "link.npy");
+  expect_bad_input([&] { expand_paths({folder_ / "x.npy", folder_ / "x.npy"}, 0); }, {"x.npy", "given twice"});
+  expect_bad_input([&] { expand_paths({folder_ / "*.npy"}, 0); }, {"given twice"});
+  EXPECT_EQ(expand_paths({folder_ / "x.npy:/a", folder_ / "x.npy:/b"}, 0).size(), 2u);  // two datasets of one file
 }
 
-void write_silos_of(const TemporaryFolder& folder, const std::vector<std::size_t>& numbers) {
-  for (const std::size_t number : numbers) {
-    const std::string silo = "silo" + std::to_string(number);
-    std::filesystem::create_directory(folder / silo);
-    write_bytes(folder / (silo + "/x.npy"), "x");
-  }
-}
-
-TEST(Paths, AFolderOfNoWorkerIsFound) {
-  const TemporaryFolder folder;
-  write_silos_of(folder, {0, 1, 2, 3});
-  const std::string pattern = folder / "silo{rank}/x.npy";
+TEST_F(PathsTest, AFolderOfNoWorkerIsFound) {
+  write_silos({"silo0", "silo1", "silo2", "silo3"});
+  const std::string pattern = folder_ / "silo{rank}/x.npy";
   EXPECT_EQ(file_of_no_worker(pattern, {0, 3}), std::nullopt);
-  EXPECT_EQ(file_of_no_worker(pattern, {1, 3}), folder / "silo0/x.npy");  // four silos from 0, but they count from 1
-  EXPECT_EQ(file_of_no_worker(pattern, {0, 2}), folder / "silo3/x.npy");
-  EXPECT_EQ(file_of_no_worker(pattern, {0, 0}), folder / "silo1/x.npy");
-  EXPECT_EQ(file_of_no_worker(folder / "silo{rank}/*.npy", {1, 3}), folder / "silo0/x.npy");
-  EXPECT_EQ(file_of_no_worker(folder / "*{rank}/x.npy", {1, 3}), folder / "silo0/x.npy");
-  EXPECT_EQ(file_of_no_worker(folder / "silo{rank}/x.h5:/x", {1, 3}), std::nullopt);  // no such files
+  EXPECT_EQ(file_of_no_worker(pattern, {1, 3}), folder_ / "silo0/x.npy");  // four silos from 0, but they count from 1
+  EXPECT_EQ(file_of_no_worker(pattern, {0, 2}), folder_ / "silo3/x.npy");
+  EXPECT_EQ(file_of_no_worker(pattern, {0, 0}), folder_ / "silo1/x.npy");
+  EXPECT_EQ(file_of_no_worker(folder_ / "silo{rank}/*.npy", {1, 3}), folder_ / "silo0/x.npy");
+  EXPECT_EQ(file_of_no_worker(folder_ / "*{rank}/x.npy", {1, 3}), folder_ / "silo0/x.npy");
+  EXPECT_EQ(file_of_no_worker(folder_ / "silo{rank}/x.h5:/x", {1, 3}), std::nullopt);  // no such files
 }
 
-TEST(Paths, AFolderWithoutTheFilesIsNobodysSilo) {
-  const TemporaryFolder folder;
-  write_silos_of(folder, {1, 2});
-  for (const std::string name : {"silo7", "silo03", "silos", "old_silo4"}) {
-    std::filesystem::create_directory(folder / name);
-    if (name != "silo7") write_bytes(folder / (name + "/x.npy"), "x");
-  }
-  EXPECT_EQ(file_of_no_worker(folder / "silo{rank}/x.npy", {1, 2}), std::nullopt);
+TEST_F(PathsTest, AFolderWithoutTheFilesIsNobodysSilo) {
+  write_silos({"silo1", "silo2", "silo03", "silos", "old_silo4"});
+  std::filesystem::create_directory(folder_ / "silo7");
+  EXPECT_EQ(file_of_no_worker(folder_ / "silo{rank}/x.npy", {1, 2}), std::nullopt);
   EXPECT_EQ(file_of_no_worker("x.npy", {1, 2}), std::nullopt);
 }
 
-TEST(Paths, OfPlainFilesOnlyNumberZeroIsLeftOutWhereWorkersCountFromOne) {
-  const TemporaryFolder folder;
-  for (const std::string name : {"x1.npy", "x2.npy", "x2024.npy"}) write_bytes(folder / name, "x");
-  EXPECT_EQ(file_of_no_worker(folder / "x{rank}.npy", {1, 2}), std::nullopt);
-  write_bytes(folder / "x0.npy", "x");
-  EXPECT_EQ(file_of_no_worker(folder / "x{rank}.npy", {1, 2}), folder / "x0.npy");
-  EXPECT_EQ(file_of_no_worker(folder / "x{rank}.npy", {0, 2}), std::nullopt);
+TEST_F(PathsTest, OfPlainFilesOnlyNumberZeroIsLeftOutWhereWorkersCountFromOne) {
+  write({"x1.npy", "x2.npy", "x2024.npy"});
+  EXPECT_EQ(file_of_no_worker(folder_ / "x{rank}.npy", {1, 2}), std::nullopt);
+  write({"x0.npy"});
+  EXPECT_EQ(file_of_no_worker(folder_ / "x{rank}.npy", {1, 2}), folder_ / "x0.npy");
+  EXPECT_EQ(file_of_no_worker(folder_ / "x{rank}.npy", {0, 2}), std::nullopt);
 }
 
-TEST(Paths, RankIsInAllPatternsOrInNone) {
+TEST_F(PathsTest, RankIsInAllPatternsOrInNone) {
   EXPECT_TRUE(paths_are_per_worker({"a{rank}.npy", "b{rank}.npy"}));
   EXPECT_FALSE(paths_are_per_worker({"a.npy", "b*.npy"}));
   EXPECT_FALSE(paths_are_per_worker({}));

@@ -1,12 +1,11 @@
 #include "common/base/public_names.hpp"
 
-#include <string>
-#include <vector>
-
 #include "common/base/error.hpp"
 #include "tests/testing.hpp"
 
 namespace dpreduce::public_names_test {
+
+using Names = std::vector<std::string>;
 
 TEST(ClassNames, WordsOfAnyLanguageWithSpacesWithinAreNames) {
   for (const std::string name : {"a", "0", "Iris setosa", "café, crème", "猫", "\"quoted\"", "a\\b"}) {
@@ -28,7 +27,7 @@ TEST(ClassNames, EveryFlawIsTold) {
 }
 
 TEST(ClassNames, AListOfNamesHasOneForEachClass) {
-  const auto refusal_of = [](const std::vector<std::string>& names, std::size_t classes) {
+  const auto refusal_of = [](const Names& names, std::size_t classes) {
     return refusal<UsageError>([&] { require_class_names(names, classes); });
   };
   EXPECT_EQ(refusal_of({}, 3), "");
@@ -42,8 +41,6 @@ TEST(ClassNames, AClassWithoutANameGoesByItsNumber) {
   EXPECT_EQ(name_of_class({}, 12), "12");
   EXPECT_EQ(name_of_class(std::vector<std::string>{"a", "b"}, 1), "b");
 }
-
-using Names = std::vector<std::string>;
 
 TEST(FeatureNames, AreAsManyAsFeaturesOrNone) {
   const auto refusal_of = [](const Names& names) {

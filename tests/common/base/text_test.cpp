@@ -56,37 +56,23 @@ TEST(NearestName, CountsEdits) {
   EXPECT_EQ(edits_between("kitten", "sitting"), 3U);
 }
 
-TEST(NearestName, FindsWhatWasMeant) {
+TEST(NearestName, FindsWhatWasMeantAndNothingThatIsFarFromAll) {
   EXPECT_EQ(nearest_name("epsilonn", kNames), "epsilon");
   EXPECT_EQ(nearest_name("modle", kNames), "model");
   EXPECT_EQ(nearest_name("Mean", kNames), "mean");
-}
-
-TEST(NearestName, ABeginningIsEnoughWhereItIsOfOneOnly) {
   EXPECT_EQ(nearest_name("cal", kNames), "calibrate");
-  EXPECT_EQ(nearest_name("co", kNames), "");
-}
-
-TEST(NearestName, WhatIsFarFromAllIsNone) {
-  EXPECT_EQ(nearest_name("gaussian", kNames), "");
-  EXPECT_EQ(nearest_name("", kNames), "");
-  EXPECT_EQ(nearest_name("xy", kNames), "");
+  EXPECT_EQ(nearest_name("co", kNames), "") << "the beginning of more than one";
+  for (const char* name : {"gaussian", "", "xy"}) EXPECT_EQ(nearest_name(name, kNames), "") << name;
   EXPECT_EQ(nearest_name("epsilon", {}), "");
-}
-
-TEST(DidYouMean, IsEmptyWhereNothingIsNear) {
   EXPECT_EQ(did_you_mean("modle", kNames), "; did you mean model?");
   EXPECT_EQ(did_you_mean("gaussian", kNames), "");
 }
 
-TEST(RankPattern, IsReplacedWhereverItStands) {
+TEST(RankPattern, IsFoundAndReplacedWhereverItStands) {
   EXPECT_EQ(with_rank("silo{rank}/x{rank}.npy", 12), "silo12/x12.npy");
   EXPECT_EQ(with_rank("{rank}", 0), "0");
   EXPECT_EQ(with_rank("{Rank}{ran}k}", 3), "{Rank}{ran}k}");
   EXPECT_EQ(with_rank("", 3), "");
-}
-
-TEST(RankPattern, IsFound) {
   EXPECT_TRUE(has_rank("a{rank}"));
   EXPECT_FALSE(has_rank("a{rank"));
   EXPECT_TRUE(has_rank(std::vector<std::string>{"a", "{rank}b"}));

@@ -1,8 +1,8 @@
 #include "common/data/array_persons.hpp"
 
-#include "common/data/array_file.hpp"
 #include "common/data/memory_array.hpp"
-#include "tests/common/data/data_files.hpp"
+#include "common/data/row_units.hpp"
+#include "tests/common/data/array_reads.hpp"
 #include "tests/testing.hpp"
 
 namespace dpreduce::array_persons_test {
@@ -22,11 +22,6 @@ TEST(MissingPerson, IsWhatTablesWriteWhereNothingIs) {
   for (const std::string& word : kSomebody) EXPECT_FALSE(names_no_person(word)) << "'" << word << "'";
 }
 
-void visit_all(ArrayFile& array) {
-  array.require_holds_persons();
-  array.visit_persons(0, array.rows(), {[](auto) {}, [](auto) {}});
-}
-
 // "S24", as NumPy pads it.
 std::string padded(const std::vector<std::string>& words) {
   std::string bytes;
@@ -44,11 +39,11 @@ TEST(MissingPerson, IsRefusedWithFileAndRowOfText) {
     const std::string bytes = padded({"a", "b", word, "c"});
     write_bytes(folder / "p.npy", npy_header_bytes(npy_text("|S24", "(4,)")) + bytes);
     const auto array = open_array(folder / "p.npy");
-    expect_bad_input([&] { visit_all(*array); }, {"p.npy: row 2 has ", "for the data's owner only"});
+    std::vector<std::string> parts = {"p.npy: row 2 has ", "for the data's owner only"};
     if (!word.empty()) {
-      expect_bad_input([&] { visit_all(*array); },
-                       {"means a missing one", "give the row its person, or rename a person with that name"});
+      parts.insert(parts.end(), {"means a missing one", "give the row its person, or rename a person with that name"});
     }
+    expect_bad_input([&] { all_persons(*array); }, parts);
     MemoryArray in_memory({.first = reinterpret_cast<const std::byte*>(bytes.data()),
                            .dtype = DType::kBytes,
                            .rows = 4,
@@ -57,10 +52,10 @@ TEST(MissingPerson, IsRefusedWithFileAndRowOfText) {
                            .column_stride = 24,
                            .string_bytes = 24},
                           "identifiers");
-    expect_bad_input([&] { visit_all(in_memory); }, {"identifiers: row 2 has "});
+    expect_bad_input([&] { all_persons(in_memory); }, {"identifiers: row 2 has "});
   }
   write_bytes(folder / "p.npy", npy_header_bytes(npy_text("|S24", "(17,)")) + padded(kSomebody));
-  EXPECT_NO_THROW(visit_all(*open_array(folder / "p.npy")));
+  EXPECT_NO_THROW(all_persons(*open_array(folder / "p.npy")));
 }
 
 // In a later block than the first.
@@ -70,11 +65,42 @@ TEST(MissingPerson, IsRefusedWithFileAndRowOfIntegers) {
   persons[70'000] = kNoPerson;
   const std::string header = npy_header_bytes(npy_text("<i8", "(100000,)"));
   write_bytes(folder / "p.npy", header + element_bytes(persons));
-  expect_bad_input([&] { visit_all(*open_array(folder / "p.npy")); },
+  expect_bad_input([&] { all_persons(*open_array(folder / "p.npy")); },
                    {"p.npy: row 70000 has the identifier \"-9223372036854775808\"", "missing"});
   // 2^63 without a sign has the same bits, and is a number like any other.
   write_bytes(folder / "u.npy", npy_header_bytes(npy_text("<u8", "(100000,)")) + element_bytes(persons));
-  EXPECT_NO_THROW(visit_all(*open_array(folder / "u.npy")));
+  EXPECT_NO_THROW(all_persons(*open_array(folder / "u.npy")));
+}
+
+TEST(PartOfPerson, IsInLowestTerms) {
+  EXPECT_EQ(part_of_unit(7, 7), UnitPart{});
+  EXPECT_EQ(part_of_unit(4, 12), (UnitPart{1, 3}));
+  EXPECT_EQ(part_of_unit(6, 9), (UnitPart{2, 3}));
+  EXPECT_EQ(part_of_unit(70000, 5 * 70000), (UnitPart{1, 5}));  // of a promise, whatever the number of rows
+  EXPECT_EQ(part_of_unit(65535, 65536), (UnitPart{65535, 65536}));
+  EXPECT_EQ(part_of_unit(0, 3), (UnitPart{0, 1}));
+  EXPECT_THROW(part_of_unit(4, 3), std::logic_error);
+}
+
+// However large the numbers: parts of one person are at most 1 together, and lose less than their last digit.
+TEST(PartOfPerson, PartsAreAtMostOneTogether) {
+  std::mt19937_64 engine(3);
+  for (int trial = 0; trial < 2000; ++trial) {
+    std::vector<std::uint64_t> here(1 + engine() % 5);
+    for (std::uint64_t& rows : here) rows = 1 + (engine() >> (16 + engine() % 47));
+    const std::uint64_t all = std::reduce(here.begin(), here.end());
+    long double sum = 0.0L;
+    for (const std::uint64_t rows : here) {
+      const UnitPart part = part_of_unit(rows, all);
+      EXPECT_LE(part.count, kMostCountOfPart);
+      const long double exact = static_cast<long double>(rows) / static_cast<long double>(all);
+      const long double value = static_cast<long double>(part.count) / part.of;
+      EXPECT_LE(value, exact * (1.0L + 1e-18L));
+      EXPECT_GE(value, exact * (1.0L - 0x1p-14L) - 0x1p-30L);
+      sum += value;
+    }
+    EXPECT_LE(sum, 1.0L + 1e-17L);
+  }
 }
 
 }  // namespace dpreduce::array_persons_test

@@ -28,11 +28,8 @@ TEST(SimplexFrame, ClassesAreUnitVectorsAtEqualAngles) {
   }
 }
 
-TEST(SimplexFrame, TheSeedTurnsIt) {
+TEST(SimplexFrame, TurnsWithTheSeedAndNeedsEnoughFeaturesAndClasses) {
   EXPECT_NE(simplex_frame(3, 4, 1), simplex_frame(3, 4, 2));
-}
-
-TEST(SimplexFrame, TooFewFeaturesOrClassesAreOurOwnMistake) {
   EXPECT_THROW(simplex_frame(4, 2, 1), std::logic_error);
   EXPECT_THROW(simplex_frame(1, 2, 1), std::logic_error);
 }

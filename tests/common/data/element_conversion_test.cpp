@@ -1,6 +1,6 @@
 #include "common/data/element_conversion.hpp"
 
-#include "tests/common/data/data_files.hpp"
+#include "tests/common/data/array_reads.hpp"
 #include "tests/testing.hpp"
 
 namespace dpreduce::element_conversion_test {
@@ -14,29 +14,19 @@ double half_value(std::uint16_t half) {
   return sign * std::ldexp(1024 + fraction, exponent - 25);
 }
 
-TEST(HalfFloat, EveryHalfBecomesTheFloatOfTheSameValue) {
+TEST(HalfFloat, EveryHalfBecomesTheFloatOfTheSameValueAndComesBack) {
   for (std::uint32_t bits = 0; bits < 0x10000; ++bits) {
     const auto half = static_cast<std::uint16_t>(bits);
     const float value = half_to_float(half);
-    if ((half & 0x7c00) != 0x7c00) {
-      ASSERT_EQ(value, half_value(half)) << bits;
-      ASSERT_EQ(std::signbit(value), (half & 0x8000) != 0) << bits;
-    } else if ((half & 0x3ff) == 0) {
-      ASSERT_EQ(value, half & 0x8000 ? -INFINITY : INFINITY);
-    } else {
-      ASSERT_TRUE(std::isnan(value)) << bits;
-    }
-  }
-}
-
-TEST(HalfFloat, EveryHalfComesBackFromItsFloat) {
-  for (std::uint32_t bits = 0; bits < 0x10000; ++bits) {
-    const auto half = static_cast<std::uint16_t>(bits);
     if ((half & 0x7c00) == 0x7c00 && (half & 0x3ff) != 0) {
-      ASSERT_TRUE(std::isnan(half_to_float(float_to_half(half_to_float(half)))));
-    } else {
-      ASSERT_EQ(float_to_half(half_to_float(half)), half);
+      ASSERT_TRUE(std::isnan(value)) << bits;
+      ASSERT_TRUE(std::isnan(half_to_float(float_to_half(value)))) << bits;
+      continue;
     }
+    const double infinity = half & 0x8000 ? -INFINITY : INFINITY;
+    ASSERT_EQ(value, (half & 0x7c00) == 0x7c00 ? infinity : half_value(half)) << bits;
+    ASSERT_EQ(std::signbit(value), (half & 0x8000) != 0) << bits;
+    ASSERT_EQ(float_to_half(value), half) << bits;
   }
 }
 
@@ -64,16 +54,13 @@ std::vector<float> converted(const std::vector<Element>& elements, DType dtype, 
   return out;
 }
 
-TEST(ElementConversion, FeaturesOfEachTypeAndByteOrderKeepTheirValue) {
+TEST(ElementConversion, FeaturesOfEachTypeAndByteOrderBecomeTheNearestFloat) {
   const std::vector<float> wanted = {0.0f, -1.5f, 1024.0f, 0x1p-20f};
   for (const ByteOrder order : {ByteOrder::kLittle, ByteOrder::kBig}) {
     EXPECT_EQ(converted<float>(wanted, DType::kFloat32, order), wanted);
     EXPECT_EQ(converted<double>({0.0, -1.5, 1024.0, 0x1p-20}, DType::kFloat64, order), wanted);
     EXPECT_EQ(converted<std::uint16_t>({0x0000, 0xbe00, 0x6400, 0x0010}, DType::kFloat16, order), wanted);
   }
-}
-
-TEST(ElementConversion, DoublesAreRoundedToNearestAndOverflowToInfinity) {
   const auto out = converted<double>({1.0 + 0x1p-30, 1e39, -1e39, NAN}, DType::kFloat64, ByteOrder::kLittle);
   EXPECT_EQ(out[0], 1.0f);
   EXPECT_EQ(out[1], INFINITY);
@@ -105,6 +92,10 @@ TEST(ElementConversion, LabelsOfEachWidthAndByteOrderKeepTheirValue) {
   expect_labels_work<std::uint16_t>(DType::kUint16);
   expect_labels_work<std::uint32_t>(DType::kUint32);
   expect_labels_work<std::uint64_t>(DType::kUint64);
+  std::vector<std::int32_t> out(3);
+  EXPECT_FALSE(convert_labels(as_bytes_of(std::string("\0\1\1", 3)), DType::kBool, ByteOrder::kLittle, 2, out));
+  EXPECT_EQ(out, (std::vector<std::int32_t>{0, 1, 1}));
+  EXPECT_TRUE(convert_labels(as_bytes_of("\2\2\2"), DType::kBool, ByteOrder::kLittle, 2, out));
 }
 
 template <typename Integer>
@@ -124,13 +115,6 @@ TEST(ElementConversion, LabelsThatAreNoIndexAreNamedByTheirValue) {
   expect_bad_label<std::int64_t>(0x100000000, DType::kInt64, "4294967296");  // not cut down to 0
   expect_bad_label<std::uint32_t>(0xffffffff, DType::kUint32, "4294967295");
   expect_bad_label<std::uint64_t>(~std::uint64_t{0}, DType::kUint64, "18446744073709551615");
-}
-
-TEST(ElementConversion, BooleanLabelsAreClassesZeroAndOne) {
-  std::vector<std::int32_t> out(3);
-  EXPECT_FALSE(convert_labels(as_bytes_of(std::string("\0\1\1", 3)), DType::kBool, ByteOrder::kLittle, 2, out));
-  EXPECT_EQ(out, (std::vector<std::int32_t>{0, 1, 1}));
-  EXPECT_TRUE(convert_labels(as_bytes_of("\2\2\2"), DType::kBool, ByteOrder::kLittle, 2, out));
 }
 
 TEST(ElementConversion, PreconditionsAreChecked) {
@@ -159,20 +143,15 @@ TEST(StoredFloats, MisalignedFloatsAreCopied) {
   std::vector<std::byte> bytes(1 + sizeof(float) * kFive.size());
   const auto source = std::as_bytes(std::span(kFive));
   std::copy(source.begin(), source.end(), bytes.begin() + 1);
-  std::vector<float> scratch;
-  const auto decoded =
-      StoredFloats(std::span(bytes).subspan(1), DType::kFloat32, kNativeByteOrder).decoded(0, 5, scratch);
-  EXPECT_EQ(std::vector<float>(decoded.begin(), decoded.end()), kFive);
+  EXPECT_EQ(decoded_floats({std::span(bytes).subspan(1), DType::kFloat32, kNativeByteOrder}, 0, 5), kFive);
 }
 
 TEST(StoredFloats, HalvesAreDecodedWhereTheyAreWanted) {
   const std::vector<std::uint16_t> halves{0x3800, 0xbc00, 0x4000, 0x4200, 0x7bff};
   const StoredFloats floats(std::as_bytes(std::span(halves)), DType::kFloat16, kNativeByteOrder);
   EXPECT_EQ(floats.size(), 5);
-  std::vector<float> scratch;
-  const auto decoded = floats.decoded(3, 2, scratch);
-  EXPECT_EQ(std::vector<float>(decoded.begin(), decoded.end()), (std::vector<float>{3.0F, 65504.0F}));
-  EXPECT_EQ(floats.decoded(0, 1, scratch).front(), 0.5F);
+  EXPECT_THAT(decoded_floats(floats, 3, 2), ElementsAre(3.0F, 65504.0F));
+  EXPECT_THAT(decoded_floats(floats, 0, 1), ElementsAre(0.5F));
 }
 
 // Rows of several pages, of one, and none.
@@ -195,6 +174,46 @@ TEST(StoredFloats, WhatDoesNotExistIsRefused) {
   EXPECT_THROW(StoredFloats(std::as_bytes(std::span(kFive)).first(6), DType::kFloat32, kNativeByteOrder),
                std::logic_error);
   EXPECT_THROW(StoredFloats(std::as_bytes(std::span(kFive)), DType::kInt32, kNativeByteOrder), std::logic_error);
+}
+
+TEST(DType, ShapesPrintAsPythonTuples) {
+  EXPECT_EQ(to_string(Shape{}), "()");
+  EXPECT_EQ(to_string(Shape{10}), "(10,)");
+  EXPECT_EQ(to_string(Shape{60000, 784}), "(60000, 784)");
+}
+
+TEST(DType, ByteSizeIsTheProductOfExtentsAndElementSizeOrRefused) {
+  EXPECT_EQ(byte_size({3, 4}, DType::kFloat32, "x"), 48u);
+  EXPECT_EQ(byte_size({3, 0, 7}, DType::kFloat64, "x"), 0u);
+  EXPECT_EQ(byte_size({}, DType::kInt8, "x"), 1u);
+  constexpr std::uint64_t kHuge = std::uint64_t{1} << 62;
+  EXPECT_EQ(byte_size({kHuge}, DType::kInt8, "x"), kHuge);
+  expect_bad_input([] { byte_size({kHuge, 2}, DType::kInt8, "x.npy"); }, {"x.npy", "2^63"});
+  expect_bad_input([] { byte_size({0, kHuge, kHuge}, DType::kInt8, "x.npy"); }, {"x.npy"});
+  expect_bad_input([] { byte_size({kHuge / 2}, DType::kFloat64, "x.npy"); }, {"float64"});
+}
+
+std::string text_of(const std::string& element, DType dtype, ByteOrder order = ByteOrder::kLittle) {
+  std::string buffer;
+  return std::string(stored_name(as_bytes_of(element), dtype, order, buffer));
+}
+
+TEST(StoredNames, BytesEndBeforeTheZerosThatFillThemUp) {
+  EXPECT_EQ(text_of(std::string("cat\0\0", 5), DType::kBytes), "cat");
+  EXPECT_EQ(text_of(std::string("a\0b\0", 4), DType::kBytes), std::string("a\0b", 3));
+  EXPECT_EQ(text_of(std::string(3, '\0'), DType::kBytes), "");
+  EXPECT_EQ(text_of("caf\xe9", DType::kBytes), "caf\xe9");  // no UTF-8, so no class
+  EXPECT_THROW(text_of("abcd", DType::kInt32), std::logic_error);
+  EXPECT_THROW(text_of("abc", DType::kUnicode), std::logic_error);
+}
+
+TEST(StoredNames, CodePointsOfEitherByteOrderBecomeUtf8) {
+  const std::vector<std::uint32_t> points = {'c', 0xe9, 0x732b, 0x1f600, 0, 0};
+  const std::string expected = "c\xc3\xa9\xe7\x8c\xab\xf0\x9f\x98\x80";
+  EXPECT_EQ(text_of(element_bytes(points, ByteOrder::kLittle), DType::kUnicode), expected);
+  EXPECT_EQ(text_of(element_bytes(points, ByteOrder::kBig), DType::kUnicode, ByteOrder::kBig), expected);
+  EXPECT_EQ(text_of(element_bytes(std::vector<std::uint32_t>{0xd800, 0x110000}, ByteOrder::kLittle), DType::kUnicode),
+            "\xef\xbf\xbd\xef\xbf\xbd");
 }
 
 }  // namespace dpreduce::element_conversion_test

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "common/data/hdf5_array.hpp"
-#include "tests/common/data/data_files.hpp"
+#include "tests/common/data/array_reads.hpp"
 #include "tests/testing.hpp"
 
 namespace dpreduce::hdf5_written_test {
@@ -25,6 +25,22 @@ class Hdf5WrittenTest : public testing::Test {
 
   static Hdf5Handle creation() { return {H5Pcreate(H5P_DATASET_CREATE), H5Pclose}; }
 
+  static Hdf5Handle chunked(hsize_t rows, hsize_t columns = kDim) {
+    Hdf5Handle how = creation();
+    const hsize_t chunk[] = {rows, columns};
+    H5Pset_chunk(how.get(), 2, chunk);
+    return how;
+  }
+
+  static Hdf5Handle new_dataset(const Hdf5Handle& out, const Hdf5Handle& space, const Hdf5Handle& how,
+                                const std::string& name = "x") {
+    Hdf5Handle dataset(
+        H5Dcreate2(out.get(), name.c_str(), H5T_NATIVE_FLOAT, space.get(), H5P_DEFAULT, how.get(), H5P_DEFAULT),
+        H5Dclose);
+    EXPECT_TRUE(dataset.is_valid());
+    return dataset;
+  }
+
   static Hdf5Handle space_of(hsize_t rows) {
     const hsize_t extents[] = {rows, kDim};
     return {H5Screate_simple(2, extents, nullptr), H5Sclose};
@@ -38,15 +54,29 @@ class Hdf5WrittenTest : public testing::Test {
     return space;
   }
 
+  static Hdf5Handle space_without_end() {
+    const hsize_t none[] = {0, kDim};
+    const hsize_t most[] = {H5S_UNLIMITED, kDim};
+    return {H5Screate_simple(2, none, most), H5Sclose};
+  }
+
+  // So many rows from each `step`-th on, of which `first` is one, without an end.
+  static Hdf5Handle rows_without_end(hsize_t first, hsize_t step, hsize_t rows) {
+    Hdf5Handle space = space_without_end();
+    const hsize_t start[] = {first, 0};
+    const hsize_t stride[] = {step, 1};
+    const hsize_t count[] = {H5S_UNLIMITED, 1};
+    const hsize_t block[] = {rows, kDim};
+    EXPECT_GE(H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, start, stride, count, block), 0);
+    return space;
+  }
+
   // A dataset of so many rows, of which those from `first` on are written: element k of them is base + k.
   void write(const std::string& name, hsize_t rows, hsize_t first, hsize_t count, const Hdf5Handle& how = creation(),
              const std::string& dataset_name = "x", float base = 1.0F) const {
     const Hdf5Handle out = file(name);
     const Hdf5Handle space = space_of(rows);
-    const Hdf5Handle dataset(
-        H5Dcreate2(out.get(), dataset_name.c_str(), H5T_NATIVE_FLOAT, space.get(), H5P_DEFAULT, how.get(), H5P_DEFAULT),
-        H5Dclose);
-    ASSERT_TRUE(dataset.is_valid());
+    const Hdf5Handle dataset = new_dataset(out, space, how, dataset_name);
     if (count == 0) return;
     std::vector<float> values(count * kDim);
     std::iota(values.begin(), values.end(), base);
@@ -55,11 +85,23 @@ class Hdf5WrittenTest : public testing::Test {
     ASSERT_GE(H5Dwrite(dataset.get(), H5T_NATIVE_FLOAT, in_memory.get(), in_file.get(), H5P_DEFAULT, values.data()), 0);
   }
 
-  static void map(const Hdf5Handle& how, hsize_t first, hsize_t count, const std::string& source, hsize_t source_rows,
-                  const std::string& dataset = "x") {
-    const Hdf5Handle covered = rows_of(kRows, first, count);
-    const Hdf5Handle taken = rows_of(source_rows, 0, count);
-    ASSERT_GE(H5Pset_virtual(how.get(), covered.get(), source.c_str(), dataset.c_str(), taken.get()), 0);
+  struct Mapping {
+    hsize_t first;  // row of the virtual dataset
+    hsize_t count;
+    std::string source;
+    hsize_t source_rows = kRows;  // of which the first ones are taken
+    std::string dataset = "x";
+  };
+
+  void write_virtual(const std::string& name, const std::vector<Mapping>& mappings) const {
+    const Hdf5Handle how = creation();
+    for (const Mapping& mapping : mappings) {
+      const Hdf5Handle covered = rows_of(kRows, mapping.first, mapping.count);
+      const Hdf5Handle taken = rows_of(mapping.source_rows, 0, mapping.count);
+      ASSERT_GE(H5Pset_virtual(how.get(), covered.get(), mapping.source.c_str(), mapping.dataset.c_str(), taken.get()),
+                0);
+    }
+    write(name, kRows, 0, 0, how);
   }
 
   // A dataset x of one dimension.
@@ -67,16 +109,13 @@ class Hdf5WrittenTest : public testing::Test {
     const hsize_t length = values.size();
     const Hdf5Handle out = file(name);
     const Hdf5Handle space(H5Screate_simple(1, &length, nullptr), H5Sclose);
-    const Hdf5Handle dataset(
-        H5Dcreate2(out.get(), "x", H5T_NATIVE_FLOAT, space.get(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), H5Dclose);
+    const Hdf5Handle dataset = new_dataset(out, space, creation());
     ASSERT_GE(H5Dwrite(dataset.get(), H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()), 0);
   }
 
-  std::vector<float> read(const std::string& name, const std::string& dataset = "/x") const {
-    Hdf5Array array(folder_ / name, dataset);
-    std::vector<float> values(array.rows() * array.columns());
-    array.read_features(0, array.rows(), values);
-    return values;
+  std::vector<float> read(const std::string& name) const {
+    Hdf5Array array(folder_ / name, "/x");
+    return all_features(array);
   }
 
   void expect_missing(const std::string& name, const std::vector<std::string>& said) const {
@@ -85,31 +124,33 @@ class Hdf5WrittenTest : public testing::Test {
     expect_bad_input([&] { read(name); }, parts);
   }
 
+  // How a process that does that work ends.
+  static int end_of_process(const std::function<void()>& work) {
+    const pid_t job = ::fork();
+    if (job == 0) {
+      work();
+      ::_exit(0);
+    }
+    int status = 0;
+    EXPECT_EQ(::waitpid(job, &status, 0), job);
+    return status;
+  }
+
   const TemporaryFolder folder_;
 };
 
 TEST_F(Hdf5WrittenTest, AVirtualDatasetOfSourcesThatAreThereIsRead) {
   write("a.h5", 4, 0, 4);
   write("b.h5", 4, 0, 4, creation(), "x", 9.0F);
-  const Hdf5Handle how = creation();
-  map(how, 0, 4, "a.h5", 4);
-  map(how, 4, 4, "b.h5", 4);
-  write("virtual.h5", kRows, 0, 0, how);
-  const Hdf5Handle nested = creation();
-  map(nested, 0, 8, "virtual.h5", 8);
-  write("nested.h5", kRows, 0, 0, nested);
+  write_virtual("virtual.h5", {{0, 4, "a.h5", 4}, {4, 4, "b.h5", 4}});
+  write_virtual("nested.h5", {{0, 8, "virtual.h5"}});
   std::vector<float> expected(kRows * kDim);
   std::iota(expected.begin(), expected.end(), 1.0F);
   EXPECT_EQ(read("virtual.h5"), expected);
   EXPECT_EQ(read("nested.h5"), expected);
-}
-
-TEST_F(Hdf5WrittenTest, AVirtualDatasetOfItsOwnFileIsRead) {
   write("one.h5", 8, 0, 8, creation(), "source");
-  const Hdf5Handle how = creation();
-  map(how, 0, 8, ".", 8, "source");
-  write("one.h5", kRows, 0, 0, how);
-  EXPECT_EQ(read("one.h5").back(), 16.0F);
+  write_virtual("one.h5", {{0, 8, ".", 8, "source"}});
+  EXPECT_EQ(read("one.h5"), expected) << "of its own file";
 }
 
 // As h5py's manual has it: layout[n] = VirtualSource("n.h5", "x", shape=(2,)), whose selection is all of the source.
@@ -148,86 +189,51 @@ TEST_F(Hdf5WrittenTest, AMappingOfAllOnAllIsRead) {
   EXPECT_EQ(read("virtual.h5").back(), 16.0F);
 }
 
-TEST_F(Hdf5WrittenTest, AMissingSourceIsRefusedByItsName) {
-  write("a.h5", 4, 0, 4);
-  const Hdf5Handle how = creation();
-  map(how, 0, 4, "a.h5", 4);
-  map(how, 4, 4, "gone.h5", 4);
-  write("virtual.h5", kRows, 0, 0, how);
-  expect_missing("virtual.h5", {"gone.h5:x", "is missing"});
-  const Hdf5Handle nested = creation();
-  map(nested, 0, 8, "virtual.h5", 8);
-  write("nested.h5", kRows, 0, 0, nested);
-  expect_missing("nested.h5", {"in the source virtual.h5:x", "gone.h5:x", "is missing"});
-}
-
-TEST_F(Hdf5WrittenTest, AMissingDatasetOfASourceIsRefused) {
-  write("a.h5", 8, 0, 8);
-  const Hdf5Handle how = creation();
-  map(how, 0, 8, "a.h5", 8, "other");
-  write("virtual.h5", kRows, 0, 0, how);
-  expect_missing("virtual.h5", {"a.h5:other", "is missing"});
-}
-
-TEST_F(Hdf5WrittenTest, ASourceThatIsTooSmallIsRefused) {
-  write("a.h5", 6, 0, 6);
-  const Hdf5Handle how = creation();
-  map(how, 0, 8, "a.h5", 8);
-  write("virtual.h5", kRows, 0, 0, how);
-  expect_missing("virtual.h5", {"a.h5:x", "has another size"});
-}
-
-TEST_F(Hdf5WrittenTest, AGapBetweenMappingsIsRefused) {
-  write("a.h5", 4, 0, 4);
-  const Hdf5Handle how = creation();
-  map(how, 0, 3, "a.h5", 4);
-  map(how, 5, 3, "a.h5", 4);
-  write("virtual.h5", kRows, 0, 0, how);
-  expect_missing("virtual.h5", {"no source of the virtual dataset has rows 3 to 4"});
+TEST_F(Hdf5WrittenTest, AVirtualDatasetThatLacksRowsIsRefused) {
+  write("four.h5", 4, 0, 4);
+  write("six.h5", 6, 0, 6);
+  write("eight.h5", 8, 0, 8);
+  struct Case {
+    std::string name;
+    std::vector<Mapping> mappings;
+    std::vector<std::string> said;
+  };
+  const std::vector<Case> cases = {
+      {"source.h5", {{0, 4, "four.h5", 4}, {4, 4, "gone.h5", 4}}, {"gone.h5:x", "is missing"}},
+      {"nested.h5", {{0, 8, "source.h5"}}, {"in the source source.h5:x", "gone.h5:x", "is missing"}},
+      {"dataset.h5", {{0, 8, "eight.h5", 8, "other"}}, {"eight.h5:other", "is missing"}},
+      {"small.h5", {{0, 8, "six.h5"}}, {"six.h5:x", "has another size"}},
+      {"gap.h5", {{0, 3, "four.h5", 4}, {5, 3, "four.h5", 4}}, {"no source of the virtual dataset has rows 3 to 4"}},
+  };
+  for (const Case& virtual_dataset : cases) {
+    SCOPED_TRACE(virtual_dataset.name);
+    write_virtual(virtual_dataset.name, virtual_dataset.mappings);
+    expect_missing(virtual_dataset.name, virtual_dataset.said);
+  }
 }
 
 TEST_F(Hdf5WrittenTest, ASourceIsNeededWhole) {
-  const Hdf5Handle chunked = creation();
-  const hsize_t chunk[] = {2, kDim};
-  H5Pset_chunk(chunked.get(), 2, chunk);
-  write("a.h5", 20, 0, 8, chunked);
-  const Hdf5Handle how = creation();
-  map(how, 0, 8, "a.h5", 20);
-  write("virtual.h5", kRows, 0, 0, how);
+  write("a.h5", 20, 0, 8, chunked(2));
+  write_virtual("virtual.h5", {{0, 8, "a.h5", 20}});
   expect_missing("virtual.h5", {"in the source a.h5:x: 4 of its 10 chunks are there"});
-  write("b.h5", 20, 0, 20, chunked);
-  const Hdf5Handle of_whole = creation();
-  map(of_whole, 0, 8, "b.h5", 20);
-  write("part.h5", kRows, 0, 0, of_whole);
+  write("b.h5", 20, 0, 20, chunked(2));
+  write_virtual("part.h5", {{0, 8, "b.h5", 20}});
   EXPECT_EQ(read("part.h5").back(), 16.0F);
 }
 
 TEST_F(Hdf5WrittenTest, AMappingWithoutAnEndIsReadAsFarAsAllSourcesGo) {
-  for (const auto& [name, rows] : {std::pair{"even", 8}, std::pair{"short", 6}}) {
+  for (const auto& [name, rows] : {std::pair{"even", hsize_t{8}}, std::pair{"short", hsize_t{6}}}) {
     SCOPED_TRACE(name);
     const Hdf5Handle how = creation();
-    const hsize_t none[] = {0, kDim};
-    const hsize_t most[] = {H5S_UNLIMITED, kDim};
-    const Hdf5Handle all(H5Screate_simple(2, none, most), H5Sclose);
     for (const hsize_t parity : {0, 1}) {  // rows of two sources by turns
-      const hsize_t start[] = {parity, 0};
-      const hsize_t stride[] = {2, 1};
-      const hsize_t count[] = {H5S_UNLIMITED, 1};
-      const hsize_t block[] = {1, kDim};
-      const hsize_t first[] = {0, 0};
-      const hsize_t step[] = {1, 1};
-      const Hdf5Handle covered(H5Scopy(all.get()), H5Sclose);
-      const Hdf5Handle taken(H5Scopy(all.get()), H5Sclose);
-      ASSERT_GE(H5Sselect_hyperslab(covered.get(), H5S_SELECT_SET, start, stride, count, block), 0);
-      ASSERT_GE(H5Sselect_hyperslab(taken.get(), H5S_SELECT_SET, first, step, count, block), 0);
+      const Hdf5Handle covered = rows_without_end(parity, 2, 1);
+      const Hdf5Handle taken = rows_without_end(0, 1, 1);
       const std::string source = std::string(name) + std::to_string(parity) + ".h5";
-      write(source, parity == 0 ? 8 : static_cast<hsize_t>(rows), 0, parity == 0 ? 8 : static_cast<hsize_t>(rows));
+      const hsize_t in_source = parity == 0 ? 8 : rows;
+      write(source, in_source, 0, in_source);
       ASSERT_GE(H5Pset_virtual(how.get(), covered.get(), source.c_str(), "x", taken.get()), 0);
     }
-    const Hdf5Handle out = file(std::string(name) + ".h5");
-    const Hdf5Handle dataset(
-        H5Dcreate2(out.get(), "x", H5T_NATIVE_FLOAT, all.get(), H5P_DEFAULT, how.get(), H5P_DEFAULT), H5Dclose);
-    ASSERT_TRUE(dataset.is_valid());
+    new_dataset(file(std::string(name) + ".h5"), space_without_end(), how);
   }
   EXPECT_EQ(read("even.h5").size(), 16 * kDim);
   expect_missing("short.h5", {"ends too early"});
@@ -235,38 +241,20 @@ TEST_F(Hdf5WrittenTest, AMappingWithoutAnEndIsReadAsFarAsAllSourcesGo) {
 
 // "%b" is the number of a block: sources are found by their names as far as there are any.
 TEST_F(Hdf5WrittenTest, SourcesOfAPatternAreLookedAtOneByOne) {
-  const hsize_t none[] = {0, kDim};
-  const hsize_t most[] = {H5S_UNLIMITED, kDim};
-  const hsize_t start[] = {0, 0};
-  const hsize_t stride[] = {4, 1};
-  const hsize_t count[] = {H5S_UNLIMITED, 1};
-  const hsize_t block[] = {4, kDim};
-  const Hdf5Handle all(H5Screate_simple(2, none, most), H5Sclose);
-  ASSERT_GE(H5Sselect_hyperslab(all.get(), H5S_SELECT_SET, start, stride, count, block), 0);
+  const Hdf5Handle all = rows_without_end(0, 4, 4);
   const Hdf5Handle taken = rows_of(4, 0, 4);
   const Hdf5Handle how = creation();
   ASSERT_GE(H5Pset_virtual(how.get(), all.get(), "part%b.h5", "x", taken.get()), 0);
-  const Hdf5Handle chunked = creation();
-  const hsize_t chunk[] = {2, kDim};
-  H5Pset_chunk(chunked.get(), 2, chunk);
-  write("part0.h5", 4, 0, 4, chunked);
-  write("part1.h5", 4, 0, 4, chunked, "x", 9.0F);
-  {
-    const Hdf5Handle space(H5Screate_simple(2, none, most), H5Sclose);
-    const Hdf5Handle out = file("virtual.h5");
-    const Hdf5Handle dataset(
-        H5Dcreate2(out.get(), "x", H5T_NATIVE_FLOAT, space.get(), H5P_DEFAULT, how.get(), H5P_DEFAULT), H5Dclose);
-    ASSERT_TRUE(dataset.is_valid());
-  }
+  write("part0.h5", 4, 0, 4, chunked(2));
+  write("part1.h5", 4, 0, 4, chunked(2), "x", 9.0F);
+  new_dataset(file("virtual.h5"), space_without_end(), how);
   EXPECT_EQ(read("virtual.h5").back(), 16.0F);
-  write("part2.h5", 4, 0, 2, chunked);
+  write("part2.h5", 4, 0, 2, chunked(2));
   expect_missing("virtual.h5", {"in the source part2.h5:x: 1 of its 2 chunks are there"});
 }
 
 TEST_F(Hdf5WrittenTest, AChunkThatWasNeverWrittenIsRefused) {
-  const Hdf5Handle how = creation();
-  const hsize_t chunk[] = {3, 1};
-  H5Pset_chunk(how.get(), 2, chunk);
+  const Hdf5Handle how = chunked(3, 1);
   H5Pset_deflate(how.get(), 1);
   write("whole.h5", 8, 0, 8, how);
   EXPECT_EQ(read("whole.h5").back(), 16.0F);
@@ -281,17 +269,11 @@ TEST_F(Hdf5WrittenTest, AJobThatWasKilledHalfWayLeavesADatasetThatIsRefused) {
   for (const bool is_packed : {false, true}) {
     for (const bool is_killed : {true, false}) {
       const std::string name = fmt::format("{}{}.h5", is_packed ? "gzip" : "plain", is_killed ? "_killed" : "");
-      const pid_t job = ::fork();
-      ASSERT_GE(job, 0);
-      if (job == 0) {
-        const Hdf5Handle how = creation();
-        const hsize_t chunk[] = {1, kDim};
-        H5Pset_chunk(how.get(), 2, chunk);
+      const int status = end_of_process([&] {
+        const Hdf5Handle how = chunked(1);
         if (is_packed) H5Pset_deflate(how.get(), 1);
         const Hdf5Handle out = file(name);
-        const Hdf5Handle space = space_of(kRows);
-        const Hdf5Handle dataset(
-            H5Dcreate2(out.get(), "x", H5T_NATIVE_FLOAT, space.get(), H5P_DEFAULT, how.get(), H5P_DEFAULT), H5Dclose);
+        const Hdf5Handle dataset = new_dataset(out, space_of(kRows), how);
         const Hdf5Handle in_memory = space_of(1);
         const std::vector<float> values(kDim, 1.0F);
         for (hsize_t row = 0; row < kRows; ++row) {
@@ -304,9 +286,7 @@ TEST_F(Hdf5WrittenTest, AJobThatWasKilledHalfWayLeavesADatasetThatIsRefused) {
         }
         H5Fflush(out.get(), H5F_SCOPE_GLOBAL);
         ::_exit(0);
-      }
-      int status = 0;
-      ASSERT_EQ(::waitpid(job, &status, 0), job);
+      });
       EXPECT_EQ(WIFSIGNALED(status), is_killed);
       SCOPED_TRACE(name);
       if (is_killed) {
@@ -320,33 +300,22 @@ TEST_F(Hdf5WrittenTest, AJobThatWasKilledHalfWayLeavesADatasetThatIsRefused) {
 
 // In the newest format a file has a mark while it is open to be written, which a crash leaves there.
 TEST_F(Hdf5WrittenTest, AFileThatIsOpenInAWriterIsRefusedAsThat) {
-  const auto expect_open = [&](const std::string& name, const std::string& path) {
-    try {
-      read(name);
-      ADD_FAILURE() << "is read";
-    } catch (const BadInput& error) {
-      EXPECT_THAT(error.what(), HasSubstr(path + ": is open for writing in another program; close it there"));
-      EXPECT_THAT(error.what(), Not(HasSubstr("write it again")));
-      EXPECT_THAT(error.what(), Not(HasSubstr("write the file again")));
-    }
+  const std::string path = folder_ / "open.h5";
+  const auto expect_open = [&](const std::string& name) {
+    EXPECT_THAT(refusal<BadInput>([&] { read(name); }),
+                AllOf(HasSubstr(path + ": is open for writing in another program; close it there"),
+                      Not(HasSubstr("write it again")), Not(HasSubstr("write the file again"))));
   };
   const Hdf5Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
   H5Pset_libver_bounds(access.get(), H5F_LIBVER_LATEST, H5F_LIBVER_LATEST);
-  const std::string path = folder_ / "open.h5";
-  const pid_t job = ::fork();
-  ASSERT_GE(job, 0);
-  if (job == 0) {
+  end_of_process([&] {
     const Hdf5Handle out(H5Fcreate(path.c_str(), H5F_ACC_EXCL, H5P_DEFAULT, access.get()), H5Fclose);
     H5Fflush(out.get(), H5F_SCOPE_GLOBAL);
     ::kill(::getpid(), SIGKILL);
-  }
-  int status = 0;
-  ASSERT_EQ(::waitpid(job, &status, 0), job);
-  expect_open("open.h5", path);
-  const Hdf5Handle how = creation();
-  map(how, 0, kRows, "open.h5", kRows);
-  write("virtual.h5", kRows, 0, 0, how);
-  expect_open("virtual.h5", path);
+  });
+  expect_open("open.h5");
+  write_virtual("virtual.h5", {{0, kRows, "open.h5"}});
+  expect_open("virtual.h5");
 }
 
 TEST_F(Hdf5WrittenTest, ADatasetInWhichNothingWasStoredIsRefused) {

@@ -2,7 +2,7 @@
 
 #include "common/data/npy_writer.hpp"
 #include "common/data/worker_rows.hpp"
-#include "tests/common/data/data_files.hpp"
+#include "tests/common/data/array_reads.hpp"
 #include "tests/testing.hpp"
 
 namespace dpreduce::long_tail_test {
@@ -24,9 +24,13 @@ class LongTailRows : public testing::Test {
       }
       x.commit();
     }
+    write_row_labels("y.npy", 0);
+  }
+
+  void write_row_labels(const std::string& name, std::size_t first) {
     std::vector<std::int64_t> labels;
-    for (std::size_t row = 0; row < kRows; ++row) labels.push_back(static_cast<std::int64_t>(row % kClasses));
-    write_labels(folder / "y.npy", labels);
+    for (std::size_t row = first; row < kRows; ++row) labels.push_back(static_cast<std::int64_t>(row % kClasses));
+    write_labels(folder / name, labels);
   }
 
   WorkerRows open(std::size_t worker = 0, std::size_t workers = 1) {
@@ -39,11 +43,10 @@ class LongTailRows : public testing::Test {
     for (std::size_t worker = 0; worker < workers; ++worker) {
       WorkerRows rows = open(worker, workers);
       keep_long_tail(rows, kClasses, tail);
-      std::vector<float> scratch;
       RowStream stream(rows, kClasses, chunk_rows);
       while (const auto chunk = stream.next()) {
         for (std::size_t row = 0; row < chunk->rows; ++row) {
-          firsts.push_back(chunk->features.decoded(row * kDim, 1, scratch).front());
+          firsts.push_back(decoded_floats(chunk->features, row * kDim, 1).front());
           const auto place = static_cast<std::size_t>(firsts.back());
           EXPECT_EQ(chunk->labels[row], static_cast<std::int32_t>(place % kClasses));
         }
@@ -85,12 +88,8 @@ TEST_F(LongTailRows, ARowIsKeptByItsOwnContentWhereverItLies) {
   const LongTail tail{.ratio = 10.0, .seed = 1};
   const std::vector<float> all = kept(tail);
   // The same rows without the first file.
-  WorkerRows rows = [&] {
-    std::vector<std::int64_t> labels;
-    for (std::size_t row = 3000; row < kRows; ++row) labels.push_back(static_cast<std::int64_t>(row % kClasses));
-    write_labels(folder / "second_y.npy", labels);
-    return WorkerRows::open({folder / numbered_npy("x", 1)}, {folder / "second_y.npy"}, 0, 1);
-  }();
+  write_row_labels("second_y.npy", 3000);
+  WorkerRows rows = WorkerRows::open({folder / numbered_npy("x", 1)}, {folder / "second_y.npy"}, 0, 1);
   keep_long_tail(rows, kClasses, tail);
   const auto begin = std::lower_bound(all.begin(), all.end(), 3000.0F);
   ASSERT_EQ(rows.range().count, static_cast<std::uint64_t>(all.end() - begin));
@@ -113,9 +112,9 @@ TEST_F(LongTailRows, MessagesNameTheRowOfTheFile) {
   WorkerRows rows = open();
   rows.keep({2, 2999, 3000, 3004});
   EXPECT_EQ(rows.range().count, 4u);
-  EXPECT_NE(rows.where(1).find("row 2999"), std::string::npos);
-  EXPECT_NE(rows.where(2).find("row 0"), std::string::npos);
-  EXPECT_NE(rows.where(3).find("row 4"), std::string::npos);
+  EXPECT_THAT(rows.where(1), HasSubstr("row 2999"));
+  EXPECT_THAT(rows.where(2), HasSubstr("row 0"));
+  EXPECT_THAT(rows.where(3), HasSubstr("row 4"));
 }
 
 TEST_F(LongTailRows, ALabelThatIsNoClassIsNamed) {

@@ -1,9 +1,8 @@
 #include "common/data/memory_array.hpp"
 
-#include "common/base/error.hpp"
 #include "common/base/input_file.hpp"
 #include "common/data/worker_rows.hpp"
-#include "tests/common/data/data_files.hpp"
+#include "tests/common/data/array_reads.hpp"
 #include "tests/testing.hpp"
 
 namespace dpreduce::memory_array_test {
@@ -19,6 +18,8 @@ TEST(ArrayView, KnowsTypeAndRowsOfWhatItLooksAt) {
   EXPECT_EQ(dtype_of_view(std::vector<std::int32_t>(3)), DType::kInt32);
   EXPECT_EQ(dtype_of_view(std::vector<std::uint64_t>(3)), DType::kUint64);
   EXPECT_EQ(dtype_of_view(std::array<bool, 2>{}), DType::kBool);
+  EXPECT_THROW(array_view(doubles, 4), UsageError) << "no whole rows";
+  EXPECT_THROW(array_view(doubles, 0), UsageError);
 }
 
 template <typename Elements>
@@ -30,12 +31,6 @@ TEST(ArrayView, LooksAtNothingThatDiesWithTheStatement) {
   static_assert(CanBeViewed<std::vector<float>&> && CanBeViewed<const std::vector<float>&>);
   static_assert(CanBeViewed<std::span<const float>>);
   static_assert(!CanBeViewed<std::vector<float>> && !CanBeViewed<std::array<float, 2>>);
-}
-
-TEST(ArrayView, ElementsThatAreNoWholeRowsAreRefused) {
-  const std::vector<float> elements(7);
-  EXPECT_THROW(array_view(elements, 3), UsageError);
-  EXPECT_THROW(array_view(elements, 0), UsageError);
 }
 
 TEST(MemoryArray, IsReadWhereItLies) {
@@ -58,10 +53,18 @@ std::vector<float> counted_rows() {
   return floats;
 }
 
-std::vector<float> read(MemoryArray& array, std::uint64_t first, std::uint64_t count) {
-  std::vector<float> features(count * array.columns());
-  array.read_features(first, count, features);
-  return features;
+// A view of elements that lie column after column.
+ArrayView by_columns(std::span<const float> elements, std::size_t rows) {
+  ArrayView view = array_view(elements, elements.size() / rows);
+  view.row_stride = sizeof(float);
+  view.column_stride = static_cast<std::ptrdiff_t>(rows * sizeof(float));
+  return view;
+}
+
+ArrayView backwards(ArrayView view) {
+  view.first += static_cast<std::ptrdiff_t>(view.rows - 1) * view.row_stride;
+  view.row_stride *= -1;
+  return view;
 }
 
 TEST(MemoryArray, RowsAreReadAlongAnyStrides) {
@@ -70,32 +73,27 @@ TEST(MemoryArray, RowsAreReadAlongAnyStrides) {
   for (std::size_t row = 0; row < 70; ++row) {
     for (std::size_t column = 0; column < 3; ++column) columns[column * 70 + row] = rows[row * 3 + column];
   }
-  ArrayView fortran = array_view(columns, 3);
-  fortran.row_stride = sizeof(float);
-  fortran.column_stride = 70 * sizeof(float);
+  const ArrayView fortran = by_columns(columns, 70);
   EXPECT_FALSE(fortran.is_c_order());
   MemoryArray by_column(fortran, "x");
   EXPECT_TRUE(by_column.features_in_place(0, 70).empty());
-  EXPECT_EQ(read(by_column, 0, 70), rows);
-  EXPECT_THAT(read(by_column, 68, 2), ElementsAre(680, 681, 682, 690, 691, 692));
+  EXPECT_EQ(all_features(by_column), rows);
+  EXPECT_THAT(some_features(by_column, 68, 2), ElementsAre(680, 681, 682, 690, 691, 692));
 
-  ArrayView backwards = array_view(rows, 3);
-  backwards.first += 69 * 3 * sizeof(float);
-  backwards.row_stride = -backwards.row_stride;
-  MemoryArray reversed(backwards, "x");
-  EXPECT_THAT(read(reversed, 1, 2), ElementsAre(680, 681, 682, 670, 671, 672));
+  MemoryArray reversed(backwards(array_view(rows, 3)), "x");
+  EXPECT_THAT(some_features(reversed, 1, 2), ElementsAre(680, 681, 682, 670, 671, 672));
 
   ArrayView every_second = array_view(rows, 3);
   every_second.columns = 2;
   every_second.column_stride *= 2;
   MemoryArray outer(every_second, "x");
-  EXPECT_THAT(read(outer, 1, 2), ElementsAre(10, 12, 20, 22));
+  EXPECT_THAT(some_features(outer, 1, 2), ElementsAre(10, 12, 20, 22));
 
   ArrayView one_row = array_view(rows, 3);
   one_row.row_stride = 0;
   one_row.rows = 5;
   MemoryArray repeated(one_row, "x");
-  EXPECT_THAT(read(repeated, 3, 2), ElementsAre(0, 1, 2, 0, 1, 2));
+  EXPECT_THAT(some_features(repeated, 3, 2), ElementsAre(0, 1, 2, 0, 1, 2));
 }
 
 TEST(MemoryArray, OneColumnOrRowIsInCOrderWhateverTheOtherStride) {
@@ -114,9 +112,7 @@ TEST(MemoryArray, LabelsMayLieApart) {
   view.rows = 3;
   view.row_stride *= 2;
   MemoryArray array(view, "y");
-  std::vector<std::int32_t> read(3);
-  array.read_labels(0, 3, 3, read);
-  EXPECT_THAT(read, ElementsAre(0, 1, 2));
+  EXPECT_THAT(all_labels(array, 3), ElementsAre(0, 1, 2));
 }
 
 TEST(MemoryArray, ElementsMayBeOfTheOtherByteOrder) {
@@ -124,33 +120,15 @@ TEST(MemoryArray, ElementsMayBeOfTheOtherByteOrder) {
   ArrayView view = rows_in_c_order(std::as_bytes(std::span(one)), DType::kFloat32, 1);
   view.byte_order = ByteOrder::kBig;
   MemoryArray array(view, "x");
-  EXPECT_THAT(read(array, 0, 1), ElementsAre(1.0F));
-}
-
-TEST(MemoryArray, DoublesAreRoundedToFloats) {
-  const std::vector<double> doubles{0.1, 1e300};
-  MemoryArray array(array_view(doubles, 2), "x");
-  std::vector<float> features(2);
-  array.read_features(0, 1, features);
-  EXPECT_THAT(features, ElementsAre(0.1F, std::numeric_limits<float>::infinity()));
-}
-
-TEST(MemoryArray, IsNoOtherArray) {
-  const std::vector<float> floats(4);
-  const MemoryArray first(array_view(std::span(floats).first(2), 2), "first");
-  const MemoryArray second(array_view(std::span(floats).last(2), 2), "second");
-  EXPECT_TRUE(is_same_array(first.identity(), first.identity()));
-  EXPECT_FALSE(is_same_array(first.identity(), second.identity()));
+  EXPECT_THAT(all_features(array), ElementsAre(1.0F));
 }
 
 TEST(MemoryArray, IsTheSameAsOneWhoseMemoryItOverlaps) {
   const std::vector<float> floats(12);
   const MemoryArray all(array_view(floats, 3), "all");
-  ArrayView last_backwards = array_view(std::span(floats).last(6), 3);
-  last_backwards.first += last_backwards.row_stride;
-  last_backwards.row_stride *= -1;
-  const MemoryArray last(last_backwards, "last");
+  const MemoryArray last(backwards(array_view(std::span(floats).last(6), 3)), "last");
   const MemoryArray first(array_view(std::span(floats).first(6), 3), "first");
+  EXPECT_TRUE(is_same_array(all.identity(), all.identity()));
   EXPECT_TRUE(is_same_array(all.identity(), last.identity()));
   EXPECT_TRUE(is_same_array(first.identity(), all.identity()));
   EXPECT_FALSE(is_same_array(first.identity(), last.identity()));
@@ -186,6 +164,69 @@ TEST(MemoryArray, MakesRowsOfAWorker) {
   EXPECT_THAT(features, ElementsAre(3, 4));
   EXPECT_THROW(WorkerRows::in_memory(array_view(x, 3), array_view(y), "x", "y"), BadInput);
   EXPECT_THROW(WorkerRows::in_memory(array_view(y), array_view(y), "x", "y"), BadInput);
+}
+
+constexpr float kInf = std::numeric_limits<float>::infinity();
+constexpr double kLargestFloat = std::numeric_limits<float>::max();
+
+std::optional<std::uint64_t> first_bad(const ArrayView& view) {
+  return first_row_not_finite(view, 0, view.rows);
+}
+
+TEST(RowValues, FindTheFirstRowThatIsNotFinite) {
+  std::vector<float> rows(300 * 40, 1.0F);
+  EXPECT_FALSE(first_bad(array_view(rows, 40)));
+  rows[17 * 40 + 39] = -kInf;
+  rows[200 * 40] = std::numeric_limits<float>::quiet_NaN();
+  const ArrayView view = array_view(rows, 40);
+  EXPECT_EQ(first_bad(view), 17U);
+  EXPECT_FALSE(first_row_not_finite(view, 0, 17));
+  EXPECT_EQ(first_row_not_finite(view, 18, 282), 200U);
+  EXPECT_FALSE(first_row_not_finite(view, 201, 99));
+  EXPECT_FALSE(first_row_not_finite(view, 17, 0));
+}
+
+TEST(RowValues, LieAlongAnyStrides) {
+  std::vector<float> elements(5000 * 6, 1.0F);
+  const ArrayView by_column = by_columns(std::span(elements).first(3 * 5000), 5000);
+  EXPECT_FALSE(first_bad(by_column));
+  elements[2 * 5000 + 4999] = kInf;
+  EXPECT_EQ(first_bad(by_column), 4999U);
+  EXPECT_FALSE(first_row_not_finite(by_column, 0, 4999));
+
+  ArrayView every_other = array_view(elements, 6);
+  every_other.columns = 3;
+  every_other.column_stride = 2 * sizeof(float);
+  const std::uint64_t bad = (2 * 5000 + 4999) / 6;
+  const bool is_looked_at = (2 * 5000 + 4999) % 6 % 2 == 0;
+  EXPECT_EQ(first_bad(every_other), is_looked_at ? std::optional(bad) : std::nullopt);
+  ArrayView the_others = every_other;
+  the_others.first += sizeof(float);
+  EXPECT_EQ(first_bad(the_others), is_looked_at ? std::nullopt : std::optional(bad));
+
+  EXPECT_EQ(first_bad(backwards(by_column)), 0U);
+}
+
+TEST(RowValues, AreLookedAtAsTheFloatsThatTheyBecome) {
+  const double half_way = 0x1.ffffffp127;  // ties to even: to infinity
+  std::vector<double> rows{kLargestFloat, -kLargestFloat, std::nextafter(half_way, 0.0), half_way};
+  EXPECT_EQ(first_bad(array_view(rows)), 3U);
+  EXPECT_EQ(static_cast<float>(half_way), kInf);
+  EXPECT_EQ(static_cast<double>(static_cast<float>(rows[2])), kLargestFloat);
+  rows[1] = -1e300;
+  EXPECT_EQ(first_bad(array_view(rows)), 1U);
+}
+
+TEST(RowValues, MayBeHalvesAndOfTheOtherByteOrder) {
+  std::vector<std::uint16_t> halves{0x7bff, 0xfbff, 0x7c00};  // 65504, -65504, infinity
+  ArrayView view = array_view(halves);
+  view.dtype = DType::kFloat16;
+  EXPECT_EQ(first_bad(view), 2U);
+  std::vector<std::uint32_t> floats{0x0000803f, 0x000080ff, 0x0000c07f};  // 1, -inf, NaN, byte-swapped
+  view = array_view(floats);
+  view.dtype = DType::kFloat32;
+  view.byte_order = kNativeByteOrder == ByteOrder::kLittle ? ByteOrder::kBig : ByteOrder::kLittle;
+  EXPECT_EQ(first_bad(view), 1U);
 }
 
 }  // namespace dpreduce::memory_array_test

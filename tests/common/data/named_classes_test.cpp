@@ -1,11 +1,13 @@
 #include "common/data/named_classes.hpp"
 
-#include "common/base/error.hpp"
+#include "tests/common/data/data_files.hpp"
 #include "tests/testing.hpp"
 
 namespace dpreduce::named_classes_test {
 
-const std::vector<std::string> kNames = {"setosa", "versicolor", "virginica"};
+using Names = std::vector<std::string>;
+
+const Names kNames = {"setosa", "versicolor", "virginica"};
 
 TEST(NamedClasses, ANameIsTheClassOfItsPlace) {
   const NamedClasses classes(kNames);
@@ -34,6 +36,37 @@ TEST(NamedClasses, NoNamesAreNoList) {
   EXPECT_EQ(named_classes({}), nullptr);
   EXPECT_EQ(named_classes(kNames)->size(), 3u);
   EXPECT_THROW(NamedClasses({"a", "a"}), UsageError);
+}
+
+TEST(ClassNamesFile, EachLineNamesTheNextClass) {
+  const Names expected = {"setosa", "Iris versicolor", "virginica, större"};
+  const std::string text = "setosa\nIris versicolor\nvirginica, större";
+  EXPECT_EQ(parse_class_names(text, "n"), expected);
+  EXPECT_EQ(parse_class_names(text + "\n", "n"), expected);
+  EXPECT_EQ(parse_class_names("\xef\xbb\xbfsetosa\r\nIris versicolor\r\nvirginica, större\r\n", "n"), expected);
+}
+
+TEST(ClassNamesFile, ABadNameIsToldWithItsLine) {
+  const auto refused = [](const std::string& text, const std::vector<std::string>& parts) {
+    SCOPED_TRACE(text);
+    expect_bad_input([&] { parse_class_names(text, "names.txt"); }, parts);
+  };
+  refused("a\n\nb\n", {"--class-names names.txt, line 2", "is empty"});
+  refused("a\nb\n\n", {"names.txt, line 3", "is empty"});
+  refused("a\nb\tc\n", {"names.txt, line 2", "control character"});
+  refused("a\nb\nc\nb\n", {"names.txt, line 4", "\"b\" is already in line 2"});
+  refused("", {"names.txt: lists 0 classes"});
+  refused("only\n", {"names.txt: lists 1 classes", "at least 2"});
+}
+
+TEST(ClassNamesFile, AFileThatCannotBeReadIsNamed) {
+  const TemporaryFolder folder;
+  write_bytes(folder / "names.txt", "a\nb\n");
+  EXPECT_EQ(read_class_names(folder / "names.txt"), (Names{"a", "b"}));
+  expect_bad_input([&] { read_class_names(folder / "absent.txt"); }, {"absent.txt", "No such file"});
+  expect_bad_input([&] { read_class_names(folder.path()); }, {"is a folder"});
+  write_bytes(folder / "large.txt", std::string(kLargestClassNamesFile + 1, 'x'));
+  expect_bad_input([&] { read_class_names(folder / "large.txt"); }, {"large.txt", "larger than 16 MiB"});
 }
 
 }  // namespace dpreduce::named_classes_test

@@ -2,7 +2,7 @@
 
 #include <sys/stat.h>
 
-#include "tests/common/data/data_files.hpp"
+#include "tests/common/data/array_reads.hpp"
 #include "tests/testing.hpp"
 
 namespace dpreduce::npy_array_test {
@@ -16,19 +16,13 @@ std::string npy_bytes(const std::string& descr, const std::string& shape, const 
 
 std::vector<float> features_of(const std::string& bytes) {
   NpyArray array(as_bytes_of(bytes), "x.npy");
-  array.require_holds_features();
-  std::vector<float> out(array.rows() * array.columns());
-  array.read_features(0, array.rows(), out);
-  return out;
+  return all_features(array);
 }
 
 std::vector<std::int32_t> labels_of(const std::string& bytes, std::uint64_t classes,
                                     UnlistedLabels unlisted = UnlistedLabels::kRefused) {
   NpyArray array(as_bytes_of(bytes), "y.npy");
-  array.require_holds_labels(nullptr);
-  std::vector<std::int32_t> out(array.rows());
-  array.read_labels(0, array.rows(), classes, out, nullptr, unlisted);
-  return out;
+  return all_labels(array, classes, nullptr, unlisted);
 }
 
 const std::vector<float> kSixOfNpy = {0, 1, 2, 3, 4, 5};
@@ -51,9 +45,7 @@ TEST(NpyArray, FortranOrderIsTransposedOnReading) {
   EXPECT_EQ(features_of(doubles), kSixOfNpy);
 
   NpyArray array(as_bytes_of(doubles), "x.npy");
-  std::vector<float> last(3);
-  array.read_features(1, 1, last);
-  EXPECT_EQ(last, (std::vector<float>{3, 4, 5}));
+  EXPECT_EQ(some_features(array, 1, 1), (std::vector<float>{3, 4, 5}));
 }
 
 TEST(NpyArray, RowsBeyondOneScratchBlockAreRead) {
@@ -76,46 +68,41 @@ TEST(NpyArray, LabelsAreReadInEitherOrderAndShape) {
   }
 }
 
-TEST(NpyArray, ALabelOutsideTheClassesIsNamedWithItsRow) {
-  expect_bad_input(
-      [] {
-        labels_of(npy_bytes<std::int64_t>("<i8", "(3,)", {0, 2, 10}), 10);
-      },
-      {"y.npy", "row 2", "label 10", "0 to 9", "--classes", "for the data's owner only"});
-  expect_bad_input([] { labels_of(npy_bytes<std::int8_t>("|i1", "(3,)", {0, -1, 1}), 10); }, {"row 1", "label -1"});
-}
-
-TEST(NpyArray, FeaturesOfOtherShapesAndTypesAreRefused) {
-  expect_bad_input([] { features_of(npy_bytes<float>("<f4", "(6,)", kSixOfNpy)); },
-                   {"x.npy", "(6,)", "two dimensions"});
-  expect_bad_input([] { features_of(npy_bytes<float>("<f4", "(1, 2, 3)", kSixOfNpy)); }, {"(1, 2, 3)"});
-  expect_bad_input([] { features_of(npy_bytes<float>("<f4", "(6, 0)", {})); }, {"no features"});
-  expect_bad_input([] { features_of(npy_bytes<std::int32_t>("<i4", "(2, 1)", {0, 1})); }, {"int32", "swapped"});
-}
-
-TEST(NpyArray, LabelsOfOtherShapesAndTypesAreRefused) {
-  expect_bad_input([] { labels_of(npy_bytes<float>("<f4", "(6,)", kSixOfNpy), 6); }, {"y.npy", "float32", "int64"});
-  expect_bad_input(
-      [] {
-        labels_of(npy_bytes<std::int64_t>("<i8", "(1, 3)", {0, 1, 2}), 6);
-      },
-      {"3 columns", "6 classes"});
-  expect_bad_input([] { labels_of(npy_bytes<std::int64_t>("<i8", "(3, 1, 1)", {0, 1, 2}), 6); }, {"(3, 1, 1)"});
-}
-
-TEST(NpyArray, ASingleNumberIsRefused) {
-  expect_bad_input([] { features_of(npy_bytes<float>("<f4", "()", {1})); }, {"x.npy", "single number"});
-}
-
-TEST(NpyArray, MissingAndAdditionalBytesAreRefused) {
+TEST(NpyArray, FeaturesOfOtherShapesTypesAndSizesAreRefused) {
   const std::string whole = npy_bytes<float>("<f4", "(2, 3)", kSixOfNpy);
-  expect_bad_input([&] { features_of(whole.substr(0, whole.size() - 1)); }, {"x.npy", "23 bytes", "24", "cut short"});
-  expect_bad_input([&] { features_of(whole + "x"); }, {"25 bytes", "appended"});
+  const std::vector<std::pair<std::string, std::vector<std::string>>> files = {
+      {npy_bytes<float>("<f4", "(6,)", kSixOfNpy), {"x.npy", "(6,)", "two dimensions"}},
+      {npy_bytes<float>("<f4", "(1, 2, 3)", kSixOfNpy), {"(1, 2, 3)"}},
+      {npy_bytes<float>("<f4", "(6, 0)", {}), {"no features"}},
+      {npy_bytes<float>("<f4", "()", {1}), {"x.npy", "single number"}},
+      {npy_bytes<std::int32_t>("<i4", "(2, 1)", {0, 1}), {"int32", "swapped"}},
+      {whole.substr(0, whole.size() - 1), {"x.npy", "23 bytes", "24", "cut short"}},
+      {whole + "x", {"25 bytes", "appended"}},
+      {npy_bytes<float>("<f4", "(0, 4611686018427387904, 8)", {}), {"x.npy", "2^63"}}};
+  for (const auto& file : files) {
+    SCOPED_TRACE(file.first);
+    expect_bad_input([&] { features_of(file.first); }, file.second);
+  }
 }
 
-TEST(NpyArray, AShapeThatOverflowsIsRefused) {
-  expect_bad_input([] { features_of(npy_bytes<float>("<f4", "(4611686018427387904, 4)", {})); }, {"x.npy", "2^63"});
-  expect_bad_input([] { features_of(npy_bytes<float>("<f4", "(0, 4611686018427387904, 8)", {})); }, {"x.npy", "2^63"});
+TEST(NpyArray, LabelsOfOtherShapesTypesAndClassesAreRefused) {
+  const auto refused = [](const std::string& bytes, std::uint64_t classes, const std::vector<std::string>& parts) {
+    SCOPED_TRACE(bytes);
+    expect_bad_input([&] { labels_of(bytes, classes); }, parts);
+  };
+  refused(npy_bytes<float>("<f4", "(6,)", kSixOfNpy), 6, {"y.npy", "float32", "int64"});
+  refused(npy_bytes<std::int64_t>("<i8", "(1, 3)", {0, 1, 2}), 6, {"3 columns", "6 classes"});
+  refused(npy_bytes<std::int64_t>("<i8", "(3, 1, 1)", {0, 1, 2}), 6, {"(3, 1, 1)"});
+  refused(npy_bytes<std::int64_t>("<i8", "(3,)", {0, 2, 10}), 10,
+          {"y.npy", "row 2", "label 10", "0 to 9", "--classes", "for the data's owner only"});
+  refused(npy_bytes<std::int8_t>("|i1", "(3,)", {0, -1, 1}), 10, {"row 1", "label -1"});
+  const auto refused_label = [&](std::int64_t label, const std::vector<std::string>& parts) {
+    refused(npy_bytes<std::int64_t>("<i8", "(2,)", {1, label}), 3, parts);
+  };
+  refused_label(3, {"row 1 has label 3", "labels count from 0", "subtract 1", "--class-names"});
+  refused_label(4, {"row 1 has label 4, outside 0 to 2; correct it, or fit with more classes"});
+  refused_label(-1,
+                {"row 1 has label -1, outside 0 to 2; labels are 0 and above: of two classes -1 and 1, write 0 and 1"});
 }
 
 TEST(NpyArray, NoRowsIsAnArrayToo) {
@@ -128,9 +115,7 @@ TEST(NpyArray, RowsInCOrderAreSeenInPlaceWhateverTheirType) {
                             npy_bytes<double>("<f8", "(2, 3)", {0, 1, 2, 3, 4, 5})}) {
     const StoredFloats row = NpyArray(as_bytes_of(bytes), "x.npy").features_in_place(1, 1);
     ASSERT_EQ(row.size(), 3);
-    std::vector<float> scratch;
-    const auto decoded = row.decoded(0, 3, scratch);
-    EXPECT_EQ(std::vector<float>(decoded.begin(), decoded.end()), (std::vector<float>{3, 4, 5}));
+    EXPECT_THAT(decoded_floats(row, 0, 3), ElementsAre(3, 4, 5));
   }
   const std::string fortran = npy_bytes<float>("<f4", "(2, 3)", kSixOfNpy, true);
   EXPECT_TRUE(NpyArray(as_bytes_of(fortran), "x.npy").features_in_place(0, 2).empty());
@@ -140,13 +125,10 @@ TEST(NpyArray, AMappedFileReadsAsItsBytesAlsoAfterPagesWereReleased) {
   const TemporaryFolder folder;
   write_features(folder / "x.npy", 5000, 7, 1.0f);
   NpyArray array(folder / "x.npy");
-  std::vector<float> before(5000 * 7);
-  array.read_features(0, 5000, before);
+  const std::vector<float> before = all_features(array);
   array.release_rows(0, 5000);
   array.expect_rows(100, 4900);
-  std::vector<float> after(5000 * 7);
-  array.read_features(0, 5000, after);
-  EXPECT_EQ(before, after);
+  EXPECT_EQ(before, all_features(array));
   EXPECT_EQ(before.back(), 35000.0f);
 }
 
@@ -173,10 +155,7 @@ TEST(NpyArray, RowsOutsideTheArrayAreOurOwnMistake) {
 std::vector<std::int32_t> named_labels_of(const std::string& bytes) {
   const NamedClasses names({"ash", "oak", "élm"});
   NpyArray array(as_bytes_of(bytes), "y.npy");
-  array.require_holds_labels(&names);
-  std::vector<std::int32_t> out(array.rows());
-  array.read_labels(0, array.rows(), names.size(), out, &names);
-  return out;
+  return all_labels(array, names.size(), &names);
 }
 
 std::string strings_of(const std::string& descr, const std::string& shape, const std::vector<std::u32string>& words,
@@ -203,30 +182,22 @@ TEST(NpyArray, NamesOfEachTypeAndByteOrderAreTheirClasses) {
   EXPECT_EQ(named_labels_of(npy_bytes<std::int64_t>("<i8", "(3,)", {2, 0, 1})), (std::vector<std::int32_t>{2, 0, 1}));
 }
 
-TEST(NpyArray, ANameOfNoClassIsToldWithItsRow) {
-  expect_bad_input(
-      [] {
-        named_labels_of(strings_of("<U4", "(3,)", {U"oak", U"ash", U"oka"}, 4));
-      },
-      {"y.npy: row 2 has label \"oka\"", "did you mean \"oak\"?", kForOwnerOnly});
-  expect_bad_input([] { named_labels_of(strings_of("<U4", "(1,)", {U""}, 4)); }, {"row 0 has label \"\""});
-  expect_bad_input(
-      [] {
-        named_labels_of(strings_of("<U4", "(1, 2)", {U"oak", U"ash"}, 4));
-      },
-      {"y.npy: labels are names of shape (1, 2)", "zeros and ones"});
+TEST(NpyArray, NamesOfNoClassAndOfOtherShapesAreRefused) {
+  const std::string row_of_names = strings_of("<U4", "(1, 2)", {U"oak", U"ash"}, 4);
+  const std::string whole = strings_of("<U4", "(2,)", {U"oak", U"ash"}, 4);
+  const std::vector<std::pair<std::string, std::vector<std::string>>> files = {
+      {strings_of("<U4", "(3,)", {U"oak", U"ash", U"oka"}, 4),
+       {"y.npy: row 2 has label \"oka\"", "did you mean \"oak\"?", kForOwnerOnly}},
+      {strings_of("<U4", "(1,)", {U""}, 4), {"row 0 has label \"\""}},
+      {row_of_names, {"y.npy: labels are names of shape (1, 2)", "zeros and ones"}},
+      {whole.substr(0, whole.size() - 1), {"holds 31 bytes", "needs 32"}}};
+  for (const auto& file : files) {
+    SCOPED_TRACE(file.second.front());
+    expect_bad_input([&] { named_labels_of(file.first); }, file.second);
+  }
   expect_bad_input([] { labels_of(strings_of("<U4", "(1,)", {U"oak"}, 4), 3); },
                    {"y.npy: labels are names", "--class-names"});
-  expect_bad_input([] { features_of(strings_of("<U4", "(1, 2)", {U"oak", U"ash"}, 4)); }, {"features are strings"});
-}
-
-TEST(NpyArray, LabelsThatSeemToCountFromOneAreToldSo) {
-  const auto refused = [](std::int64_t label, const std::vector<std::string>& parts) {
-    expect_bad_input([&] { labels_of(npy_bytes<std::int64_t>("<i8", "(2,)", {1, label}), 3); }, parts);
-  };
-  refused(3, {"row 1 has label 3", "labels count from 0", "subtract 1", "--class-names"});
-  refused(4, {"row 1 has label 4, outside 0 to 2; correct it, or fit with more classes"});
-  refused(-1, {"row 1 has label -1, outside 0 to 2; labels are 0 and above: of two classes -1 and 1, write 0 and 1"});
+  expect_bad_input([&] { features_of(row_of_names); }, {"features are strings"});
 }
 
 TEST(NpyArray, LabelsThatAreNotListedAreToldApartWhereTheyAreTaken) {
@@ -235,9 +206,110 @@ TEST(NpyArray, LabelsThatAreNotListedAreToldApartWhereTheyAreTaken) {
             (std::vector<std::int32_t>{kUnlistedLabel, 1, kUnlistedLabel, kUnlistedLabel, 2}));
 }
 
-TEST(NpyArray, AStringThatIsCutShortIsRefused) {
-  const std::string whole = strings_of("<U4", "(2,)", {U"oak", U"ash"}, 4);
-  expect_bad_input([&] { named_labels_of(whole.substr(0, whole.size() - 1)); }, {"holds 31 bytes", "needs 32"});
+NpyHeader parsed(const std::string& bytes) {
+  return parse_npy_header(as_bytes_of(bytes), "x.npy");
+}
+
+TEST(NpyHeader, EveryTypeAndByteOrderIsRead) {
+  const std::vector<std::pair<std::string, DType>> types = {
+      {"i1", DType::kInt8},    {"i2", DType::kInt16},   {"i4", DType::kInt32},   {"i8", DType::kInt64},
+      {"u1", DType::kUint8},   {"u2", DType::kUint16},  {"u4", DType::kUint32},  {"u8", DType::kUint64},
+      {"f2", DType::kFloat16}, {"f4", DType::kFloat32}, {"f8", DType::kFloat64}, {"b1", DType::kBool}};
+  for (const auto& [name, dtype] : types) {
+    for (const char order : std::string("<>=")) {
+      const NpyHeader header = parsed(npy_header_bytes(npy_text(order + name, "(3, 4)")));
+      EXPECT_EQ(header.dtype, dtype);
+      EXPECT_EQ(header.byte_order, order == '>' ? ByteOrder::kBig : ByteOrder::kLittle);
+      EXPECT_EQ(header.shape, (Shape{3, 4}));
+      EXPECT_EQ(header.memory_order, MemoryOrder::kC);
+    }
+    if (size_of(dtype) == 1) {
+      EXPECT_EQ(parsed(npy_header_bytes(npy_text("|" + name, "(3,)"))).dtype, dtype);
+    }
+  }
+}
+
+TEST(NpyHeader, WhateverPythonWritesForAPlainArrayIsRead) {
+  const std::vector<std::pair<std::string, Shape>> texts = {
+      {"{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }        \n", {3, 4}},
+      {"{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4)}", {3, 4}},
+      {"{'shape': (3,), 'fortran_order': True, 'descr': '<f4'}\n", {3}},
+      {"{\"descr\": \"<f4\", \"fortran_order\": False, \"shape\": ()}\n", {}},
+      {"{'descr':'<f4','fortran_order':False,'shape':(3L,4L,)}\n", {3, 4}},
+      {" { 'descr' : '<f4' , 'fortran_order' : False , 'shape' : ( 0 , 18446744073709551615 ) } ",
+       {0, ~std::uint64_t{0}}}};
+  for (const auto& [text, shape] : texts) EXPECT_EQ(parsed(npy_header_bytes(text)).shape, shape) << text;
+  EXPECT_EQ(parsed(npy_header_bytes(npy_text("<f4", "(3, 4)", true))).memory_order, MemoryOrder::kFortran);
+}
+
+TEST(NpyHeader, EachDamageIsNamed) {
+  const std::vector<std::pair<std::string, std::string>> texts = {
+      {"", "'{' expected"},
+      {"[1]", "'{' expected"},
+      {"{'descr': '<f4', 'fortran_order': False, }", "'shape' is missing"},
+      {"{'descr': '<f4', 'shape': (3,), }", "'fortran_order' is missing"},
+      {"{'fortran_order': False, 'shape': (3,), }", "'descr' is missing"},
+      {"{'descr': '<f4', 'fortran_order': False, 'shape': (3,), 'more': 1}", "unknown key \"more\""},
+      {"{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': (3,)}", "appears twice"},
+      {"{'descr': '<f4', 'fortran_order': 0, 'shape': (3,), }", "True or False"},
+      {"{'descr': '<f4', 'fortran_order': False, 'shape': (-3,), }", "negative"},
+      {"{'descr': '<f4', 'fortran_order': False, 'shape': (18446744073709551616,), }", "64 bits"},
+      {"{'descr': '<f4', 'fortran_order': False, 'shape': (3), }", "not a tuple"},
+      {"{'descr': '<f4', 'fortran_order': False, 'shape': (3 4), }", "','"},
+      {"{'descr': '<f4', 'fortran_order': False, 'shape': (3.0,), }", "','"},
+      {"{'descr': '<f4', 'fortran_order': False, 'shape': [3], }", "'(' expected"},
+      {"{'descr': '<f4', 'fortran_order': False, 'shape': (,), }", "an extent expected"},
+      {"{'descr': '<f4', 'fortran_order': False, 'shape': (3,", "extent expected"},
+      {"{'descr': '<f4', 'fortran_order': False, 'shape': (3,), } + 1", "after the dictionary"},
+      {"{'descr': '<f4", "does not end"},
+      {"{'descr': <f4}", "quoted"},
+      {"{'descr': '<f4' 'fortran_order': False}", "'}' expected"}};
+  for (const auto& [text, what] : texts) {
+    SCOPED_TRACE(text);
+    const std::string bytes = npy_header_bytes(text);
+    expect_bad_input([&] { parsed(bytes); }, {"x.npy", what});
+  }
+}
+
+TEST(NpyHeader, TypesThatAreNoNumbersOfOursAreRefused) {
+  for (const std::string descr : {"<c8", "<f16", "|U4", "<U0", "|S", "<S-1", "<U99999999", "<U4 ", "|O", "<M8[s]", "f4",
+                                  "|f4", "", "<", "<i3", "<\x1b[2J"}) {
+    SCOPED_TRACE(descr);
+    const std::string message = refusal<BadInput>([&] { parsed(npy_header_bytes(npy_text(descr, "(3,)"))); });
+    EXPECT_THAT(message, AllOf(HasSubstr("x.npy"), HasSubstr("elements of type"), Not(HasSubstr("\x1b"))));
+  }
+  expect_bad_input([] { parsed(npy_header_bytes("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (3,)}")); },
+                   {"x.npy", "named fields"});
+}
+
+TEST(NpyHeader, MoreThan32ExtentsAndAHugeTextAreRefused) {
+  std::string shape = "(";
+  for (int extent = 0; extent < 32; ++extent) shape += "1, ";
+  EXPECT_EQ(parsed(npy_header_bytes(npy_text("<f4", shape + ")"))).shape.size(), 32u);
+  expect_bad_input([&] { parsed(npy_header_bytes(npy_text("<f4", shape + "1)"))); }, {"32"});
+  std::string bytes = npy_header_bytes("{}", 2);
+  bytes.replace(8, 4, "\xff\xff\xff\x7f");
+  expect_bad_input([&] { parsed(bytes); }, {"header of 2147483647 bytes"});
+}
+
+TEST(NpyHeader, FilesOfOtherFormatsAreRefused) {
+  expect_bad_input([] { parsed("PK\3\4 zip"); }, {"x.npy", "not an .npy file"});
+  expect_bad_input([] { parsed("\x93NUMP"); }, {"not an .npy file"});
+  expect_bad_input([] { parsed("\x89HDF\r\n\x1a\n...."); }, {"HDF5", "x.npy:/features"});
+  for (const int major : {0, 4}) {
+    std::string bytes = npy_header_bytes(npy_text("<f4", "(3,)"));
+    bytes[6] = static_cast<char>(major);
+    expect_bad_input([&] { parsed(bytes); }, {"version " + std::to_string(major) + ".0"});
+  }
+}
+
+TEST(NpyHeader, AFileCutAnywhereInItsHeaderIsRefused) {
+  for (const int major : {1, 2, 3}) {
+    const std::string bytes = npy_header_bytes(npy_text("<f4", "(3, 4)"), major);
+    for (std::size_t length = 0; length < bytes.size(); ++length) {
+      EXPECT_THROW(parsed(bytes.substr(0, length)), BadInput) << length;
+    }
+  }
 }
 
 }  // namespace dpreduce::npy_array_test

@@ -1,17 +1,14 @@
 #include "common/data/npy_writer.hpp"
 #include "common/data/worker_rows.hpp"
-#include "tests/common/data/data_files.hpp"
+#include "tests/common/data/array_reads.hpp"
 #include "tests/testing.hpp"
 
 namespace dpreduce::row_stream_test {
 
-TEST(RowsPerChunk, FillsTheBudget) {
+TEST(RowsPerChunk, FillsTheBudgetOfAtLeastOneRow) {
   EXPECT_EQ(rows_per_chunk(12, 2), 1u);
   EXPECT_EQ(rows_per_chunk(23, 2), 1u);
   EXPECT_EQ(rows_per_chunk(std::size_t{256} << 20, 1664), (std::size_t{256} << 20) / 6660);
-}
-
-TEST(RowsPerChunk, ABudgetBelowOneRowIsRefused) {
   EXPECT_THROW(rows_per_chunk(11, 2), UsageError);
   EXPECT_THROW(rows_per_chunk(1, 0), std::logic_error);
 }
@@ -55,8 +52,7 @@ TEST_F(Streamed, AllWorkersTogetherSeeEveryRowOnceWhateverTheChunk) {
           ASSERT_LE(chunk->rows, chunk_rows);
           ASSERT_EQ(chunk->features.size(), chunk->rows * kDim);
           ASSERT_EQ(chunk->labels.size(), chunk->rows);
-          std::vector<float> scratch;
-          const auto features = chunk->features.decoded(0, chunk->rows * kDim, scratch);
+          const std::vector<float> features = decoded_floats(chunk->features, 0, chunk->rows * kDim);
           for (std::size_t r = 0; r < chunk->rows; ++r) {
             const std::uint64_t row = chunk->first_row + r;
             ++seen[row];
@@ -97,9 +93,8 @@ TEST_F(Streamed, ASecondPassSeesTheSameRows) {
   std::vector<float> passes[2];
   for (auto& pass : passes) {
     stream.rewind();
-    std::vector<float> scratch;
     while (const auto chunk = stream.next()) {
-      const auto features = chunk->features.decoded(0, chunk->features.size(), scratch);
+      const std::vector<float> features = decoded_floats(chunk->features, 0, chunk->features.size());
       pass.insert(pass.end(), features.begin(), features.end());
     }
   }
@@ -110,12 +105,11 @@ TEST_F(Streamed, ASecondPassSeesTheSameRows) {
 TEST_F(Streamed, ABadLabelStopsTheStreamAtItsFileAndRow) {
   WorkerRows data = open(0, 1);
   RowStream stream(data, 6, 20);
-  expect_bad_input(
-      [&] {
-        while (stream.next()) {
-        }
-      },
-      {"y0.npy", "row 6", "label 6", "0 to 5"});
+  const auto pass = [&] {
+    while (stream.next()) {
+    }
+  };
+  expect_bad_input(pass, {"y0.npy", "row 6", "label 6", "0 to 5"});
 }
 
 TEST_F(Streamed, RowsWithoutLabelsHaveNone) {
@@ -130,13 +124,8 @@ TEST_F(Streamed, RowsWithoutLabelsHaveNone) {
 TEST_F(Streamed, AWorkerWithoutRowsHasNoChunk) {
   write_features(folder / "none0.npy", 0, kDim, 0);
   WorkerRows data = WorkerRows::open({folder / "none{rank}.npy"}, {}, 0, 1);
-  RowStream stream(data, 0, 100);
-  EXPECT_FALSE(stream.next());
-}
-
-TEST_F(Streamed, ChunksOfNoRowsAreOurOwnMistake) {
-  WorkerRows data = open(0, 1);
-  EXPECT_THROW(RowStream(data, 7, 0), std::logic_error);
+  EXPECT_FALSE(RowStream(data, 0, 100).next());
+  EXPECT_THROW(RowStream(data, 0, 0), std::logic_error);
 }
 
 }  // namespace dpreduce::row_stream_test

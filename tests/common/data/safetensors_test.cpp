@@ -3,22 +3,32 @@
 #include <nlohmann/json.hpp>
 
 #include "common/base/error.hpp"
-#include "tests/common/model/byte_file.hpp"
 #include "tests/temporary_folder.hpp"
 #include "tests/testing.hpp"
 
 namespace dpreduce::safetensors_test {
 
+std::vector<std::byte> as_bytes(std::string_view text) {
+  const auto bytes = std::as_bytes(std::span(text));
+  return {bytes.begin(), bytes.end()};
+}
+
+// The header's length as eight bytes, least significant first; the header; `data_size` bytes 0, 1, 2, ...
+std::vector<std::byte> safetensors_bytes(std::string_view header, std::size_t data_size) {
+  std::string bytes;
+  for (int shift = 0; shift < 64; shift += 8) bytes += static_cast<char>(std::uint64_t{header.size()} >> shift & 0xFF);
+  bytes += header;
+  for (std::size_t index = 0; index < data_size; ++index) bytes += static_cast<char>(index & 0xFF);
+  return as_bytes(bytes);
+}
+
 // Two float64 values 1.0 and -2.0, metadata {"a": "bc"}: every byte by hand from the format's description.
-const std::string kReferenceHeader =
-    R"({"__metadata__":{"a":"bc"},"w":{"data_offsets":[0,16],"dtype":"F64","shape":[2]}}       )";
 std::vector<std::byte> reference_file() {
   // 81 characters and seven spaces: 88 = 0x58.
-  std::vector<std::byte> bytes = as_bytes(std::string("\x58\0\0\0\0\0\0\0", 8));
-  for (const std::byte byte : as_bytes(kReferenceHeader)) bytes.push_back(byte);
-  for (const std::byte byte : as_bytes(std::string("\0\0\0\0\0\0\xF0\x3F", 8))) bytes.push_back(byte);
-  for (const std::byte byte : as_bytes(std::string("\0\0\0\0\0\0\0\xC0", 8))) bytes.push_back(byte);
-  return bytes;
+  std::string bytes("\x58\0\0\0\0\0\0\0", 8);
+  bytes += R"({"__metadata__":{"a":"bc"},"w":{"data_offsets":[0,16],"dtype":"F64","shape":[2]}}       )";
+  bytes += std::string("\0\0\0\0\0\0\xF0\x3F", 8) + std::string("\0\0\0\0\0\0\0\xC0", 8);
+  return as_bytes(bytes);
 }
 
 std::string text_of(std::span<const std::byte> bytes) {
@@ -32,41 +42,33 @@ SafetensorsFile reference_content() {
   return file;
 }
 
-TEST(Safetensors, TheHandWrittenFileIsRead) {
+TEST(Safetensors, TheHandWrittenFileIsReadAndWritten) {
   EXPECT_EQ(parse_safetensors(reference_file(), "f"), reference_content());
-}
-
-TEST(Safetensors, TheHandWrittenFileIsWritten) {
   EXPECT_EQ(serialize(reference_content()), reference_file());
 }
 
-TEST(Safetensors, IntegersReturn) {
-  const std::vector<std::int64_t> values = {0, -1, std::numeric_limits<std::int64_t>::max()};
+TEST(Safetensors, NumbersReturnBitForBit) {
+  const std::vector<std::int64_t> integers = {0, -1, std::numeric_limits<std::int64_t>::max()};
+  const std::vector<double> doubles = {0.0,
+                                       -0.0,
+                                       std::numeric_limits<double>::denorm_min(),
+                                       std::numeric_limits<double>::max(),
+                                       -std::numeric_limits<double>::infinity(),
+                                       std::numeric_limits<double>::quiet_NaN()};
   SafetensorsFile file;
-  file.tensors["i"] = make_integer_tensor(values, {3});
-  EXPECT_EQ(to_integers(parse_safetensors(serialize(file), "f").tensors.at("i")), values);
-  EXPECT_THROW(make_integer_tensor(values, {2}), std::logic_error);
-  EXPECT_THROW(to_integers(make_tensor(std::vector<double>{1.0}, {1})), std::logic_error);
+  file.tensors["i"] = make_integer_tensor(integers, {3});
+  file.tensors["d"] = make_tensor(doubles, {3, 2});
+  const SafetensorsFile read = parse_safetensors(serialize(file), "f");
+  EXPECT_EQ(to_integers(read.tensors.at("i")), integers);
+  const std::vector<double> back = to_doubles(read.tensors.at("d"));
+  ASSERT_EQ(back.size(), doubles.size());
+  EXPECT_EQ(std::memcmp(back.data(), doubles.data(), doubles.size() * sizeof(double)), 0);
 }
 
 TEST(Safetensors, AnEmptyFileHasAnEmptyObject) {
   const std::vector<std::byte> bytes = serialize({});
   EXPECT_EQ(bytes, safetensors_bytes("{}      ", 0));
   EXPECT_EQ(parse_safetensors(bytes, "f"), SafetensorsFile());
-}
-
-TEST(Safetensors, DoublesReturnBitForBit) {
-  const std::vector<double> values = {0.0,
-                                      -0.0,
-                                      std::numeric_limits<double>::denorm_min(),
-                                      std::numeric_limits<double>::max(),
-                                      -std::numeric_limits<double>::infinity(),
-                                      std::numeric_limits<double>::quiet_NaN()};
-  SafetensorsFile file;
-  file.tensors["v"] = make_tensor(values, {3, 2});
-  const std::vector<double> back = to_doubles(parse_safetensors(serialize(file), "f").tensors.at("v"));
-  ASSERT_EQ(back.size(), values.size());
-  EXPECT_EQ(std::memcmp(back.data(), values.data(), values.size() * sizeof(double)), 0);
 }
 
 TEST(Safetensors, RandomFilesOfAllTypesReturnAndAreAligned) {
@@ -100,15 +102,6 @@ TEST(Safetensors, RandomFilesOfAllTypesReturnAndAreAligned) {
   }
 }
 
-TEST(Safetensors, BytesDoNotDependOnTheOrderOfInsertion) {
-  SafetensorsFile forward;
-  SafetensorsFile backward;
-  const std::vector<double> one = {1.0};
-  for (const char* name : {"a", "b", "c"}) forward.tensors[name] = make_tensor(one, {1});
-  for (const char* name : {"c", "b", "a"}) backward.tensors[name] = make_tensor(one, {1});
-  EXPECT_EQ(serialize(forward), serialize(backward));
-}
-
 // Another writer's choices: spaces, other key order, data in another order than the names, a scalar, an empty tensor.
 TEST(Safetensors, OtherWritersFilesAreRead) {
   const SafetensorsFile file = parse_safetensors(
@@ -125,7 +118,13 @@ TEST(Safetensors, OtherWritersFilesAreRead) {
 }
 
 TEST(Safetensors, ADamagedFileIsRefusedWithItsReasonAndName) {
-  const auto header = [](const char* text, std::size_t data_size = 8) { return safetensors_bytes(text, data_size); };
+  const auto header = [](std::string_view text, std::size_t size = 8) { return safetensors_bytes(text, size); };
+  const auto bytes_tensor = [](const char* name, int size, int begin, int end) {
+    return fmt::format(R"("{}":{{"dtype":"U8","shape":[{}],"data_offsets":[{},{}]}})", name, size, begin, end);
+  };
+  const auto two_tensors = [&](const std::string& one, const std::string& other) {
+    return header("{" + one + "," + other + "}");
+  };
   const auto length = [](std::string_view eight) { return as_bytes(std::string(eight) + "{}"); };
   std::vector<std::byte> bad_utf8 =
       safetensors_bytes("{\"\xFF\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]}}", 0);
@@ -146,9 +145,7 @@ TEST(Safetensors, ADamagedFileIsRefusedWithItsReasonAndName) {
       {header("{}{}", 0), "not valid JSON"},
       {header("{/* */}", 0), "not valid JSON"},
       {bad_utf8, "not valid JSON"},
-      {header(
-           R"({"w":{"dtype":"U8","shape":[8],"data_offsets":[0,8]},"w":{"dtype":"U8","shape":[8],"data_offsets":[0,8]}})"),
-       "appears twice"},
+      {two_tensors(bytes_tensor("w", 8, 0, 8), bytes_tensor("w", 8, 0, 8)), "appears twice"},
       {header(R"({"w":{"dtype":"U8","shape":[1],"shape":[8],"data_offsets":[0,8]}})"), "\"shape\" appears twice"},
       {header(R"({"__metadata__":{"a":"1","a":"2"}})", 0), "appears twice"},
       {header(R"({"__metadata__":{},"__metadata__":{}})", 0), "appears twice"},
@@ -167,6 +164,7 @@ TEST(Safetensors, ADamagedFileIsRefusedWithItsReasonAndName) {
       {header(R"({"w":{"dtype":"F64","shape":["1"],"data_offsets":[0,8]}})"), "must hold whole numbers"},
       {header(R"({"w":{"dtype":"F64","shape":[true],"data_offsets":[0,8]}})"), "must hold whole numbers"},
       {header(R"({"w":{"dtype":"F64","shape":[[1]],"data_offsets":[0,8]}})"), "nested too deep"},
+      {header(R"({"w":)" + std::string(1'000'000, '['), 0), "nested too deep"},
       {header(R"({"w":{"dtype":"F64","shape":[4294967296,4294967296],"data_offsets":[0,8]}})"), "passes 2^64"},
       {header(R"({"w":{"dtype":"U8","shape":[2305843009213693953,8],"data_offsets":[0,8]}})"), "passes 2^64"},
       {header(R"({"w":{"dtype":"F64","shape":[1],"data_offsets":[0]}})"), "must be two numbers"},
@@ -174,15 +172,9 @@ TEST(Safetensors, ADamagedFileIsRefusedWithItsReasonAndName) {
       {header(R"({"w":{"dtype":"F64","shape":[1],"data_offsets":[8,0]}})"), "before its begin"},
       {header(R"({"w":{"dtype":"F64","shape":[2],"data_offsets":[0,16]}})"), "past the data's 8"},
       {header(R"({"w":{"dtype":"F64","shape":[2],"data_offsets":[0,8]}})"), "needs 16"},
-      {header(
-           R"({"a":{"dtype":"U8","shape":[8],"data_offsets":[0,8]},"b":{"dtype":"U8","shape":[4],"data_offsets":[4,8]}})"),
-       "inside another tensor"},
-      {header(
-           R"({"a":{"dtype":"U8","shape":[8],"data_offsets":[0,8]},"b":{"dtype":"U8","shape":[8],"data_offsets":[0,8]}})"),
-       "inside another tensor"},
-      {header(
-           R"({"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"b":{"dtype":"U8","shape":[4],"data_offsets":[4,8]}})"),
-       "after a hole"},
+      {two_tensors(bytes_tensor("a", 8, 0, 8), bytes_tensor("b", 4, 4, 8)), "inside another tensor"},
+      {two_tensors(bytes_tensor("a", 8, 0, 8), bytes_tensor("b", 8, 0, 8)), "inside another tensor"},
+      {two_tensors(bytes_tensor("a", 2, 0, 2), bytes_tensor("b", 4, 4, 8)), "after a hole"},
       {header(R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[4,8]}})"), "after a hole"},
       {header(R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}})"), "last 4 bytes"},
       {header(
@@ -191,6 +183,7 @@ TEST(Safetensors, ADamagedFileIsRefusedWithItsReasonAndName) {
        "more than 32 dimensions"},
   };
   for (const auto& [bytes, complaint] : damages) {
+    SCOPED_TRACE(complaint);
     const std::string message = refusal<BadInput>([&, &damaged = bytes] { parse_safetensors(damaged, "some/file"); });
     EXPECT_THAT(message, StartsWith("some/file: "));
     EXPECT_THAT(message, HasSubstr(complaint));
@@ -203,12 +196,6 @@ TEST(Safetensors, EveryTruncationIsRefused) {
   for (std::size_t size = 0; size < whole.size(); ++size) {
     EXPECT_THROW(parse_safetensors(std::span(whole).first(size), "f"), BadInput) << size;
   }
-}
-
-TEST(Safetensors, DeepNestingIsRefusedAtItsSecondLevel) {
-  const std::string deep = R"({"w":)" + std::string(1'000'000, '[');
-  const std::string message = refusal<BadInput>([&] { parse_safetensors(safetensors_bytes(deep, 0), "f"); });
-  EXPECT_THAT(message, HasSubstr("nested too deep"));
 }
 
 TEST(Safetensors, ImpossibleContentsAreOurOwnBug) {
@@ -225,20 +212,22 @@ TEST(Safetensors, ImpossibleContentsAreOurOwnBug) {
   EXPECT_ANY_THROW(serialize(not_text));
 
   EXPECT_THROW(make_tensor(std::vector<double>{1.0}, {2}), std::logic_error);
+  EXPECT_THROW(make_integer_tensor(std::vector<std::int64_t>{1}, {2}), std::logic_error);
+  EXPECT_THROW(to_integers(make_tensor(std::vector<double>{1.0}, {1})), std::logic_error);
   EXPECT_THROW(to_doubles({TensorType::kF32, {2}, std::vector<std::byte>(8)}), std::logic_error);
 }
 
 TEST(Safetensors, AFileIsReadOrRefusedByItsName) {
   const TemporaryFolder folder;
   const std::string path = folder / "f";
-  EXPECT_THAT(refusal<BadInput>([&] { read_safetensors(path); }), AllOf(HasSubstr(path), HasSubstr("No such file")));
+  expect_refusal<BadInput>([&] { read_safetensors(path); }, {path, "No such file"});
   EXPECT_THROW(read_safetensors(folder.path()), BadInput);
   write_bytes(path, text_of(reference_file()));
   EXPECT_EQ(read_safetensors(path), reference_content());
   write_bytes(path, "\x93NUMPY\x01 and so on");
-  EXPECT_THAT(refusal<BadInput>([&] { read_safetensors(path); }), HasSubstr("is it a safetensors file"));
+  expect_refusal<BadInput>([&] { read_safetensors(path); }, {"is it a safetensors file"});
   write_bytes(path, "abc");
-  EXPECT_THAT(refusal<BadInput>([&] { read_safetensors(path); }), HasSubstr("3 bytes are too few"));
+  expect_refusal<BadInput>([&] { read_safetensors(path); }, {"3 bytes are too few"});
 }
 
 }  // namespace dpreduce::safetensors_test

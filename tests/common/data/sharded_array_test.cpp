@@ -1,6 +1,6 @@
 #include "common/data/sharded_array.hpp"
 
-#include "tests/common/data/data_files.hpp"
+#include "tests/common/data/array_reads.hpp"
 #include "tests/testing.hpp"
 
 namespace dpreduce::sharded_array_test {
@@ -55,21 +55,16 @@ TEST_F(FourFiles, RowsAreInPlaceOnlyInsideOneFile) {
   EXPECT_TRUE(array.features_in_place(0, 0).empty());
   std::vector<float> copy(8);
   array.read_features(4, 4, copy);
-  std::vector<float> scratch;
-  const auto rows = array.features_in_place(4, 4).decoded(0, 8, scratch);
-  EXPECT_EQ(std::vector<float>(rows.begin(), rows.end()), copy);
+  EXPECT_EQ(decoded_floats(array.features_in_place(4, 4), 0, 8), copy);
 }
 
 TEST_F(FourFiles, AFileOfTheSameRowsAtBothEndsIsFoundWhateverItsWidth) {
   ShardedArray array(paths, ArrayRole::kFeatures);
   write_features(folder / "other.npy", 4, 2, 0.0F);  // as many rows as the last, which begins with 8
-  const auto write = [&](const std::string& name, const std::string& type, const auto& entries) {
-    write_bytes(folder / name, npy_header_bytes(npy_text(type, "(4, 2)")) + element_bytes(entries));
-  };
-  write("begins.npy", "<f4", std::vector<float>{8, 9, 10, 11, 12, 13, 14, 0});  // and ends otherwise
+  write_npy(folder / "begins.npy", std::vector<float>{8, 9, 10, 11, 12, 13, 14, 0}, 2);  // and ends otherwise
   ShardedArray unlike({folder / "other.npy", folder / "begins.npy"}, ArrayRole::kFeatures);
   EXPECT_FALSE(array.files_alike(unlike).has_value());
-  write("wide.npy", "<f8", std::vector<double>{8, 9, 10, 11, 12, 13, 14, 15});
+  write_npy(folder / "wide.npy", std::vector<double>{8, 9, 10, 11, 12, 13, 14, 15}, 2);
   ShardedArray alike({folder / "other.npy", folder / "wide.npy"}, ArrayRole::kFeatures);
   EXPECT_EQ(array.files_alike(alike), std::pair(std::size_t{3}, std::size_t{1}));
   array.keep({0, 5});
@@ -95,17 +90,14 @@ TEST(ShardedArray, FilesAreAlikeWhoseSixteenRowsAtEachEndAreTheSame) {
   EXPECT_FALSE(is_alike(100, 99));
 }
 
-TEST_F(FourFiles, FilesOfDifferentWidthAreBothNamed) {
+TEST_F(FourFiles, FilesOfAnotherWidthOrRoleAreNamed) {
+  expect_bad_input([&] { ShardedArray(paths, ArrayRole::kLabels); }, {"x0.npy", "float32"});
   write_features(folder / "wide.npy", 2, 3, 0);
   paths.push_back(folder / "wide.npy");
   expect_bad_input([&] { ShardedArray(paths, ArrayRole::kFeatures); },
                    {"x0.npy has 2 features", "wide.npy has 3", "one encoder"});
-}
-
-TEST_F(FourFiles, FilesThatDoNotFitTheRoleAreRefused) {
-  expect_bad_input([&] { ShardedArray(paths, ArrayRole::kLabels); }, {"x0.npy", "float32"});
   write_labels(folder / "y.npy", {0, 1});
-  paths.push_back(folder / "y.npy");
+  paths.back() = folder / "y.npy";
   expect_bad_input([&] { ShardedArray(paths, ArrayRole::kFeatures); }, {"y.npy", "int64"});
 }
 
@@ -130,11 +122,8 @@ TEST(ShardedArray, LabelsAreReadAcrossFilesAndABadOneIsFoundInItsFile) {
 
 TEST(ShardedArray, ZerosAndOnesBecomeTheClassesOfEachRow) {
   const TemporaryFolder folder;
-  const auto write_sets = [&](const std::string& name, const std::string& shape, const std::vector<std::int16_t>& y) {
-    write_bytes(folder / name, npy_header_bytes(npy_text("<i2", shape)) + element_bytes(y));
-  };
-  write_sets("y0.npy", "(2, 3)", {1, 0, 1, 0, 0, 0});
-  write_sets("y1.npy", "(2, 3)", {1, 1, 1, 0, 1, 0});
+  write_npy<std::int16_t>(folder / "y0.npy", {1, 0, 1, 0, 0, 0}, 3);
+  write_npy<std::int16_t>(folder / "y1.npy", {1, 1, 1, 0, 1, 0}, 3);
   ShardedArray array({folder / "y0.npy", folder / "y1.npy"}, ArrayRole::kLabels);
   EXPECT_EQ(array.columns(), 3U);
   std::vector<std::int32_t> slots(8);
@@ -145,18 +134,15 @@ TEST(ShardedArray, ZerosAndOnesBecomeTheClassesOfEachRow) {
   EXPECT_EQ(slots, (std::vector<std::int32_t>{-1, -1, -1, 0, 1, 2, 1, -1, -1}));
   expect_bad_input([&] { array.read_labels(1, 3, 4, slots); }, {"y0.npy", "3 columns", "4 classes"});
   for (const std::int16_t bad : {std::int16_t{2}, std::int16_t{-1}}) {
-    write_sets("bad.npy", "(2, 3)", {1, 0, 1, 0, bad, 0});
+    write_npy<std::int16_t>(folder / "bad.npy", {1, 0, 1, 0, bad, 0}, 3);
     ShardedArray wrong({folder / "bad.npy"}, ArrayRole::kLabels);
     slots.resize(6);
     expect_bad_input([&] { wrong.read_labels(0, 2, 3, slots); },
                      {"bad.npy", "row 1", "entry " + std::to_string(bad), "class 1", "0 and 1 only"});
   }
   write_labels(folder / "plain.npy", {0, 1});
-  expect_bad_input(
-      [&] {
-        ShardedArray({folder / "y0.npy", folder / "plain.npy"}, ArrayRole::kLabels);
-      },
-      {"y0.npy", "3", "plain.npy has 1"});
+  const std::vector<std::string> unlike{folder / "y0.npy", folder / "plain.npy"};
+  expect_bad_input([&] { ShardedArray(unlike, ArrayRole::kLabels); }, {"y0.npy", "3", "plain.npy has 1"});
 }
 
 TEST(ShardedArray, RowsAndFilesMustExist) {

@@ -1,35 +1,38 @@
 #include "common/data/silo_files.hpp"
 
-#include "common/data/element_conversion.hpp"
 #include "common/data/npy_array.hpp"
-#include "tests/common/data/data_files.hpp"
+#include "tests/common/data/array_reads.hpp"
 #include "tests/testing.hpp"
 
 namespace dpreduce::silo_files_test {
 
-// n x 3 features k, k + 1, ... (row r starts at 3 r), labels r mod 4, in that element type.
-template <typename Element>
-void write_data(const TemporaryFolder& folder, const std::string& descr, std::size_t rows,
-                Element (*element_of)(float)) {
-  std::vector<Element> features;
-  std::vector<std::int64_t> labels;
-  for (std::size_t k = 0; k < 3 * rows; ++k) features.push_back(element_of(static_cast<float>(k)));
-  for (std::size_t row = 0; row < rows; ++row) labels.push_back(static_cast<std::int64_t>(row % 4));
-  const ByteOrder order = descr.front() == '>' ? ByteOrder::kBig : ByteOrder::kLittle;
-  write_bytes(folder / "x.npy",
-              npy_header_bytes(npy_text(descr, "(" + std::to_string(rows) + ", 3)")) + element_bytes(features, order));
-  write_labels(folder / "y.npy", labels);
-}
+class SiloFilesTest : public testing::Test {
+ protected:
+  // n x 3 features k, k + 1, ... (row r starts at 3 r), labels r mod 4, in that element type.
+  template <typename Element>
+  void write_data(const std::string& descr, std::size_t rows, Element (*element_of)(float)) const {
+    std::vector<Element> features;
+    std::vector<std::int64_t> labels;
+    for (std::size_t k = 0; k < 3 * rows; ++k) features.push_back(element_of(static_cast<float>(k)));
+    for (std::size_t row = 0; row < rows; ++row) labels.push_back(static_cast<std::int64_t>(row % 4));
+    const ByteOrder order = descr.front() == '>' ? ByteOrder::kBig : ByteOrder::kLittle;
+    write_bytes(folder_ / "x.npy",
+                npy_header_bytes(npy_text(descr, fmt::format("({}, 3)", rows))) + element_bytes(features, order));
+    write_labels(folder_ / "y.npy", labels);
+  }
 
-void write_floats(const TemporaryFolder& folder, std::size_t rows) {
-  write_data<float>(folder, "<f4", rows, [](float value) { return value; });
-}
+  void write_floats(std::size_t rows) const {
+    write_data<float>("<f4", rows, [](float value) { return value; });
+  }
 
-std::vector<SiloFiles> cut(const TemporaryFolder& folder, const SiloSpec& spec,
-                           const std::optional<ShiftSize>& shift = {}) {
-  WorkerRows rows = WorkerRows::open({folder / "x.npy"}, {folder / "y.npy"}, 0, 1);
-  return write_silos(rows, 4, spec, shift, folder / "silos", 0);
-}
+  std::vector<SiloFiles> cut(const SiloSpec& spec, const std::optional<ShiftSize>& shift = {},
+                             const std::string& out = "silos", std::size_t first = 0) const {
+    WorkerRows rows = WorkerRows::open({folder_ / "x.npy"}, {folder_ / "y.npy"}, 0, 1);
+    return write_silos(rows, 4, spec, shift, folder_ / out, first);
+  }
+
+  const TemporaryFolder folder_;
+};
 
 // Number of each row (its first feature over 3) with the label it came with, over all silos.
 std::multimap<float, std::int32_t> rows_of(const std::vector<SiloFiles>& silos) {
@@ -39,10 +42,8 @@ std::multimap<float, std::int32_t> rows_of(const std::vector<SiloFiles>& silos) 
     NpyArray y(silo.y);
     EXPECT_EQ(x.rows(), silo.rows);
     EXPECT_EQ(y.rows(), silo.rows);
-    std::vector<float> features(3 * x.rows());
-    std::vector<std::int32_t> labels(y.rows());
-    x.read_features(0, x.rows(), features);
-    y.read_labels(0, y.rows(), 4, labels);
+    const std::vector<float> features = all_features(x);
+    const std::vector<std::int32_t> labels = all_labels(y, 4);
     std::vector<std::uint64_t> counts(4, 0);
     for (std::size_t row = 0; row < labels.size(); ++row) {
       found.emplace(features[3 * row] / 3.0f, labels[row]);
@@ -53,37 +54,33 @@ std::multimap<float, std::int32_t> rows_of(const std::vector<SiloFiles>& silos) 
   return found;
 }
 
-TEST(SiloFilesTest, HoldEveryRowOnceWithItsLabel) {
-  const TemporaryFolder folder;
-  write_floats(folder, 1003);
+TEST_F(SiloFilesTest, HoldEveryRowOnceWithItsLabel) {
+  write_floats(1003);
   std::multimap<float, std::int32_t> all;
   for (int row = 0; row < 1003; ++row) all.emplace(static_cast<float>(row), row % 4);
   std::size_t number = 0;
   for (const Partition scheme : {Partition::kIid, Partition::kDirichlet, Partition::kClasses, Partition::kQuantity}) {
-    WorkerRows rows = WorkerRows::open({folder / "x.npy"}, {folder / "y.npy"}, 0, 1);
-    const auto silos = write_silos(rows, 4, {.scheme = scheme, .silos = 5, .alpha = 0.3, .classes_per_silo = 2}, {},
-                                   folder / std::to_string(number++), 1);
+    const auto silos =
+        cut({.scheme = scheme, .silos = 5, .alpha = 0.3, .classes_per_silo = 2}, {}, std::to_string(number++), 1);
     EXPECT_EQ(rows_of(silos), all);
     EXPECT_TRUE(silos[0].x.ends_with("silo1/x.npy")) << silos[0].x;
   }
 }
 
-TEST(SiloFilesTest, AreReadByWorkersWithRankInThePath) {
-  const TemporaryFolder folder;
-  write_floats(folder, 100);
-  const auto silos = cut(folder, {.scheme = Partition::kQuantity, .silos = 3});
+TEST_F(SiloFilesTest, AreReadByWorkersWithRankInThePath) {
+  write_floats(100);
+  const auto silos = cut({.scheme = Partition::kQuantity, .silos = 3});
   for (std::size_t worker = 0; worker < 3; ++worker) {
     WorkerRows own =
-        WorkerRows::open({folder / "silos/silo{rank}/x.npy"}, {folder / "silos/silo{rank}/y.npy"}, worker, 3);
+        WorkerRows::open({folder_ / "silos/silo{rank}/x.npy"}, {folder_ / "silos/silo{rank}/y.npy"}, worker, 3);
     EXPECT_EQ(own.range().count, silos[worker].rows);
   }
 }
 
-TEST(SiloFilesTest, KeepTheTypeOfTheElementsAndTheirBits) {
-  const auto check = [](const std::string& descr, const auto& element_of, DType dtype, const std::string& bytes) {
-    const TemporaryFolder folder;
-    write_data(folder, descr, 40, +element_of);
-    const auto silos = cut(folder, {.silos = 1});
+TEST_F(SiloFilesTest, KeepTheTypeOfTheElementsAndTheirBits) {
+  const auto check = [&](const std::string& descr, const auto& element_of, DType dtype, const std::string& bytes) {
+    write_data(descr, 40, +element_of);
+    const auto silos = cut({.silos = 1}, {}, descr);
     EXPECT_EQ(NpyArray(silos[0].x).dtype(), dtype);
     EXPECT_EQ(read_bytes(silos[0].x).substr(128), bytes);
   };
@@ -104,81 +101,133 @@ TEST(SiloFilesTest, KeepTheTypeOfTheElementsAndTheirBits) {
       "<f2", [](float value) { return float_to_half(value); }, DType::kFloat16, element_bytes(halves));
 }
 
-TEST(SiloFilesTest, KeepLabelsOfSeveralClasses) {
-  const TemporaryFolder folder;
-  write_features(folder / "x.npy", 6, 3, 0.0f);
+TEST_F(SiloFilesTest, KeepLabelsOfSeveralClasses) {
+  write_features(folder_ / "x.npy", 6, 3, 0.0f);
   const std::string sets("\1\0\1\0\0\0\0\1\1\1\1\1\0\0\0\0\1\0\0\0\0\1\0\0", 24);
-  write_bytes(folder / "y.npy", npy_header_bytes(npy_text("|u1", "(6, 4)")) + sets);
-  const auto silos = cut(folder, {.silos = 1});
+  write_bytes(folder_ / "y.npy", npy_header_bytes(npy_text("|u1", "(6, 4)")) + sets);
+  const auto silos = cut({.silos = 1});
   EXPECT_EQ(silos[0].class_counts, (std::vector<std::uint64_t>{3, 2, 2, 2}));
   const NpyArray y(silos[0].y);
   EXPECT_EQ(y.shape(), (Shape{6, 4}));
   EXPECT_EQ(y.dtype(), DType::kUint8);
   EXPECT_EQ(read_bytes(silos[0].y).substr(128), sets);
-  WorkerRows rows = WorkerRows::open({folder / "x.npy"}, {folder / "y.npy"}, 0, 1);
-  EXPECT_THROW(write_silos(rows, 4, {.scheme = Partition::kDirichlet}, {}, folder / "other", 0), UsageError);
+  EXPECT_THROW(cut({.scheme = Partition::kDirichlet}, {}, "other"), UsageError);
 }
 
-TEST(SiloFilesTest, AShiftMovesFeaturesAndNothingElse) {
+TEST_F(SiloFilesTest, AShiftMovesFeaturesAndNothingElse) {
   for (const std::string descr : {"<f4", "<f8", "<f2"}) {
-    const TemporaryFolder folder;
-    if (descr == "<f4") write_floats(folder, 50);
-    if (descr == "<f8") write_data<double>(folder, descr, 50, [](float value) { return double{value}; });
-    if (descr == "<f2") write_data<std::uint16_t>(folder, descr, 50, float_to_half);
-    WorkerRows rows = WorkerRows::open({folder / "x.npy"}, {folder / "y.npy"}, 0, 1);
+    if (descr == "<f4") write_floats(50);
+    if (descr == "<f8") write_data<double>(descr, 50, [](float value) { return double{value}; });
+    if (descr == "<f2") write_data<std::uint16_t>(descr, 50, float_to_half);
     const SiloSpec spec{.scheme = Partition::kFeatureShift, .silos = 2, .seed = 4};
-    const auto plain = write_silos(rows, 4, spec, {}, folder / "plain", 0);
-    const auto moved = write_silos(rows, 4, spec, ShiftSize{.offset = 8.0}, folder / "moved", 0);
+    const auto plain = cut(spec, {}, "plain " + descr);
+    const auto moved = cut(spec, ShiftSize{.offset = 8.0}, "moved " + descr);
     for (std::size_t silo = 0; silo < 2; ++silo) {
       EXPECT_EQ(read_bytes(plain[silo].y), read_bytes(moved[silo].y));
       NpyArray before(plain[silo].x);
       NpyArray after(moved[silo].x);
       EXPECT_EQ(before.dtype(), after.dtype());
-      std::vector<float> x(3 * before.rows());
-      std::vector<float> shifted(x.size());
-      before.read_features(0, before.rows(), x);
-      after.read_features(0, after.rows(), shifted);
+      const std::vector<float> x = all_features(before);
+      const std::vector<float> shifted = all_features(after);
+      ASSERT_EQ(x.size(), shifted.size());
       for (std::size_t e = 0; e < x.size(); ++e) EXPECT_EQ(std::abs(shifted[e] - x[e]), 8.0f) << descr;
     }
   }
 }
 
-TEST(SiloFilesTest, MoreSilosThanFilesMayBeOpenAtOnceAreWrittenInSeveralPasses) {
-  const TemporaryFolder folder;
-  write_floats(folder, 700);
-  const auto silos = cut(folder, {.scheme = Partition::kQuantity, .silos = 130, .alpha = 1.0});
+TEST_F(SiloFilesTest, MoreSilosThanFilesMayBeOpenAtOnceAreWrittenInSeveralPasses) {
+  write_floats(700);
+  const auto silos = cut({.scheme = Partition::kQuantity, .silos = 130, .alpha = 1.0});
   EXPECT_EQ(silos.size(), 130u);
   EXPECT_EQ(rows_of(silos).size(), 700u);
 }
 
-TEST(SiloFilesTest, FilesThatAreThereAreNotReplacedAndNothingIsLeft) {
-  const TemporaryFolder folder;
-  write_floats(folder, 20);
-  std::filesystem::create_directories(folder / "silos/silo1");
-  write_bytes(folder / "silos/silo1/y.npy", "mine");
-  expect_bad_input([&] { cut(folder, {.silos = 3}); }, {"silo1/y.npy", "exists already"});
-  EXPECT_EQ(read_bytes(folder / "silos/silo1/y.npy"), "mine");
-  EXPECT_FALSE(std::filesystem::exists(folder / "silos/silo0"));
+TEST_F(SiloFilesTest, FilesThatAreThereAreNotReplacedAndNothingIsLeft) {
+  write_floats(20);
+  std::filesystem::create_directories(folder_ / "silos/silo1");
+  write_bytes(folder_ / "silos/silo1/y.npy", "mine");
+  expect_bad_input([&] { cut({.silos = 3}); }, {"silo1/y.npy", "exists already"});
+  EXPECT_EQ(read_bytes(folder_ / "silos/silo1/y.npy"), "mine");
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "silos/silo0"));
 }
 
-TEST(SiloFilesTest, AFailureTakesBackFilesAndFolders) {
-  const TemporaryFolder folder;
-  write_floats(folder, 20);
-  write_labels(folder / "y.npy", std::vector<std::int64_t>(20, 4));  // no such class
-  expect_bad_input([&] { cut(folder, {.silos = 3}); }, {"y.npy", "label 4"});
-  EXPECT_FALSE(std::filesystem::exists(folder / "silos"));
+TEST_F(SiloFilesTest, AFailureTakesBackFilesAndFolders) {
+  write_floats(20);
+  write_labels(folder_ / "y.npy", std::vector<std::int64_t>(20, 4));  // no such class
+  expect_bad_input([&] { cut({.silos = 3}); }, {"y.npy", "label 4"});
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "silos"));
 }
 
-TEST(SiloFilesTest, FilesOfTwoTypesAreRefused) {
-  const TemporaryFolder folder;
-  write_floats(folder, 20);
-  write_bytes(folder / "x2.npy",
+TEST_F(SiloFilesTest, FilesOfTwoTypesAreRefused) {
+  write_floats(20);
+  write_bytes(folder_ / "x2.npy",
               npy_header_bytes(npy_text("<f8", "(20, 3)")) + element_bytes(std::vector<double>(60, 0.5)));
-  write_labels(folder / "y2.npy", std::vector<std::int64_t>(20, 0));
+  write_labels(folder_ / "y2.npy", std::vector<std::int64_t>(20, 0));
   WorkerRows rows =
-      WorkerRows::open({folder / "x.npy", folder / "x2.npy"}, {folder / "y.npy", folder / "y2.npy"}, 0, 1);
-  expect_bad_input([&] { write_silos(rows, 4, {.silos = 2}, {}, folder / "silos", 0); },
+      WorkerRows::open({folder_ / "x.npy", folder_ / "x2.npy"}, {folder_ / "y.npy", folder_ / "y2.npy"}, 0, 1);
+  expect_bad_input([&] { write_silos(rows, 4, {.silos = 2}, {}, folder_ / "silos", 0); },
                    {"x.npy holds float32", "x2.npy holds float64"});
+}
+
+std::vector<double> some_row(std::size_t dim) {
+  std::vector<double> row(dim);
+  for (std::size_t a = 0; a < dim; ++a) row[a] = std::sin(static_cast<double>(3 * a + 1));
+  return row;
+}
+
+double distance(const std::vector<double>& x, const std::vector<double>& y) {
+  double sum = 0.0;
+  for (std::size_t a = 0; a < x.size(); ++a) sum += (x[a] - y[a]) * (x[a] - y[a]);
+  return std::sqrt(sum);
+}
+
+TEST(FeatureShift, TurnsEveryRowByTheSameAngle) {
+  for (const double degrees : {0.0, 10.0, 90.0, 180.0}) {
+    const std::vector<double> row = some_row(16);
+    std::vector<double> turned = row;
+    FeatureShift({.rotation = degrees}, 16, 2, 5).apply(turned);
+    const double norm = distance(row, std::vector<double>(16, 0.0));
+    EXPECT_NEAR(distance(turned, std::vector<double>(16, 0.0)), norm, 1e-14);
+    EXPECT_NEAR(distance(turned, row), 2.0 * std::sin(degrees * M_PI / 360.0) * norm, 1e-14);
+  }
+}
+
+TEST(FeatureShift, MovesEachFeatureByTheOffset) {
+  const std::vector<double> row = some_row(7);
+  std::vector<double> moved = row;
+  FeatureShift({.offset = 0.25}, 7, 0, 1).apply(moved);
+  for (std::size_t a = 0; a < 7; ++a) EXPECT_NEAR(std::abs(moved[a] - row[a]), 0.25, 1e-15);
+}
+
+TEST(FeatureShift, IsTheSilosOwnAndTheSeeds) {
+  const auto shifted = [](std::size_t silo, std::uint64_t seed) {
+    std::vector<double> row = some_row(16);
+    FeatureShift({.rotation = 30.0}, 16, silo, seed).apply(row);
+    return row;
+  };
+  EXPECT_EQ(shifted(1, 1), shifted(1, 1));
+  EXPECT_NE(shifted(1, 1), shifted(2, 1));
+  EXPECT_NE(shifted(1, 1), shifted(1, 2));
+}
+
+TEST(FeatureShift, LeavesOneOfAnOddNumberOfFeaturesAndASingleOne) {
+  const std::vector<double> row = some_row(5);
+  std::vector<double> turned = row;
+  FeatureShift({.rotation = 45.0}, 5, 0, 3).apply(turned);
+  std::size_t same = 0;
+  for (std::size_t a = 0; a < 5; ++a) same += turned[a] == row[a] ? 1 : 0;
+  EXPECT_EQ(same, 1u);
+  std::vector<double> one{2.0};
+  FeatureShift({.rotation = 45.0}, 1, 0, 3).apply(one);
+  EXPECT_EQ(one[0], 2.0);
+}
+
+TEST(FeatureShift, RefusesSizesAndRowsThatAreNone) {
+  EXPECT_THROW(FeatureShift({.rotation = 181.0}, 4, 0, 0), std::logic_error);
+  EXPECT_THROW(FeatureShift({.rotation = -1.0}, 4, 0, 0), std::logic_error);
+  EXPECT_THROW(FeatureShift({}, 0, 0, 0), std::logic_error);
+  std::vector<double> row(3);
+  EXPECT_THROW(FeatureShift({}, 4, 0, 0).apply(row), std::logic_error);
 }
 
 }  // namespace dpreduce::silo_files_test

@@ -26,6 +26,12 @@ SyntheticSpec small_spec() {
   return spec;
 }
 
+SyntheticRows rows_with(const std::function<void(SyntheticSpec&)>& change) {
+  SyntheticSpec spec = small_spec();
+  change(spec);
+  return SyntheticRows(spec);
+}
+
 TEST(Synthetic, PerfectCollapsePutsEveryRowOnItsClassMean) {
   const SyntheticRows source(small_spec());
   for (const SyntheticPart part : {SyntheticPart::kTrain, SyntheticPart::kTest}) {
@@ -39,9 +45,7 @@ TEST(Synthetic, PerfectCollapsePutsEveryRowOnItsClassMean) {
 
 TEST(Synthetic, LabelsFollowTheClassCountsAndAreShuffled) {
   for (const double ratio : {1.0, 10.0, 50.0}) {
-    SyntheticSpec spec = small_spec();
-    spec.imbalance_ratio = ratio;
-    const SyntheticRows source(spec);
+    const SyntheticRows source = rows_with([&](auto& spec) { spec.imbalance_ratio = ratio; });
     const Rows rows = all_rows(source, SyntheticPart::kTrain);
     for (std::size_t c = 0; c < 10; ++c) {
       EXPECT_EQ(std::count(rows.y.begin(), rows.y.end(), static_cast<std::int32_t>(c)),
@@ -63,9 +67,7 @@ TEST(Synthetic, TheLongTailFallsExponentiallyByTheImbalanceRatio) {
 }
 
 TEST(Synthetic, ARowOfSeveralClassesIsTheSumOfTheirMeansOverTheRootOfTheirNumber) {
-  SyntheticSpec spec = small_spec();
-  spec.max_labels = 3;
-  const SyntheticRows source(spec);
+  const SyntheticRows source = rows_with([](auto& spec) { spec.max_labels = 3; });
   ASSERT_EQ(source.labels_per_row(), 3u);
   std::vector<float> x(1000 * 17);
   std::vector<std::int32_t> slots(3000);
@@ -120,9 +122,7 @@ TEST(Synthetic, TheTailOfCifarTenIsAsPublished) {
 }
 
 TEST(Synthetic, TheFirstClassTakesItsShareAndTheOthersSplitTheRest) {
-  SyntheticSpec spec = small_spec();
-  spec.first_class_share = 0.55;
-  const SyntheticRows source(spec);
+  const SyntheticRows source = rows_with([](auto& spec) { spec.first_class_share = 0.55; });
   EXPECT_EQ(source.class_count(SyntheticPart::kTrain, 0), 550u);
   for (std::size_t c = 1; c < 10; ++c) EXPECT_EQ(source.class_count(SyntheticPart::kTrain, c), 50u);
 }
@@ -144,19 +144,16 @@ TEST(Synthetic, AnyCutGivesTheSameRows) {
 }
 
 TEST(Synthetic, SeedsDifferAndOneSeedRepeats) {
-  SyntheticSpec spec = small_spec();
-  const Rows once = all_rows(SyntheticRows(spec), SyntheticPart::kTrain);
-  const Rows again = all_rows(SyntheticRows(spec), SyntheticPart::kTrain);
-  EXPECT_EQ(once.x, again.x);
-  EXPECT_EQ(once.y, again.y);
-  spec.seed = 1;
-  EXPECT_NE(once.x, all_rows(SyntheticRows(spec), SyntheticPart::kTrain).x);
+  const auto rows_of_seed = [](std::uint64_t seed) {
+    return all_rows(rows_with([&](auto& spec) { spec.seed = seed; }), SyntheticPart::kTrain);
+  };
+  EXPECT_EQ(rows_of_seed(0).x, rows_of_seed(0).x);
+  EXPECT_EQ(rows_of_seed(0).y, rows_of_seed(0).y);
+  EXPECT_NE(rows_of_seed(0).x, rows_of_seed(1).x);
 }
 
 TEST(Synthetic, TheOffsetMovesTrainingRowsByOneVectorOfThatSupNorm) {
-  SyntheticSpec spec = small_spec();
-  spec.offset = 0.1;
-  const SyntheticRows source(spec);
+  const SyntheticRows source = rows_with([](auto& spec) { spec.offset = 0.1; });
   for (const double entry : source.offset()) EXPECT_EQ(std::fabs(entry), 0.1);
   const Rows train = all_rows(source, SyntheticPart::kTrain);
   const Rows test = all_rows(source, SyntheticPart::kTest);
@@ -251,38 +248,30 @@ TEST(Synthetic, TheAdversaryWinsExactlyWhenItsSupNormPassesTheMargin) {
   for (const double entry : attacked.adversarial(2)) EXPECT_EQ(std::fabs(entry), spec.adversarial);
 }
 
-TEST(Synthetic, NoTestRowsAreAllowed) {
-  SyntheticSpec spec = small_spec();
-  spec.test_rows = 0;
-  EXPECT_TRUE(all_rows(SyntheticRows(spec), SyntheticPart::kTest).y.empty());
-}
-
-void expect_usage_error(void (*change)(SyntheticSpec&), const std::string& part) {
-  SyntheticSpec spec = small_spec();
-  change(spec);
-  expect_refusal<UsageError>([&] { SyntheticRows source(spec); }, {part});
-}
-
 TEST(Synthetic, EachArgumentOutOfRangeIsNamed) {
-  expect_usage_error([](SyntheticSpec& s) { s.classes = 1; }, "classes = 1");
-  expect_usage_error([](SyntheticSpec& s) { s.classes = std::size_t{1} << 31; }, "classes = 2147483648");
-  expect_usage_error([](SyntheticSpec& s) { s.dim = 0; }, "dim = 0");
-  expect_usage_error([](SyntheticSpec& s) { s.dim = 8; }, "dim = 8");
-  expect_usage_error([](SyntheticSpec& s) { s.separation = 0; }, "separation = 0");
-  expect_usage_error([](SyntheticSpec& s) { s.spread = -1; }, "spread = -1");
-  expect_usage_error([](SyntheticSpec& s) { s.offset = NAN; }, "offset = nan");
-  expect_usage_error([](SyntheticSpec& s) { s.train_noise = INFINITY; }, "train_noise = inf");
-  expect_usage_error([](SyntheticSpec& s) { s.test_noise = -0.5; }, "test_noise = -0.5");
-  expect_usage_error([](SyntheticSpec& s) { s.adversarial = -0.5; }, "adversarial = -0.5");
-  expect_usage_error([](SyntheticSpec& s) { s.imbalance_ratio = 0.5; }, "imbalance_ratio = 0.5");
-  expect_usage_error([](SyntheticSpec& s) { s.first_class_share = 1.0; }, "first_class_share = 1");
-  expect_usage_error([](SyntheticSpec& s) { s.first_class_share = 0.0; }, "first_class_share = 0");
-  expect_usage_error([](SyntheticSpec& s) { s.first_class_share = 0.5, s.imbalance_ratio = 2; }, "exclude");
-  expect_usage_error([](SyntheticSpec& s) { s.imbalance_ratio = 1e6; }, "train_rows = 1000: leave class");
-  expect_usage_error([](SyntheticSpec& s) { s.train_rows = 9; }, "train_rows = 9");
+  const Spoils<SyntheticSpec> mistakes{
+      {[](auto& s) { s.classes = 1; }, "classes = 1"},
+      {[](auto& s) { s.classes = std::size_t{1} << 31; }, "classes = 2147483648"},
+      {[](auto& s) { s.dim = 0; }, "dim = 0"},
+      {[](auto& s) { s.dim = 8; }, "dim = 8"},
+      {[](auto& s) { s.separation = 0; }, "separation = 0"},
+      {[](auto& s) { s.spread = -1; }, "spread = -1"},
+      {[](auto& s) { s.offset = NAN; }, "offset = nan"},
+      {[](auto& s) { s.train_noise = INFINITY; }, "train_noise = inf"},
+      {[](auto& s) { s.test_noise = -0.5; }, "test_noise = -0.5"},
+      {[](auto& s) { s.adversarial = -0.5; }, "adversarial = -0.5"},
+      {[](auto& s) { s.imbalance_ratio = 0.5; }, "imbalance_ratio = 0.5"},
+      {[](auto& s) { s.first_class_share = 1.0; }, "first_class_share = 1"},
+      {[](auto& s) { s.first_class_share = 0.0; }, "first_class_share = 0"},
+      {[](auto& s) { s.first_class_share = 0.5, s.imbalance_ratio = 2; }, "exclude"},
+      {[](auto& s) { s.imbalance_ratio = 1e6; }, "train_rows = 1000: leave class"},
+      {[](auto& s) { s.train_rows = 9; }, "train_rows = 9"},
+  };
+  for (const auto& mistake : mistakes) expect_refusal<UsageError>([&] { rows_with(mistake.first); }, {mistake.second});
 }
 
-TEST(Synthetic, RowsOutsideThePartAreOurOwnMistake) {
+TEST(Synthetic, APartMayBeEmptyAndRowsOutsideOfItAreOurOwnMistake) {
+  EXPECT_TRUE(all_rows(rows_with([](auto& spec) { spec.test_rows = 0; }), SyntheticPart::kTest).y.empty());
   const SyntheticRows source(small_spec());
   std::vector<float> x(17);
   std::vector<std::int32_t> y(1);

@@ -22,13 +22,10 @@ TEST(EvenShare, SharesPartitionTheRowsAndDifferByAtMostOne) {
   }
 }
 
-TEST(EvenShare, HugeNumbersDoNotOverflow) {
+TEST(EvenShare, HugeNumbersDoNotOverflowAndNoWorkerIsBeyondTheLast) {
   constexpr std::uint64_t kMostRows = ~std::uint64_t{0};
   EXPECT_EQ(even_share(kMostRows, 999, 1000).end(), kMostRows);
   EXPECT_EQ(even_share(kMostRows, 1, 3).first, kMostRows / 3);
-}
-
-TEST(EvenShare, AWorkerBeyondTheLastIsOurOwnMistake) {
   EXPECT_THROW(even_share(10, 2, 2), std::logic_error);
   EXPECT_THROW(even_share(10, 0, 0), std::logic_error);
 }
@@ -65,10 +62,14 @@ TEST_F(TwoSilos, AWorkerOwnsAllRowsOfItsOwnFiles) {
   EXPECT_EQ(rows.where_labels(1), (folder / "y1.npy") + ": row 1");
 }
 
-TEST_F(TwoSilos, ASiloWithoutRowsIsAllowed) {
+TEST_F(TwoSilos, ASiloWithoutRowsAndRowsWithoutLabelsAreAllowed) {
   write_features(folder / "x2.npy", 0, 2, 0);
   write_labels(folder / "y2.npy", {});
   EXPECT_EQ(open("x{rank}.npy", "y{rank}.npy", 2, 3).range().count, 0u);
+  WorkerRows rows = WorkerRows::open({folder / "x?.npy"}, {}, 0, 1);
+  EXPECT_FALSE(rows.has_labels());
+  EXPECT_THROW(rows.labels(), std::logic_error);
+  EXPECT_THROW(rows.where_labels(0), std::logic_error);
 }
 
 TEST_F(TwoSilos, KeepAShareOfWhatAllHaveAndThenAllAgain) {
@@ -88,24 +89,11 @@ TEST_F(TwoSilos, KeepAShareOfWhatAllHaveAndThenAllAgain) {
   EXPECT_THROW(rows.keep_share(2, 2), std::logic_error);
 }
 
-TEST_F(TwoSilos, RowsWithoutLabelsAreAllowed) {
-  WorkerRows rows = WorkerRows::open({folder / "x?.npy"}, {}, 0, 1);
-  EXPECT_FALSE(rows.has_labels());
-  EXPECT_THROW(rows.labels(), std::logic_error);
-  EXPECT_THROW(rows.where_labels(0), std::logic_error);
-}
-
-TEST_F(TwoSilos, DifferentNumbersOfFeaturesAndLabelsAreForTheOwnerOnly) {
+TEST_F(TwoSilos, NumbersOfRowsAndPathsThatDoNotFitAreRefused) {
   expect_bad_input([&] { open("x?.npy", "y0.npy", 0, 1); },
                    {"have 5 rows", "have 3", "one label a row", "for the data's owner only"});
-}
-
-TEST_F(TwoSilos, MoreWorkersThanRowsAreRefused) {
   EXPECT_NO_THROW(open("x?.npy", "y?.npy", 4, 5));
   expect_bad_input([&] { open("x?.npy", "y?.npy", 0, 6); }, {"5 rows", "6 workers", "for the data's owner only"});
-}
-
-TEST_F(TwoSilos, RankInFeaturesOrLabelsAloneIsRefused) {
   EXPECT_THROW(open("x{rank}.npy", "all.npy", 0, 2), UsageError);
   EXPECT_THROW(open("x?.npy", "y{rank}.npy", 0, 2), UsageError);
 }
@@ -134,13 +122,12 @@ TEST(WorkerRows, AFileOrColumnIsNotFeatureAndLabelAtOnce) {
   };
   using enum ArrayRole;
   for (const char* const name : {"x.npy", "hard.npy"}) {
-    expect_refusal<BadInput>([&] { open("x.npy", name, kTargets); },
-                             {"are one file, given as features and as targets"});
+    expect_bad_input([&] { open("x.npy", name, kTargets); }, {"are one file, given as features and as targets"});
   }
-  expect_refusal<BadInput>([&] { open("one.csv", "one.csv", kLabels); }, {"given as features and as labels"});
+  expect_bad_input([&] { open("one.csv", "one.csv", kLabels); }, {"given as features and as labels"});
   for (const char* const labels : {"t.csv:sick", "y.csv"}) {
-    expect_refusal<BadInput>([&] { open("t.csv", labels, kLabels); },
-                             {"column \"sick\" is also among the labels", "t.csv:-sick"});
+    expect_bad_input([&] { open("t.csv", labels, kLabels); },
+                     {"column \"sick\" is also among the labels", "t.csv:-sick"});
   }
   EXPECT_EQ(open("x.npy", "copy.npy", kTargets).targets(), 2U) << "values decide nothing";
   EXPECT_EQ(open("t.csv:-sick", "t.csv:sick", kLabels).dim(), 2U);
@@ -150,11 +137,49 @@ TEST(WorkerRows, AHeadingAboveLabelsThatAreNamesIsNamed) {
   const TemporaryFolder folder;
   write_features(folder / "x.npy", 2, 2, 0.0F);
   write_bytes(folder / "y.csv", "diagnosis\nflu\ncold\n");
-  expect_refusal<BadInput>(
-      [&] {
-        WorkerRows::open({folder / "x.npy"}, {folder / "y.csv"}, 0, 1, named_classes({"flu", "cold"}));
-      },
-      {"give one label a row, and remove the heading of a file of class names"});
+  const auto names = named_classes({"flu", "cold"});
+  expect_bad_input([&] { WorkerRows::open({folder / "x.npy"}, {folder / "y.csv"}, 0, 1, names); },
+                   {"give one label a row, and remove the heading of a file of class names"});
+}
+
+class OutputCheckTest : public testing::Test {
+ protected:
+  OutputCheckTest() {
+    write_features(folder_ / "x.npy", 2, 1, 1.0F);
+    write_labels(folder_ / "y.npy", {0, 1});
+  }
+
+  void check(const std::string& output) const {
+    const WorkerRows rows = WorkerRows::open({folder_ / "x.npy"}, {folder_ / "y.npy"}, 0, 1);
+    require_not_read(std::array{NamedPath{"--report", ""}, NamedPath{"--out", output}}, rows);
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(OutputCheckTest, AFileOfFeaturesOrLabelsIsRefusedByBothNames) {
+  for (const char* name : {"x.npy", "y.npy"}) {
+    EXPECT_EQ(
+        refusal<UsageError>([&] { check(folder_ / name); }),
+        "--out " + (folder_ / name) + ": is the input " + (folder_ / name) + "; name another file for the output");
+  }
+}
+
+TEST_F(OutputCheckTest, LinksOfBothKindsAreSeenThrough) {
+  std::filesystem::create_symlink(folder_ / "x.npy", folder_ / "soft");
+  std::filesystem::create_hard_link(folder_ / "y.npy", folder_ / "hard");
+  std::filesystem::create_directory(folder_ / "inner");
+  for (const char* name : {"soft", "hard", "inner/../x.npy"}) {
+    EXPECT_THROW(check(folder_ / name), UsageError) << name;
+  }
+}
+
+TEST_F(OutputCheckTest, OtherFilesAndDevicesMayBeOutputs) {
+  std::filesystem::copy_file(folder_ / "x.npy", folder_ / "copy.npy");
+  const std::vector<std::string> outputs = {folder_ / "copy.npy", folder_ / "new.npy", "/dev/null", "/dev/stdout"};
+  for (const std::string& output : outputs) {
+    EXPECT_NO_THROW(check(output)) << output;
+  }
 }
 
 }  // namespace dpreduce::worker_rows_test

@@ -91,11 +91,8 @@ TEST_P(KernelTest, GramWiderThanAColumnRangeIsTheOuterProductOfItsRow) {
 
 TEST_P(KernelTest, ExtremeValuesAreExact) {
   constexpr std::size_t n = 67;
-  const auto constant = [](int value) {
-    return TestMatrix(n, 50, 0, [=](std::size_t, std::size_t) { return static_cast<std::int16_t>(value); });
-  };
-  const TestMatrix highest = constant(32767);
-  const TestMatrix lowest = constant(-32767);
+  const TestMatrix highest = constant_matrix(n, 50, 0, 32767);
+  const TestMatrix lowest = constant_matrix(n, 50, 0, -32767);
   const TestMatrix alternating_rows(
       n, 50, 0, [](std::size_t row, std::size_t) { return static_cast<std::int16_t>(row % 2 == 0 ? 32767 : -32767); });
   const TestMatrix alternating_columns(n, 50, 0, [](std::size_t, std::size_t column) {
@@ -129,8 +126,8 @@ TEST_P(KernelTest, EqualColumnsAtTheEnergyBoundAreExact) {
   for (const int value : {181, 724, 1023, 1448, 2896, 8191, 8192, 11585, 16383, 16384, 23170, 32766, 32767}) {
     for (const int sign : {1, -1}) {
       for (const std::size_t n : {1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 127, 129, 1024, 1100, 2048}) {
-        const TestMatrix a(n, 17, 0, [=](std::size_t, std::size_t) { return static_cast<std::int16_t>(value); });
-        const TestMatrix b(n, 3, 0, [=](std::size_t, std::size_t) { return static_cast<std::int16_t>(sign * value); });
+        const TestMatrix a = constant_matrix(n, 17, 0, value);
+        const TestMatrix b = constant_matrix(n, 3, 0, sign * value);
         std::vector<std::int64_t> c(17 * 3, 5);
         kernel().accumulate_product(a.view(), b.view(), {c.data(), 17, 3, 3});
         const std::int64_t expected = 5 + std::int64_t{sign} * value * value * static_cast<std::int64_t>(n);
@@ -210,35 +207,29 @@ TEST_P(KernelTest, TheLowestInt16IsRejectedWithItsPlace) {
   }
 }
 
-TEST_P(KernelTest, MismatchedShapesAreRejectedByName) {
+TEST_P(KernelTest, MismatchedShapesAndBrokenViewsAreRejectedByName) {
   const TestMatrix a = random_matrix(4, 3, 0, 61);
   const TestMatrix b = random_matrix(5, 3, 0, 62);
+  const TestMatrix narrow = random_matrix(5, 2, 0, 63);
   TestSums c(3, 3, 0);
   TestSums wrong(3, 4, 0);
-  const auto rejects = [](const char* part) { return ThrowsMessage<UsageError>(HasSubstr(part)); };
-  EXPECT_THAT([&] { kernel().accumulate_product(a.view(), b.view(), c.view()); }, rejects("a has 4 rows, b has 5"));
-  EXPECT_THAT([&] { kernel().accumulate_product(a.view(), a.view(), wrong.view()); },
-              rejects("c is 3 x 4, must be 3 x 3"));
-  EXPECT_THAT([&] { kernel().accumulate_gram(a.view(), wrong.view()); }, rejects("c is 3 x 4, must be 3 x 3"));
-  const TestMatrix narrow = random_matrix(5, 2, 0, 63);
-  EXPECT_THAT([&] { kernel().accumulate_row_products(a.view(), narrow.view(), c.view()); },
-              rejects("a has 3 columns, b has 2"));
-  EXPECT_THAT([&] { kernel().accumulate_row_products(a.view(), b.view(), c.view()); },
-              rejects("c is 3 x 3, must be 4 x 5"));
-}
-
-TEST_P(KernelTest, BrokenViewsAreRejectedByName) {
-  const TestMatrix a = random_matrix(4, 3, 0, 71);
-  TestSums c(3, 3, 0);
-  const auto rejects = [](const char* part) { return ThrowsMessage<UsageError>(HasSubstr(part)); };
-  Int16View narrow = a.view();
-  narrow.stride = 2;
-  EXPECT_THAT([&] { kernel().accumulate_gram(narrow, c.view()); }, rejects("a has stride 2"));
-  EXPECT_THAT([&] { kernel().accumulate_product(a.view(), narrow, c.view()); }, rejects("b has stride 2"));
-  Int64View narrow_sums = c.view();
-  narrow_sums.stride = 1;
-  EXPECT_THAT([&] { kernel().accumulate_gram(a.view(), narrow_sums); }, rejects("c has stride 1"));
-  EXPECT_THAT([&] { kernel().accumulate_gram({nullptr, 4, 3, 3}, c.view()); }, rejects("a is 4 x 3 but has no data"));
+  Int16View overlapping = a.view();
+  overlapping.stride = 2;
+  Int64View overlapping_sums = c.view();
+  overlapping_sums.stride = 1;
+  expect_refusals<UsageError>(
+      {{[&] { kernel().accumulate_product(a.view(), b.view(), c.view()); }, "a has 4 rows, b has 5"},
+       {[&] { kernel().accumulate_product(a.view(), a.view(), wrong.view()); }, "c is 3 x 4, must be 3 x 3"},
+       {[&] { kernel().accumulate_gram(a.view(), wrong.view()); }, "c is 3 x 4, must be 3 x 3"},
+       {[&] { kernel().accumulate_row_products(a.view(), narrow.view(), c.view()); }, "a has 3 columns, b has 2"},
+       {[&] { kernel().accumulate_row_products(a.view(), b.view(), c.view()); }, "c is 3 x 3, must be 4 x 5"},
+       {[&] { kernel().accumulate_gram(overlapping, c.view()); }, "a has stride 2"},
+       {[&] { kernel().accumulate_product(a.view(), overlapping, c.view()); }, "b has stride 2"},
+       {[&] { kernel().accumulate_gram(a.view(), overlapping_sums); }, "c has stride 1"},
+       {[&] {
+          kernel().accumulate_gram({nullptr, 4, 3, 3}, c.view());
+        },
+        "a is 4 x 3 but has no data"}});
 }
 
 TEST_P(KernelTest, ZeroThreadsAreRejected) {
@@ -251,5 +242,21 @@ TEST_P(KernelTest, ZeroThreadsAreRejected) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Supported, KernelTest, ::testing::ValuesIn(supported_kernels()), kernel_name);
+
+TEST(KernelChoice, PlainestKernelsComeFirstAndAutoIsTheLast) {
+  ASSERT_GE(supported_kernels().size(), 2U);
+  EXPECT_EQ(supported_kernels()[0], &reference_kernel());
+  EXPECT_EQ(supported_kernels()[0]->name(), "reference");
+  EXPECT_EQ(supported_kernels()[1]->name(), "portable");
+  EXPECT_EQ(&select_kernel(), supported_kernels().back());
+  EXPECT_EQ(&select_kernel("auto"), supported_kernels().back());
+  EXPECT_NE(&select_kernel(), &reference_kernel());
+}
+
+TEST(KernelChoice, EverySupportedKernelIsChosenByItsNameAndOthersAreRejectedWithTheChoices) {
+  for (const IntegerKernel* kernel : supported_kernels()) EXPECT_EQ(&select_kernel(kernel->name()), kernel);
+  expect_refusal<UsageError>([] { select_kernel("mmx"); }, {"'mmx'", "auto, reference, portable"});
+  EXPECT_THROW(select_kernel(""), UsageError);
+}
 
 }  // namespace dpreduce::integer_kernel_test

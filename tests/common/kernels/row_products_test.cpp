@@ -9,12 +9,7 @@
 
 namespace dpreduce::row_products_test {
 
-class RowProductsTest : public ::testing::TestWithParam<const IntegerKernel*> {
- protected:
-  static TestMatrix constant(std::size_t rows, std::size_t cols, int value) {
-    return {rows, cols, 1, [=](std::size_t, std::size_t) { return static_cast<std::int16_t>(value); }};
-  }
-};
+class RowProductsTest : public ::testing::TestWithParam<const IntegerKernel*> {};
 
 TEST_P(RowProductsTest, DotsOfLongRowsEqualTheReference) {
   for (const std::size_t d : {127, 128, 129, 255, 256, 257, 300, 511, 513}) {
@@ -41,8 +36,8 @@ TEST_P(RowProductsTest, DotsOfEqualRowsAtTheEnergyBoundAreExact) {
   for (const int value : {181, 724, 1023, 1448, 2896, 8191, 8192, 11585, 16383, 16384, 23170, 32766, 32767}) {
     for (const int sign : {1, -1}) {
       for (const std::size_t d : {1, 2, 15, 16, 17, 31, 32, 33, 63, 64, 65, 255, 256, 257, 1296, 2050}) {
-        const TestMatrix a = constant(4, d, value);
-        const TestMatrix b = constant(9, d, sign * value);
+        const TestMatrix a = constant_matrix(4, d, 1, value);
+        const TestMatrix b = constant_matrix(9, d, 1, sign * value);
         std::vector<std::int64_t> c(4 * 9, 5);
         GetParam()->accumulate_row_products(a.view(), b.view(), {c.data(), 4, 9, 9});
         const std::int64_t expected = 5 + std::int64_t{sign} * value * value * static_cast<std::int64_t>(d);
@@ -90,7 +85,7 @@ TEST_P(RowProductsTest, OuterProductsDeeperThanABlockEqualTheReference) {
 TEST_P(RowProductsTest, OuterProductsAtTheEnergyBoundAreExact) {
   for (const int value : {181, 1023, 1448, 8191, 8192, 16384, 23170, 32767}) {
     for (const std::size_t n : {1, 2, 3, 15, 16, 17, 63, 64, 65, 129, 255, 256, 257, 600}) {
-      expect_product_equals_reference(*GetParam(), constant(n, 5, -value), constant(n, 33, value));
+      expect_product_equals_reference(*GetParam(), constant_matrix(n, 5, 1, -value), constant_matrix(n, 33, 1, value));
     }
   }
 }
@@ -102,6 +97,13 @@ TEST_P(RowProductsTest, AnyNumberOfThreadsGivesTheSameBits) {
   for (const unsigned threads : {1U, 2U, 3U, 7U}) {
     expect_row_products_equal_reference(*GetParam(), a, b, threads);
     expect_product_equals_reference(*GetParam(), r, a, threads);
+  }
+}
+
+// To what was there for the rows from that one on.
+void add_products(std::vector<std::int64_t>& sums, std::size_t first, const Int64View& products) {
+  for (std::size_t row = 0; row < products.rows; ++row) {
+    for (std::size_t j = 0; j < products.cols; ++j) sums[(first + row) * products.cols + j] += products.row(row)[j];
   }
 }
 
@@ -119,9 +121,7 @@ TEST_P(RowProductsTest, EveryRowIsVisitedOnceWithItsProducts) {
           ThreadTeam team(threads);
           GetParam()->row_factors(b.view())->visit(a.view(), team, [&](std::size_t first, const Int64View& products) {
             EXPECT_EQ(products.cols, m);
-            for (std::size_t row = 0; row < products.rows; ++row) {
-              for (std::size_t j = 0; j < m; ++j) visited[(first + row) * m + j] += products.row(row)[j];
-            }
+            add_products(visited, first, products);
           });
           EXPECT_EQ(visited, expected) << n << " by " << m << " rows, " << d << " columns";
         }
@@ -136,16 +136,16 @@ TEST_P(RowProductsTest, KnownEnergiesChangeNoBit) {
     for (const std::size_t d : {1, 16, 33, 300, 1297, 8200}) {
       if (d > 300 && n > 65) continue;
       for (const bool is_at_bound : {false, true}) {
-        const TestMatrix rows = is_at_bound ? constant(n, d, 32767) : random_matrix(n, d, 1, n + d, 900);
+        const TestMatrix rows = is_at_bound ? constant_matrix(n, d, 1, 32767) : random_matrix(n, d, 1, n + d, 900);
         const KnownEnergies energies = GetParam()->measure(rows.view(), 2);
         const Int16View known = energies.with(rows.view());
-        const TestMatrix others = is_at_bound ? constant(9, d, -32767) : random_matrix(9, d, 0, d, 32767);
+        const TestMatrix others = is_at_bound ? constant_matrix(9, d, 1, -32767) : random_matrix(9, d, 0, d, 32767);
         TestSums dots(n, 9, 1);
         TestSums expected_dots = dots;
         GetParam()->row_factors(others.view())->accumulate(known, dots.view());
         reference_kernel().accumulate_row_products(rows.view(), others.view(), expected_dots.view());
         EXPECT_TRUE(dots == expected_dots) << n << " rows, " << d << " columns";
-        const TestMatrix residuals = is_at_bound ? constant(n, 5, 32767) : random_matrix(n, 5, 0, n, 32767);
+        const TestMatrix residuals = is_at_bound ? constant_matrix(n, 5, 1, 32767) : random_matrix(n, 5, 0, n, 32767);
         TestSums outer(5, d, 1);
         TestSums expected_outer = outer;
         reference_kernel().accumulate_product(residuals.view(), rows.view(), expected_outer.view());
@@ -195,9 +195,7 @@ TEST_P(RowProductsTest, AVisitMayAskForProducts) {
   factors->visit(a.view(), team, [&](std::size_t first, const Int64View& products) {
     ThreadTeam other(1);
     factors->visit(b.view(), other, nothing);
-    for (std::size_t row = 0; row < products.rows; ++row) {
-      for (std::size_t j = 0; j < 9; ++j) visited[(first + row) * 9 + j] += products.row(row)[j];
-    }
+    add_products(visited, first, products);
   });
   EXPECT_EQ(visited, expected);
 }
@@ -221,13 +219,7 @@ TEST_P(RowProductsTest, TheLowestInt16IsRejectedWithItsPlace) {
   }
 }
 
-std::string name_of(const ::testing::TestParamInfo<const IntegerKernel*>& parameter) {
-  std::string name(parameter.param->name());
-  std::erase(name, '-');
-  return name;
-}
-
-INSTANTIATE_TEST_SUITE_P(Supported, RowProductsTest, ::testing::ValuesIn(supported_kernels()), name_of);
+INSTANTIATE_TEST_SUITE_P(Supported, RowProductsTest, ::testing::ValuesIn(supported_kernels()), kernel_name);
 
 std::vector<RowKernel> supported_row_kernels() {
   std::vector<RowKernel> kernels{portable_row_kernel()};

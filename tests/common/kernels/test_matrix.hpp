@@ -39,6 +39,10 @@ inline TestMatrix random_matrix(std::size_t rows, std::size_t cols, std::size_t 
   return {rows, cols, gap, [&](std::size_t, std::size_t) { return static_cast<std::int16_t>(value(bits)); }};
 }
 
+inline TestMatrix constant_matrix(std::size_t rows, std::size_t cols, std::size_t gap, int value) {
+  return {rows, cols, gap, [=](std::size_t, std::size_t) { return static_cast<std::int16_t>(value); }};
+}
+
 /// Sums that start from arbitrary values near the ends of int64, so that they wrap, and whose gaps are compared too.
 struct TestSums {
   TestSums(std::size_t row_count, std::size_t col_count, std::size_t gap)

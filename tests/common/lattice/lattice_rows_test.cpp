@@ -1,6 +1,7 @@
 #include "common/lattice/lattice_rows.hpp"
 
 #include "common/base/error.hpp"
+#include "tests/common/special_values.hpp"
 #include "tests/testing.hpp"
 
 namespace dpreduce::lattice_rows_test {
@@ -85,7 +86,7 @@ TEST(LatticeRows, ARowsIntegersDoNotDependOnItsPlaceOrOnThreads) {
     for (std::size_t row = 0; row < 23; ++row) {
       LatticeRows alone({1.0, dim}, 1);
       alone.assign(transform, std::span(features).subspan(row * dim, dim), std::vector<std::int32_t>{0}, 1);
-      ASSERT_TRUE(std::equal(all.row(row).begin(), all.row(row).end(), alone.row(0).begin()));
+      ASSERT_TRUE(std::ranges::equal(all.row(row), alone.row(0)));
     }
   }
 }
@@ -178,8 +179,8 @@ TEST(LatticeRows, BadRowsCountNowhereAndTheFirstIsNamed) {
   rows.assign(RowTransform(unit_rows(dim)), features, std::vector<std::int32_t>{0, 1, 2, 3, 4, 5}, 2);
   EXPECT_EQ(rows.first_bad_row(), 3U);
   EXPECT_EQ(rows.labels()[3], kNoLabel);
-  EXPECT_EQ(rows.labels()[5], kNoLabel);
   EXPECT_EQ(rows.labels()[4], 4);
+  EXPECT_EQ(rows.labels()[5], kNoLabel);
   EXPECT_EQ(exact_squared_norm(rows.row(3)), 0);
   rows.assign(RowTransform(unit_rows(dim)), random_rows(2, dim, 3), std::vector<std::int32_t>{0, 1}, 2);
   EXPECT_EQ(rows.first_bad_row(), 2U) << "none";
@@ -190,8 +191,7 @@ TEST(LatticeRows, ARowOfMoreClassesThanSlotsCountsNowhereOneOfNoClassCounts) {
   LatticeRows rows({1.0, dim}, 3, 2);
   rows.assign(RowTransform(unit_rows(dim)), random_rows(3, dim, 2), std::vector<std::int32_t>{1, 4, -1, -1, -3, -1}, 2);
   ASSERT_EQ(rows.rows(), 3U);
-  EXPECT_EQ(std::vector<std::int32_t>(rows.classes_of(0).begin(), rows.classes_of(0).end()),
-            (std::vector<std::int32_t>{1, 4}));
+  EXPECT_THAT(rows.classes_of(0), ElementsAre(1, 4));
   EXPECT_TRUE(rows.classes_of(1).empty());
   EXPECT_TRUE(rows.classes_of(2).empty());
   EXPECT_TRUE(rows.counts(1));
@@ -219,14 +219,11 @@ TEST(CosineClip, IsActiveUnlessItLetsEverythingThrough) {
 }
 
 TEST(CosineClip, RefusesBoundsThatBoundNothing) {
-  const double nan = std::numeric_limits<double>::quiet_NaN();
-  EXPECT_THROW(cosine_clip(-0.1, 1), UsageError);
-  EXPECT_THROW(cosine_clip(0, 2.1), UsageError);
-  EXPECT_THROW(cosine_clip(1, 1), UsageError);
-  EXPECT_THROW(cosine_clip(1.5, 1), UsageError);
-  EXPECT_THROW(cosine_clip(1, 1 + 1e-12), UsageError);  // apart, but not on the lattice
-  EXPECT_THROW(cosine_clip(nan, 1), UsageError);
-  EXPECT_THROW(cosine_clip(0, nan), UsageError);
+  // Those of the third are apart, but not on the lattice.
+  for (const auto& [lower, upper] :
+       {std::pair{-0.1, 1.0}, {0.0, 2.1}, {1.0, 1 + 1e-12}, {1.0, 1.0}, {1.5, 1.0}, {kNan, 1.0}, {0.0, kNan}}) {
+    EXPECT_THROW(cosine_clip(lower, upper), UsageError) << lower << " " << upper;
+  }
 }
 
 }  // namespace dpreduce::lattice_rows_test

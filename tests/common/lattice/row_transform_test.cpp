@@ -1,6 +1,7 @@
 #include "common/lattice/row_transform.hpp"
 
 #include "common/base/error.hpp"
+#include "tests/common/special_values.hpp"
 #include "tests/testing.hpp"
 
 namespace dpreduce::row_transform_test {
@@ -9,7 +10,7 @@ Preprocessing preprocessing(std::size_t input_dim, Normalize normalize, double c
   return {.input_dim = input_dim, .pool = 1, .normalize = normalize, .clip_norm = clip_norm, .center = {}};
 }
 
-std::vector<double> apply(const Preprocessing& p, std::vector<float> row) {
+std::vector<double> transformed(const Preprocessing& p, std::vector<float> row) {
   const RowTransform transform(p);
   std::vector<double> out(transform.output_dim());
   EXPECT_TRUE(transform(row, out));
@@ -20,55 +21,49 @@ double norm(const std::vector<double>& v) {
   return std::sqrt(squared_norm(v));
 }
 
-TEST(RowTransform, L2ScalesEveryRowToTheClipNorm) {
-  EXPECT_EQ(apply(preprocessing(2, Normalize::kL2, 1.0), {3.0F, 4.0F}), (std::vector<double>{0.6000000000000001, 0.8}));
-  EXPECT_DOUBLE_EQ(norm(apply(preprocessing(3, Normalize::kL2, 2.5), {1e-30F, 2e-30F, 0.0F})), 2.5);
+TEST(RowTransform, L2ScalesEveryRowButZeroToTheClipNorm) {
+  EXPECT_EQ(transformed(preprocessing(2, Normalize::kL2, 1.0), {3.0F, 4.0F}),
+            (std::vector<double>{0.6000000000000001, 0.8}));
+  EXPECT_DOUBLE_EQ(norm(transformed(preprocessing(3, Normalize::kL2, 2.5), {1e-30F, 2e-30F, 0.0F})), 2.5);
+  const float huge = std::numeric_limits<float>::max();
+  EXPECT_DOUBLE_EQ(norm(transformed(preprocessing(4, Normalize::kL2, 1.0), {huge, -huge, huge, huge})), 1.0);
+  EXPECT_EQ(transformed(preprocessing(3, Normalize::kL2, 1.0), {0.0F, -0.0F, 0.0F}), std::vector<double>(3, 0.0));
 }
 
 TEST(RowTransform, NoneClipsOnlyLongerRows) {
-  EXPECT_EQ(apply(preprocessing(2, Normalize::kNone, 10.0), {3.0F, 4.0F}), (std::vector<double>{3.0, 4.0}));
-  EXPECT_DOUBLE_EQ(norm(apply(preprocessing(2, Normalize::kNone, 2.0), {3.0F, 4.0F})), 2.0);
-}
-
-TEST(RowTransform, ZeroRowStaysZero) {
-  EXPECT_EQ(apply(preprocessing(3, Normalize::kL2, 1.0), {0.0F, -0.0F, 0.0F}), (std::vector<double>{0.0, 0.0, 0.0}));
+  EXPECT_EQ(transformed(preprocessing(2, Normalize::kNone, 10.0), {3.0F, 4.0F}), (std::vector<double>{3.0, 4.0}));
+  EXPECT_DOUBLE_EQ(norm(transformed(preprocessing(2, Normalize::kNone, 2.0), {3.0F, 4.0F})), 2.0);
 }
 
 TEST(TargetColumns, AreOfNormOneAtMostWhateverNumbersAre) {
   const TargetColumns columns{.count = 2, .center = {0.0, 1.0}, .scale = {1.0, 2.0}};
-  const double infinity = std::numeric_limits<double>::infinity();
-  for (const double number : {std::numeric_limits<double>::quiet_NaN(), infinity, -infinity, 1e308, -1e308, 0.5}) {
+  for (const double number : {kNan, kInfinity, -kInfinity, 1e308, -1e308, 0.5}) {
     std::vector<double> scaled(2);
     columns.scaled_numbers(std::vector{number, number}, scaled);
     EXPECT_LE(squared_norm(scaled), 1.0 + 1e-15) << number;
   }
 }
 
-TEST(RowTransform, LargestFloatsDoNotOverflow) {
-  const float huge = std::numeric_limits<float>::max();
-  EXPECT_DOUBLE_EQ(norm(apply(preprocessing(4, Normalize::kL2, 1.0), {huge, -huge, huge, huge})), 1.0);
-}
-
 TEST(RowTransform, PoolAveragesGroupsAndTheShorterLastOne) {
   Preprocessing p = preprocessing(5, Normalize::kNone, 100.0);
   p.pool = 2;
   EXPECT_EQ(p.dim(), 3U);
-  EXPECT_EQ(apply(p, {1.0F, 3.0F, 5.0F, 5.0F, 7.0F}), (std::vector<double>{2.0, 5.0, 7.0}));
+  EXPECT_EQ(transformed(p, {1.0F, 3.0F, 5.0F, 5.0F, 7.0F}), (std::vector<double>{2.0, 5.0, 7.0}));
 }
 
 TEST(RowTransform, CenteredRowsAreNormalizedAgain) {
   Preprocessing p = preprocessing(2, Normalize::kL2, 1.0);
   p.center = {0.5, 0.0};
-  const std::vector<double> out = apply(p, {1.0F, 0.0F});
+  const std::vector<double> out = transformed(p, {1.0F, 0.0F});
   EXPECT_EQ(out, (std::vector<double>{1.0, 0.0}));
   p.center = {1.0, 0.0};
-  EXPECT_EQ(apply(p, {5.0F, 0.0F}), (std::vector<double>{0.0, 0.0})) << "a row at the center stays zero";
+  EXPECT_EQ(transformed(p, {5.0F, 0.0F}), (std::vector<double>{0.0, 0.0})) << "a row at the center stays zero";
 }
 
 TEST(RowTransform, CenteredRowsAreClippedAgainWithoutNormalization) {
   Preprocessing p = preprocessing(2, Normalize::kNone, 1.0);
   p.center = {-0.9, 0.0};
-  EXPECT_DOUBLE_EQ(norm(apply(p, {0.9F, 0.0F})), 1.0);
+  EXPECT_DOUBLE_EQ(norm(transformed(p, {0.9F, 0.0F})), 1.0);
 }
 
 // Rounding to the lattice moves a row by up to C sqrt(d) / (2 S) = 3.7e-4, and one of P by 1e-4 of its norm.
@@ -81,7 +76,7 @@ TEST(RowTransform, ProjectedRowsAreTheirProductsScaledAgain) {
     for (double& entry : p.projection) entry = 0.01 * normal(engine);
     std::vector<float> row(37);
     for (float& entry : row) entry = 0.1F * static_cast<float>(normal(engine));
-    const std::vector<double> out = row_transform_test::apply(p, row);
+    const std::vector<double> out = transformed(p, row);
     ASSERT_EQ(out.size(), components);
     for (std::size_t j = 0; j < components; ++j) {
       double expected = 0.0;
@@ -89,7 +84,7 @@ TEST(RowTransform, ProjectedRowsAreTheirProductsScaledAgain) {
       EXPECT_NEAR(out[j], expected, 5e-4 * std::sqrt(squared_norm(std::span(p.projection).subspan(j * 37, 37))));
     }
     p.normalize = Normalize::kL2;
-    EXPECT_NEAR(norm(row_transform_test::apply(p, row)), 4.0, 1e-12);
+    EXPECT_NEAR(norm(transformed(p, row)), 4.0, 1e-12);
   }
 }
 
@@ -98,9 +93,9 @@ TEST(RowTransform, CenteredRowsThatAreNotScaledAreMultipliedSoThatTheyFillTheNor
   p.center = {3.0, 0.0};
   p.center_factor = center_factor_of(p.center, p.normalize, p.clip_norm);
   EXPECT_NEAR(p.center_factor, 5.0 / 4.0, 1e-12);  // sqrt(25 - 9)
-  EXPECT_EQ(apply(p, {3.0F, 4.0F}), (std::vector<double>{0.0, 5.0}));
-  EXPECT_EQ(apply(p, {4.0F, 2.0F}), (std::vector<double>{1.25, 2.5}));
-  EXPECT_NEAR(norm(apply(p, {-4.0F, 0.0F})), 5.0, 1e-12) << "clipped again";
+  EXPECT_EQ(transformed(p, {3.0F, 4.0F}), (std::vector<double>{0.0, 5.0}));
+  EXPECT_EQ(transformed(p, {4.0F, 2.0F}), (std::vector<double>{1.25, 2.5}));
+  EXPECT_NEAR(norm(transformed(p, {-4.0F, 0.0F})), 5.0, 1e-12) << "clipped again";
   EXPECT_EQ(center_factor_of(std::vector<double>{3.0, 4.0}, Normalize::kNone, 5.0), kLargestCenterFactor);
   EXPECT_EQ(center_factor_of(p.center, Normalize::kL2, 5.0), 1.0);
   p.center_factor = 0.5;
@@ -162,7 +157,7 @@ TEST(RowTransform, AProjectionOfReducedRowsIsOneProjection) {
   const Preprocessing both = with_projection(reduced, matrix);
   EXPECT_TRUE(both.selected.empty());
   EXPECT_EQ(both.projection, (std::vector<double>{0, 1, 1, 1, 0, 1, 1, -1}));
-  const std::vector<double> once = row_transform_test::apply(both, {0.5F, 1.0F, 2.0F, -0.5F});
+  const std::vector<double> once = transformed(both, {0.5F, 1.0F, 2.0F, -0.5F});
   const double length = std::hypot(2.5, 3.5);
   EXPECT_NEAR(once[0], 2.5 / length, 1e-4);
   EXPECT_NEAR(once[1], 3.5 / length, 1e-4);
@@ -197,9 +192,9 @@ TEST(RowTransform, SelectedFeaturesAreThoseOfTheIndicesScaledAgain) {
   Preprocessing p = preprocessing(4, Normalize::kNone, 10.0);
   p.selected = {1, 3};
   EXPECT_EQ(p.dim(), 2U);
-  EXPECT_EQ(apply(p, {1.0F, 2.0F, 3.0F, 4.0F}), (std::vector<double>{2.0, 4.0}));
+  EXPECT_EQ(transformed(p, {1.0F, 2.0F, 3.0F, 4.0F}), (std::vector<double>{2.0, 4.0}));
   p.normalize = Normalize::kL2;
-  EXPECT_EQ(apply(p, {1.0F, 3.0F, -7.0F, 4.0F}), (std::vector<double>{6.0, 8.0}));
+  EXPECT_EQ(transformed(p, {1.0F, 3.0F, -7.0F, 4.0F}), (std::vector<double>{6.0, 8.0}));
 }
 
 TEST(RowTransform, StepsFollowInOrder) {
@@ -212,15 +207,15 @@ TEST(RowTransform, StepsFollowInOrder) {
   EXPECT_EQ(p.pooled_dim(), 3U);
   EXPECT_EQ(p.projected_dim(), 2U);
   EXPECT_EQ(p.output_dim(), 2U);
-  const std::vector<double> out = apply(p, {1.0F, 1.0F, 5.0F, 5.0F, 8.0F, 10.0F});
+  const std::vector<double> out = transformed(p, {1.0F, 1.0F, 5.0F, 5.0F, 8.0F, 10.0F});
   EXPECT_NEAR(out[0], 16.0 * std::sqrt(0.75), 5e-3);  // lattice rounding
   EXPECT_DOUBLE_EQ(out[1], 50.0);
 }
 
 TEST(RowTransform, RefusesReductionsOutOfRange) {
   Preprocessing p = preprocessing(3, Normalize::kL2, 1.0);
-  for (const std::vector<double>& projection : {std::vector<double>(4, 1.0), std::vector<double>(12, 1.0),
-                                                std::vector<double>(3, std::numeric_limits<double>::infinity())}) {
+  for (const std::vector<double>& projection :
+       {std::vector<double>(4, 1.0), std::vector<double>(12, 1.0), std::vector<double>(3, kInfinity)}) {
     p.projection = projection;
     EXPECT_THROW(RowTransform{p}, UsageError);
   }
@@ -247,20 +242,19 @@ TEST(RowTransform, NonFiniteRowsAreRefusedAndZeroed) {
 
 TEST(RowTransform, RefusesConstantsOutOfRange) {
   EXPECT_THROW(RowTransform(preprocessing(0, Normalize::kL2, 1.0)), UsageError);
-  for (const double clip_norm :
-       {0.0, -1.0, 1e-51, 1e51, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+  for (const double clip_norm : {0.0, -1.0, 1e-51, 1e51, kNan, kInfinity}) {
     EXPECT_THROW(RowTransform(preprocessing(3, Normalize::kL2, clip_norm)), UsageError);
   }
   Preprocessing p = preprocessing(3, Normalize::kL2, 1.0);
-  p.pool = 0;
-  EXPECT_THROW(RowTransform{p}, UsageError);
-  p.pool = 4;
-  EXPECT_THROW(RowTransform{p}, UsageError);
+  for (const std::size_t pool : {0, 4}) {
+    p.pool = pool;
+    EXPECT_THROW(RowTransform{p}, UsageError) << pool;
+  }
   p.pool = 1;
-  p.center = {0.0, 0.0};
-  EXPECT_THROW(RowTransform{p}, UsageError);
-  p.center = {0.0, std::numeric_limits<double>::quiet_NaN(), 0.0};
-  EXPECT_THROW(RowTransform{p}, UsageError);
+  for (const std::vector<double>& center : {std::vector<double>{0.0, 0.0}, {0.0, kNan, 0.0}}) {
+    p.center = center;
+    EXPECT_THROW(RowTransform{p}, UsageError) << testing::PrintToString(center);
+  }
 }
 
 TEST(SquaredNorm, SumsEveryEntryOnceForEveryLength) {

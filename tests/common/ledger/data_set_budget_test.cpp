@@ -6,6 +6,7 @@
 #include "common/base/text.hpp"
 #include "common/ledger/ledger.hpp"
 #include "tests/common/ledger/sample_ledger.hpp"
+#include "tests/temporary_folder.hpp"
 #include "tests/testing.hpp"
 
 namespace dpreduce::data_set_budget_test {
@@ -24,6 +25,11 @@ LedgerEntry seeded(LedgerEntry entry) {
   return entry;
 }
 
+void expect_no_room(const LedgerState& state, const Reservation& reservation, const DataSetBudget& limit,
+                    const std::vector<std::string>& words) {
+  expect_refusal<BudgetRefused>([&] { require_room(state, reservation, limit, "ledger.jsonl"); }, words);
+}
+
 // Each charged by a run of its own that has finished.
 LedgerState charged(const std::vector<LedgerEntry>& entries) {
   SampleText text;
@@ -36,8 +42,9 @@ LedgerState charged(const std::vector<LedgerEntry>& entries) {
 TEST(DataSetBudget, MuCountsPrivateReleasesAlone) {
   EXPECT_EQ(spending_of(LedgerState().charges(), Adjacency::kAddRemove).mu, 0);
   const LedgerState state = charged({gaussian("run-1/a", 3), gaussian("run-2/a", 4), seeded(gaussian("run-3/a", 100))});
-  EXPECT_NEAR(spending_of(state.charges(), Adjacency::kAddRemove).mu, 5, 1e-14);
-  EXPECT_GE(spending_of(state.charges(), Adjacency::kAddRemove).mu, 5);
+  const double mu = spending_of(state.charges(), Adjacency::kAddRemove).mu;
+  EXPECT_NEAR(mu, 5, 1e-14);
+  EXPECT_GE(mu, 5);
 }
 
 // Written by a build that let runs name data sets: mu 0.3 about one, one of two rounds of mu 0.2 sqrt 2 about another.
@@ -71,14 +78,11 @@ TEST(DataSetBudget, LinesOfPermuteAndFlipAreVerifiedAndCountedAsPureDp) {
   const Spending all = spending_of_all(state, Adjacency::kAddRemove);
   ASSERT_EQ(all.selections.size(), 2U);
   EXPECT_NEAR(rho_of(all), 0.15625 + 0.045, 1e-14);
-  EXPECT_EQ(
-      std::get<PureMechanism>(spending_of(state.charges(), Adjacency::kReplaceOne).selections[0].mechanism).epsilon,
-      1.0);
-
-  std::ifstream file(path);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const Spending exchanged = spending_of(state.charges(), Adjacency::kReplaceOne);
+  EXPECT_EQ(std::get<PureMechanism>(exchanged.selections[0].mechanism).epsilon, 1.0);
   for (const char* edited : {"exponential", "permute-and-flap"}) {
-    EXPECT_THROW(LedgerState::of(replaced(text, "permute-and-flip", edited), path), LedgerCorrupt) << edited;
+    EXPECT_THROW(LedgerState::of(replaced(read_bytes(path), "permute-and-flip", edited), path), LedgerCorrupt)
+        << edited;
   }
 }
 
@@ -87,9 +91,10 @@ TEST(DataSetBudget, SelectionsHaveNoMuAndTheirRho) {
       charged({gaussian("run-1/a", 0.5), sample_selection("run-2/c", SelectionMechanism::kExponential, 2),
                sample_selection("run-3/c", SelectionMechanism::kPermuteAndFlip, 1),
                seeded(sample_selection("run-4/c", SelectionMechanism::kExponential, 100))});
-  EXPECT_NEAR(spending_of(state.charges(), Adjacency::kAddRemove).mu, 0.5, 1e-15);
-  EXPECT_NEAR(rho_of(spending_of(state.charges(), Adjacency::kAddRemove)), 0.125 + 0.5 + 0.5, 1e-14);
-  EXPECT_GE(rho_of(spending_of(state.charges(), Adjacency::kAddRemove)), 1.125);
+  const Spending spent = spending_of(state.charges(), Adjacency::kAddRemove);
+  EXPECT_NEAR(spent.mu, 0.5, 1e-15);
+  EXPECT_NEAR(rho_of(spent), 0.125 + 0.5 + 0.5, 1e-14);
+  EXPECT_GE(rho_of(spent), 1.125);
 }
 
 TEST(DataSetBudget, SampledRoundsAreNoGaussians) {
@@ -159,8 +164,9 @@ TEST(DataSetBudget, AReservationCountsAllItsRounds) {
   EXPECT_NEAR(spending_of(reservation, Adjacency::kAddRemove).mu, 0.5, 1e-15);
   EXPECT_NEAR(spending_of(reservation, Adjacency::kReplaceOne).mu, 1, 1e-15);
   reservation.releases[0].sampling_rate = 0.1;
-  EXPECT_EQ(spending_of(reservation, Adjacency::kAddRemove).samples.at(0).count, 4U);
-  EXPECT_EQ(spending_of(reservation, Adjacency::kReplaceOne).samples.at(0).count, 4U);
+  for (const Adjacency question : {Adjacency::kAddRemove, Adjacency::kReplaceOne}) {
+    EXPECT_EQ(spending_of(reservation, question).samples.at(0).count, 4U);
+  }
   reservation.terms.is_private = false;
   EXPECT_EQ(spending_of(reservation, Adjacency::kReplaceOne).mu, 0);
 }
@@ -170,20 +176,17 @@ TEST(DataSetBudget, GaussiansAreComparedInMu) {
   const DataSetBudget limit{gdp_epsilon(0.2 + 1e-12, 1e-6), 1e-6};
   std::vector<LedgerEntry> entries;
   for (int run = 0; run < 4; ++run) {
-    entries.push_back(gaussian("run-" + std::to_string(run) + "/a", 0.1));
-    LedgerEntry next = entries.back();
-    entries.pop_back();
+    const LedgerEntry next = gaussian("run-" + std::to_string(run) + "/a", 0.1);
     require_room(charged(entries), reservation_for(next), limit, "ledger.jsonl");
     entries.push_back(next);
   }
-  const Reservation fifth = reservation_for(gaussian("run-4/a", 0.1));
-  expect_refusal<BudgetRefused>(
-      [&] { require_room(charged(entries), fifth, limit, "ledger.jsonl"); },
+  Reservation fifth = reservation_for(gaussian("run-4/a", 0.1));
+  expect_no_room(
+      charged(entries), fifth, limit,
       {"ledger.jsonl: recorded runs have spent epsilon 0.835", "; with this run's 0.", " the total would be 0.9",
        "above the data set's budget of epsilon 0.834 at delta 1e-06; use a smaller budget"});
-  Reservation free = fifth;
-  free.terms.is_private = false;
-  require_room(charged(entries), free, limit, "ledger.jsonl");
+  fifth.terms.is_private = false;
+  require_room(charged(entries), fifth, limit, "ledger.jsonl");
 }
 
 // epsilon 0.4 + 0.4 + 0.2: pure DP adds up, and at a tiny delta nothing is gained over that.
@@ -193,10 +196,9 @@ TEST(DataSetBudget, SelectionsAreComparedInEpsilon) {
     return sample_selection(id, SelectionMechanism::kPermuteAndFlip, epsilon);
   };
   const LedgerState state = charged({choice("run-1/c", 0.4), choice("run-2/c", 0.4)});
-  expect_refusal<BudgetRefused>(
-      [&] { require_room(state, reservation_for(choice("run-3/c", 0.21)), limit, "ledger.jsonl"); },
-      {"ledger.jsonl: recorded runs have spent epsilon 0.8; with this run's 0.21",
-       "above the data set's budget of epsilon 1 at delta 1e-12; use a smaller budget"});
+  expect_no_room(state, reservation_for(choice("run-3/c", 0.21)), limit,
+                 {"ledger.jsonl: recorded runs have spent epsilon 0.8; with this run's 0.21",
+                  "above the data set's budget of epsilon 1 at delta 1e-12; use a smaller budget"});
   require_room(state, reservation_for(choice("run-3/c", 0.2)), limit, "ledger.jsonl");
 }
 
@@ -206,10 +208,8 @@ TEST(DataSetBudget, GaussiansAndSelectionsShareOneBudget) {
   const LedgerEntry choice = sample_selection("run-2/c", SelectionMechanism::kExponential, 0.5);
   require_room({}, reservation_for(sums), limit, "ledger.jsonl");
   require_room({}, reservation_for(choice), limit, "ledger.jsonl");
-  expect_refusal<BudgetRefused>([&] { require_room(charged({sums}), reservation_for(choice), limit, "l"); },
-                                {"budget of epsilon 2 at delta 1e-06"});
-  expect_refusal<BudgetRefused>([&] { require_room(charged({choice}), reservation_for(sums), limit, "l"); },
-                                {"budget of epsilon 2"});
+  expect_no_room(charged({sums}), reservation_for(choice), limit, {"budget of epsilon 2 at delta 1e-06"});
+  expect_no_room(charged({choice}), reservation_for(sums), limit, {"budget of epsilon 2"});
 }
 
 TEST(DataSetBudget, WhatOpenRunsMayStillChargeCounts) {
@@ -218,8 +218,8 @@ TEST(DataSetBudget, WhatOpenRunsMayStillChargeCounts) {
   text.add(sample_reservation("run-1", 2)).add(sample_entry("run-1/means/1"));
   const LedgerState state = LedgerState::of(text.text(), "ledger.jsonl");
   require_room(state, sample_reservation("run-2", 2), limit, "ledger.jsonl");
-  expect_refusal<BudgetRefused>(
-      [&] { require_room(state, sample_reservation("run-2", 3), limit, "ledger.jsonl"); },
+  expect_no_room(
+      state, sample_reservation("run-2", 3), limit,
       {"recorded runs have spent epsilon 1.07", ", open runs may still charge 1.07",
        " (dpreduce ledger show); with this run's 1.93", "the total would be 2.55", "if that run is no longer running",
        "--resume", "`dpreduce ledger release run-1 --ledger ledger.jsonl`"});
@@ -241,15 +241,14 @@ TEST(DataSetBudget, TheBalanceSaysWhatIsChargedAndWhatIsLeft) {
             fmt::format("epsilon {} at delta 1e-06 is spent in total, no budget is set",
                         upper_figure(gdp_epsilon(0.3, 1e-6))));
   EXPECT_THAT(balance_text(state, Adjacency::kAddRemove, limit),
-              testing::AllOf(HasSubstr("at delta 1e-06 is spent in total, of the data set's budget of epsilon 2.25; "),
-                             HasSubstr("a run of epsilon 1.7")));
+              AllOf(HasSubstr("at delta 1e-06 is spent in total, of the data set's budget of epsilon 2.25; "),
+                    HasSubstr("a run of epsilon 1.7")));
   EXPECT_THAT(balance_text(state, Adjacency::kReplaceOne, limit), HasSubstr("room for a run of epsilon 0"));
   const LedgerState choice = charged({sample_selection("run-2/c", SelectionMechanism::kExponential, 0.5)});
   EXPECT_EQ(balance_text(choice, Adjacency::kAddRemove, std::nullopt),
             "epsilon 0.497 at delta 1e-05 is spent in total, no budget is set");
-  EXPECT_THAT(
-      balance_text(choice, Adjacency::kAddRemove, {{2.0, 1e-6}}),
-      testing::AllOf(HasSubstr("epsilon 0."), HasSubstr("spent in total, of the data set's budget of epsilon 2")));
+  EXPECT_THAT(balance_text(choice, Adjacency::kAddRemove, {{2.0, 1e-6}}),
+              AllOf(HasSubstr("epsilon 0."), HasSubstr("spent in total, of the data set's budget of epsilon 2")));
 }
 
 // A plan that takes all of a budget has room in it, whatever the number of its rounds: also when half of it is charged

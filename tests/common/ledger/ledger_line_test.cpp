@@ -12,17 +12,27 @@ const std::string kTerms =
     R"("epsilon":1.0,"delta":1e-05,"config_digest":")" +
     std::string(64, 'a') + R"(","version":"0.1.0")";
 
-LedgerRecord record_of(decltype(LedgerRecord::content) content) {
+LedgerRecord record_of(LineContent content) {
   return SampleText::record_of(std::move(content), {});
 }
 
 // With a signature of the right form; whether it is of this line is LedgerState's to check.
-std::string line_of(decltype(LedgerRecord::content) content) {
+std::string line_of(LineContent content) {
   return with_signature(print_unsigned(record_of(std::move(content))), std::string(128, '5'));
 }
 
 void expect_corrupt(const std::string& line, const std::string& message) {
   expect_refusal<LedgerCorrupt>([&] { parse_line(line, "ledger.jsonl:1"); }, {"ledger.jsonl:1: ", message});
+}
+
+// With each of these in the place of that value of a field.
+void expect_corrupt_values(const std::string& line, const std::string& field, const std::string& value,
+                           const std::vector<std::string>& others) {
+  const std::string name = "\"" + field + "\":";
+  for (const std::string& other : others) {
+    SCOPED_TRACE(name + other);
+    expect_corrupt(replaced(line, name + value, name + other), "");
+  }
 }
 
 TEST(LedgerLine, IsWhatTheLegendSays) {
@@ -107,13 +117,13 @@ TEST(LedgerLine, RoundTripKeepsEveryFieldOfEveryKind) {
   reservation.selections = {{"choice", *selection.selection}};
   reservation.terms.silos = LedgerSilos{NoiseSource::kCentral, 5, 4, 0};
   reservation.instead_of = "run-0";
-  const std::vector<decltype(LedgerRecord::content)> contents{entry,
-                                                              sampled,
-                                                              selection,
-                                                              reservation,
-                                                              RunEnd{"run-1", RunOutcome::kFinished},
-                                                              RunEnd{"run-1", RunOutcome::kStopped},
-                                                              LedgerStart{std::string(64, 'b'), "0.1.0"}};
+  const std::vector<LineContent> contents{entry,
+                                          sampled,
+                                          selection,
+                                          reservation,
+                                          RunEnd{"run-1", RunOutcome::kFinished},
+                                          RunEnd{"run-1", RunOutcome::kStopped},
+                                          LedgerStart{std::string(64, 'b'), "0.1.0"}};
   for (const auto& content : contents) {
     const LedgerLine line = parse_line(line_of(content), "here");
     EXPECT_EQ(line.record, record_of(content));
@@ -131,33 +141,24 @@ TEST(LedgerLine, HoldsNoDigestOfData) {
 TEST(LedgerLine, OfSampledRoundsOfAnotherFormIsRefused) {
   LedgerEntry entry = sample_entry("run-1/means");
   entry.sampling_rate = 0.125;
-  const std::string line = line_of(entry);
-  for (const std::string rate : {"1.0", "1.5", "0.0", "-0.125", "null", "\"0.125\"", "0.1250"}) {
-    expect_corrupt(replaced(line, "\"sampling_rate\":0.125", "\"sampling_rate\":" + rate), "");
-  }
+  expect_corrupt_values(line_of(entry), "sampling_rate", "0.125",
+                        {"1.0", "1.5", "0.0", "-0.125", "null", "\"0.125\"", "0.1250"});
 }
 
 TEST(LedgerLine, OfASelectionOfAnotherFormIsRefused) {
   const std::string line = line_of(sample_selection("run-1/choice", SelectionMechanism::kExponential, 0.5));
-  const std::vector<std::string> others{
-      replaced(line, "\"mu\":null", "\"mu\":0.25"),
-      replaced(line, "\"mu\":null", "\"mu\":0.0"),
-      replaced(line, "\"mu\":null,", ""),
-      replaced(line, "\"rho\":0.03125", "\"rho\":0.125"),
-      replaced(line, "exponential", "noisy-max"),
-      replaced(line, "exponential", "permute-and-flip"),
-      replaced(line, "\"selection\":{", "\"selection\":{\"extra\":1,"),
-      replaced(line, "\"candidates\":1000", "\"candidates\":0"),
-      replaced(line, "\"candidates\":1000", "\"candidates\":1e3"),
-      replaced(line, "\"candidates\":1000,", ""),
-      replaced(line, "\"epsilon\":0.5", "\"epsilon\":500.0"),
-      replaced(line, "\"epsilon\":0.5", "\"epsilon\":null"),
-      replaced(line, "\"chosen\":2", "\"chosen\":1001"),
-      replaced(line, "\"blocks\":[]",
-               "\"blocks\":[{\"name\":\"sum\",\"elements\":1,\"sensitivity\":1.0,\"sigma\":1.0}]"),
-      replaced(replaced(line, "\"mu\":null", "\"mu\":0.25"), "\"selection\"", "\"choice\""),
-      replaced(line_of(sample_entry("run-1/means")), "\"mu\":", "\"selection\":null,\"mu\":")};
-  for (const std::string& other : others) expect_corrupt(other, "");
+  expect_corrupt_values(line, "mu", "null", {"0.25", "0.0"});
+  expect_corrupt_values(line, "rho", "0.03125", {"0.125"});
+  expect_corrupt_values(line, "mechanism", R"("exponential")", {R"("noisy-max")", R"("permute-and-flip")"});
+  expect_corrupt_values(line, "selection", "{", {R"({"extra":1,)"});
+  expect_corrupt_values(line, "candidates", "1000", {"0", "1e3"});
+  expect_corrupt_values(line, "epsilon", "0.5", {"500.0", "null"});
+  expect_corrupt_values(line, "chosen", "2", {"1001"});
+  expect_corrupt_values(line, "blocks", "[]", {R"([{"name":"sum","elements":1,"sensitivity":1.0,"sigma":1.0}])"});
+  expect_corrupt(replaced(line, R"("mu":null,)", ""), "");
+  expect_corrupt(replaced(line, R"("candidates":1000,)", ""), "");
+  expect_corrupt(replaced(replaced(line, R"("mu":null)", R"("mu":0.25)"), R"("selection")", R"("choice")"), "");
+  expect_corrupt(replaced(line_of(sample_entry("run-1/means")), R"("mu":)", R"("selection":null,"mu":)"), "");
 }
 
 TEST(LedgerLine, OfARunAmongSilosTellsWhoMadeTheNoise) {
@@ -198,28 +199,40 @@ TEST(LedgerLine, OfSilosWithoutARosterSaysThatIdentitiesAreEphemeral) {
 TEST(LedgerLine, ThatIsNotCanonicalIsRefused) {
   const std::string line = line_of(sample_entry("run-1/means"));
   const std::string reservation = line_of(sample_reservation("run-1"));
-  const std::vector<std::string> others{
-      " " + line,
-      line + " ",
-      replaced(line, "\"private\":true,", "\"private\": true,"),
-      replaced(line, "\"private\":true,", "\"private\":false,\"private\":true,"),
-      replaced(line, "\"private\":true,", "\"private\":true,\"count\":1234,"),
-      replaced(line, "0.25,", "2.5e-1,"),
-      replaced(line, "32767.0", "32767"),
-      replaced(line, "\"mean\"", "\"m\\u0065an\""),
-      replaced(line, "\"rho\":0.03125", "\"rho\":0.01"),
-      replaced(line, "\"schema\":2,\"kind\":\"charge\"", "\"kind\":\"charge\",\"schema\":2"),
-      replaced(line, "\"unit\":\"record\"", "\"rounds\":1,\"unit\":\"record\""),
-      replaced(line, "\"unit\":\"record\"", "\"unit\":\"record\",\"data_digest\":\"" + std::string(64, '7') + "\""),
-      replaced(reservation, "\"selections\":[]", "\"selections\":[],\"instead_of\":\"\""),
-      replaced(reservation, "\"rounds\":1,", "\"rounds\":1,\"sampling_rate\":1.0,")};
-  for (const std::string& other : others) expect_corrupt(other, "");
+  expect_corrupt_values(line, "private", "true", {" true", R"(false,"private":true)", R"(true,"count":1234)"});
+  expect_corrupt_values(line, "mu", "0.25", {"2.5e-1"});
+  expect_corrupt_values(line, "sensitivity", "32767.0", {"32767"});
+  expect_corrupt_values(line, "method", R"("mean")", {R"("m\u0065an")"});
+  expect_corrupt_values(line, "rho", "0.03125", {"0.01"});
+  expect_corrupt_values(line, "unit", R"("record")", {R"("record","data_digest":")" + std::string(64, '7') + "\""});
+  expect_corrupt_values(reservation, "selections", "[]", {R"([],"instead_of":"")"});
+  expect_corrupt_values(reservation, "rounds", "1", {R"(1,"sampling_rate":1.0)"});
+  expect_corrupt(" " + line, "");
+  expect_corrupt(line + " ", "");
+  expect_corrupt(replaced(line, R"("schema":2,"kind":"charge")", R"("kind":"charge","schema":2)"), "");
+  expect_corrupt(replaced(line, R"("unit":"record")", R"("rounds":1,"unit":"record")"), "");
 }
 
 TEST(LedgerLine, OfAnotherFormIsRefused) {
   const std::string line = line_of(sample_entry("run-1/means"));
+  expect_corrupt_values(line, "schema", "2", {"1", "3", "-1", R"("2")"});
+  expect_corrupt_values(line, "kind", R"("charge")", {R"("refund")", R"("end")"});
+  expect_corrupt_values(line, "adjacency", R"("add-remove")", {R"("add_remove")"});
+  expect_corrupt_values(line, "accountant", R"("gdp")", {R"("GDP")"});
+  expect_corrupt_values(line, "private", "true", {"1"});
+  expect_corrupt_values(line, "unit", R"("record")", {R"("row")"});
+  expect_corrupt_values(line, "elements", "10", {"-10", "1e300"});
+  expect_corrupt_values(line, "mu", "0.25", {"null", "1e999", "-0.25"});
+  expect_corrupt_values(line, "epsilon", "1.0", {"null", "true"});
   const std::string reservation = line_of(sample_reservation("run-1"));
+  expect_corrupt_values(reservation, "run", R"("run-1")", {R"("run/1")"});
+  expect_corrupt_values(reservation, "rounds", "1", {"0", "1.0"});
+  expect_corrupt_values(reservation, "mu", "0.25", {"0.0"});
+  expect_corrupt_values(reservation, "selections", "[]", {"{}"});
+  expect_corrupt_values(reservation, "releases", R"([{"name":"means","rounds":1,"mu":0.25}])", {"[]"});
   const std::string end = line_of(RunEnd{"run-1", RunOutcome::kFinished});
+  expect_corrupt_values(end, "outcome", R"("finished")", {R"("lost")"});
+  expect_corrupt_values(end, "run", R"("run-1")", {R"("")"});
   const std::string start = line_of(LedgerStart{std::string(64, 'b'), "0.1.0"});
   const std::vector<std::string> others{
       "",
@@ -231,41 +244,16 @@ TEST(LedgerLine, OfAnotherFormIsRefused) {
       std::string(100000, '['),
       "\xff\xfe",
       std::string(3, '\0'),
-      replaced(line, "\"schema\":2", "\"schema\":1"),
-      replaced(line, "\"schema\":2", "\"schema\":3"),
-      replaced(line, "\"schema\":2", "\"schema\":-1"),
-      replaced(line, "\"schema\":2", "\"schema\":\"2\""),
-      replaced(line, "\"kind\":\"charge\"", "\"kind\":\"refund\""),
-      replaced(line, "\"kind\":\"charge\"", "\"kind\":\"end\""),
-      replaced(line, "\"kind\":\"charge\",", ""),
-      replaced(line, "add-remove", "add_remove"),
-      replaced(line, "\"gdp\"", "\"GDP\""),
-      replaced(line, "\"private\":true", "\"private\":1"),
-      replaced(line, "\"unit\":\"record\"", "\"unit\":\"row\""),
-      replaced(line, "\"unit\":\"record\",", ""),
-      replaced(line, "\"elements\":10", "\"elements\":-10"),
-      replaced(line, "\"elements\":10", "\"elements\":1e300"),
-      replaced(line, "\"mu\":0.25", "\"mu\":null"),
-      replaced(line, "\"mu\":0.25", "\"mu\":1e999"),
-      replaced(line, "\"mu\":0.25", "\"mu\":-0.25"),
-      replaced(line, "\"epsilon\":1.0", "\"epsilon\":null"),
-      replaced(line, "\"epsilon\":1.0", "\"epsilon\":true"),
-      replaced(replaced(line, "\"blocks\":[{", "\"blocks\":{\"a\":[{"), "}],\"mu\"", "}]},\"mu\""),
+      replaced(line, R"("kind":"charge",)", ""),
+      replaced(line, R"("unit":"record",)", ""),
+      replaced(replaced(line, R"("blocks":[{)", R"("blocks":{"a":[{)"), R"(}],"mu")", R"(}]},"mu")"),
       replaced(line, "2026-01-31T", "2026-01-31 "),
       replaced(line, std::string(64, '0'), std::string(63, '0')),
       replaced(line, std::string(64, '0'), std::string(63, '0') + "A"),
       replaced(line, std::string(64, 'a'), "xyz"),
-      replaced(line, ",\"signature\":\"" + std::string(128, '5') + "\"", ""),
+      replaced(line, R"(,"signature":")" + std::string(128, '5') + "\"", ""),
       replaced(line, "\"" + std::string(128, '5') + "\"", "7"),
       replaced(line, std::string(128, '5'), "\\u0035" + std::string(127, '5')),
-      replaced(reservation, "\"run\":\"run-1\"", "\"run\":\"run/1\""),
-      replaced(reservation, "\"rounds\":1", "\"rounds\":0"),
-      replaced(reservation, "\"rounds\":1", "\"rounds\":1.0"),
-      replaced(reservation, "\"mu\":0.25", "\"mu\":0.0"),
-      replaced(reservation, "\"selections\":[]", "\"selections\":{}"),
-      replaced(reservation, "[{\"name\":\"means\",\"rounds\":1,\"mu\":0.25}]", "[]"),
-      replaced(end, "finished", "lost"),
-      replaced(end, "\"run\":\"run-1\"", "\"run\":\"\""),
       replaced(start, std::string(64, 'b'), std::string(64, 'B')),
       replaced(start, std::string(64, 'b'), std::string(62, 'b'))};
   for (const std::string& other : others) expect_corrupt(other, "");

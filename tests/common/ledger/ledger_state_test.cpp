@@ -10,6 +10,13 @@ void expect_corrupt_state(const std::string& text, const std::string& message) {
   expect_refusal<LedgerCorrupt>([&] { LedgerState::of(text, "ledger.jsonl"); }, {message});
 }
 
+// Of the sample, with these lines behind it.
+LedgerState state_after(const std::vector<LineContent>& lines) {
+  SampleText ledger = sample_text();
+  for (const LineContent& line : lines) ledger.add(line);
+  return LedgerState::of(ledger.text(), "ledger.jsonl");
+}
+
 TEST(LedgerState, OfNothingIsEmpty) {
   const LedgerState state = LedgerState::of("", "ledger.jsonl");
   EXPECT_TRUE(state.charges().empty());
@@ -49,29 +56,23 @@ TEST(LedgerState, IsTheSameReadAtOnceAndLineByLine) {
 }
 
 TEST(LedgerState, ALaterReservationOfARunTakesTheEarlierOnesPlace) {
-  SampleText ledger = sample_text();
-  ledger.add(sample_reservation("run-2", 7));
-  const LedgerState state = LedgerState::of(ledger.text(), "ledger.jsonl");
+  const LedgerState state = state_after({sample_reservation("run-2", 7)});
   EXPECT_EQ(state.open_run("run-2")->remains.releases.at(0).rounds, 7U);
   EXPECT_EQ(state.open_runs().size(), 1U);
 }
 
 TEST(LedgerState, AReservationInsteadOfAnotherEndsThatOne) {
-  SampleText ledger = sample_text();
   Reservation anew = sample_reservation("run-3", 2);
   anew.instead_of = "run-2";
-  ledger.add(anew);
-  const LedgerState state = LedgerState::of(ledger.text(), "ledger.jsonl");
+  const LedgerState state = state_after({anew});
   EXPECT_EQ(state.outcome("run-2"), RunOutcome::kStopped);
   EXPECT_EQ(state.open_run("run-2"), nullptr);
   EXPECT_NE(state.open_run("run-3"), nullptr);
 }
 
 TEST(LedgerState, AStoppedRunMayReserveAgain) {
-  SampleText ledger = sample_text();
-  ledger.add(RunEnd{"run-2", RunOutcome::kStopped}).add(sample_reservation("run-2", 2));
-  ledger.add(sample_entry("run-2/means/2"));
-  const LedgerState state = LedgerState::of(ledger.text(), "ledger.jsonl");
+  const LedgerState state = state_after(
+      {RunEnd{"run-2", RunOutcome::kStopped}, sample_reservation("run-2", 2), sample_entry("run-2/means/2")});
   EXPECT_EQ(state.outcome("run-2"), std::nullopt);
   EXPECT_EQ(state.open_run("run-2")->remains.releases.at(0).rounds, 1U);
 }
@@ -85,34 +86,26 @@ TEST(LedgerState, AStoppedRunMayBeReleasedAndAFinishedOneNot) {
 }
 
 TEST(LedgerState, LinesAfterWhichTheStateIsImpossibleAreRefused) {
-  const auto refused = [](const std::function<void(SampleText&)>& add, const std::string& message) {
+  LedgerEntry dear = sample_entry("run-2/means/2");
+  dear.mu = 10;
+  Reservation anew = sample_reservation("run-3");
+  anew.instead_of = "run-1";
+  const std::vector<std::pair<LineContent, std::string>> refused{
+      {sample_entry("run-3/means/1"), "charges release run-3/means/1, but its run"},
+      {sample_entry("run-1/means/3"), "charges release run-1/means/3, but its run"},
+      {sample_entry("run-2/means/1"), "charges release run-2/means/1, which is"},
+      {sample_entry("run-2/gram"), "charges release run-2/gram: the run has"},
+      {dear, "charges release run-2/means/2: the run has reserved no"},
+      {RunEnd{"run-1", RunOutcome::kStopped}, "ends run run-1, which has no"},
+      {RunEnd{"run-9", RunOutcome::kReleased}, "ends run run-9, which has no"},
+      {anew, "ends run run-1, which has no"}};
+  for (const auto& [line, message] : refused) {
     SampleText ledger = sample_text();
-    add(ledger);
-    expect_corrupt_state(ledger.text(), "ledger.jsonl:8: " + message);
-  };
-  refused([](SampleText& text) { text.add(sample_entry("run-3/means/1")); },
-          "charges release run-3/means/1, but its run");
-  refused([](SampleText& text) { text.add(sample_entry("run-1/means/3")); },
-          "charges release run-1/means/3, but its run");
-  refused([](SampleText& text) { text.add(sample_entry("run-2/means/1")); }, "charges release run-2/means/1, which is");
-  refused([](SampleText& text) { text.add(sample_entry("run-2/gram")); }, "charges release run-2/gram: the run has");
-  refused(
-      [](SampleText& text) {
-        LedgerEntry dear = sample_entry("run-2/means/2");
-        dear.mu = 10;
-        text.add(dear);
-      },
-      "charges release run-2/means/2: the run has reserved no");
-  refused([](SampleText& text) { text.add(RunEnd{"run-1", RunOutcome::kStopped}); }, "ends run run-1, which has no");
-  refused([](SampleText& text) { text.add(RunEnd{"run-9", RunOutcome::kReleased}); }, "ends run run-9, which has no");
-  refused(
-      [](SampleText& text) {
-        Reservation anew = sample_reservation("run-3");
-        anew.instead_of = "run-1";
-        text.add(anew);
-      },
-      "ends run run-1, which has no");
-  refused([](SampleText& text) { text.add(LedgerStart{to_hex(text.key().public_key()), "0.1.0"}); }, "a second line");
+    expect_corrupt_state(ledger.add(line).text(), "ledger.jsonl:8: " + message);
+  }
+  SampleText begun_twice = sample_text();
+  begun_twice.add(LedgerStart{to_hex(begun_twice.key().public_key()), "0.1.0"});
+  expect_corrupt_state(begun_twice.text(), "ledger.jsonl:8: a second line");
   SampleText released = sample_text();
   released.add(RunEnd{"run-2", RunOutcome::kReleased}).add(sample_reservation("run-2"));
   expect_corrupt_state(released.text(), "ledger.jsonl:9: run run-2 reserves, but was released");
@@ -192,9 +185,7 @@ TEST(LedgerState, ACutAnotherAndARewrittenLedgerAreToldByAHead) {
   };
   SampleText ledger = sample_text();
   const LedgerHead head = LedgerState::of(ledger.text(), "").head();
-  const std::vector<std::string> lines = lines_of(ledger.text());
-  std::string cut;
-  for (std::size_t line = 0; line + 1 < lines.size(); ++line) cut += lines[line];
+  const std::string cut = ledger.text().substr(0, ledger.text().size() - lines_of(ledger.text()).back().size());
   expect_missing(LedgerState::of(cut, ""), head, "has 6 lines, and had 7");
   expect_missing(LedgerState::of(sample_text().text(), ""), head, "another ledger");
   expect_missing(LedgerState{}, head, "is not signed");

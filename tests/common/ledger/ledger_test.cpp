@@ -26,9 +26,17 @@ class LedgerFile : public testing::Test {
   std::string content() const { return read_bytes(path_); }
   void set_content(const std::string& text) const { write_bytes(path_, text); }
   std::size_t lines() const { return Ledger::read(path_).head().lines; }
+  // The action is refused with these words, and the file is as it was.
+  template <typename Expected, typename Action>
+  void expect_refused(Action&& action, const std::vector<std::string>& words) const {
+    const std::string before = content();
+    expect_refusal<Expected>(action, words);
+    EXPECT_EQ(content(), before);
+  }
 
   const TemporaryFolder folder_;
   const fs::path path_ = folder_ / "ledger.jsonl";
+  Ledger ledger_{path_};
 };
 
 // A run of one release.
@@ -96,10 +104,9 @@ TEST_F(LedgerFile, AnEmptyFileIsAnEmptyLedger) {
 }
 
 TEST_F(LedgerFile, WhatWasWrittenIsRead) {
-  Ledger ledger(path_);
-  ledger.reserve(sample_reservation("run-1", 3));
+  ledger_.reserve(sample_reservation("run-1", 3));
   for (const char* round : {"1", "2"}) {
-    const std::string line = ledger.append(sample_entry("run-1/means/" + std::string(round)));
+    const std::string line = ledger_.append(sample_entry("run-1/means/" + std::string(round)));
     EXPECT_EQ(line, Ledger::read(path_).head().last_line_sha256);
   }
   const LedgerState state = Ledger::read(path_);
@@ -108,81 +115,75 @@ TEST_F(LedgerFile, WhatWasWrittenIsRead) {
   EXPECT_EQ(state.open_run("run-1")->remains, sample_reservation("run-1", 1));
   EXPECT_EQ(state.head().lines, 4U);
   EXPECT_EQ(state.head().public_key, to_hex(find_signing_key(path_)->public_key()));
-  EXPECT_EQ(ledger.current().head(), state.head());
+  EXPECT_EQ(ledger_.current().head(), state.head());
 }
 
-TEST_F(LedgerFile, TellsTimesInWholeMinutes) {
-  Ledger ledger(path_);
-  ledger.reserve(sample_reservation("run-1", 3));
-  ledger.append(sample_entry("run-1/means/1"));
-  ledger.end("run-1", RunOutcome::kFinished);
-  std::istringstream lines(content());
-  int times = 0;
-  for (std::string line; std::getline(lines, line); ++times) {
-    EXPECT_THAT(line, testing::ContainsRegex("\"time\":\"....-..-..T..:..:00Z\""));
-  }
-  EXPECT_EQ(times, 4);
+TEST_F(LedgerFile, TellsTimesInWholeMinutesOfUtc) {
+  ledger_.reserve(sample_reservation("run-1", 3));
+  ledger_.append(sample_entry("run-1/means/1"));
+  ledger_.end("run-1", RunOutcome::kFinished);
+  const std::vector<std::string> written = lines_of(content());
+  EXPECT_EQ(written.size(), 4U);
+  EXPECT_THAT(written, testing::Each(testing::ContainsRegex("\"time\":\"....-..-..T..:..:00Z\"")));
+  const std::string time = Ledger::read(path_).charges().at(0).utc_time;
+  std::tm parts{};
+  ASSERT_NE(::strptime(time.c_str(), "%Y-%m-%dT%H:%M:%SZ", &parts), nullptr);
+  EXPECT_NEAR(static_cast<double>(::timegm(&parts)), static_cast<double>(std::time(nullptr)), 60);
 }
 
 TEST_F(LedgerFile, BeginsWithALineThatHasThePublicKeyAndTheVersion) {
   charge(path_, "run-1");
-  const std::string first = content().substr(0, content().find('\n'));
+  const std::string first = lines_of(content()).front();
   EXPECT_THAT(first, HasSubstr(R"({"schema":2,"kind":"ledger",)"));
   EXPECT_THAT(first, HasSubstr("\"public_key\":\"" + to_hex(find_signing_key(path_)->public_key()) + "\""));
   EXPECT_THAT(first, HasSubstr(R"("version":"0.1.0")"));
 }
 
 TEST_F(LedgerFile, ARunThatHasEndedChargesNothingMore) {
-  Ledger ledger(path_);
-  ledger.reserve(sample_reservation("run-1", 2));
-  ledger.append(sample_entry("run-1/means/1"));
-  EXPECT_TRUE(ledger.end("run-1", RunOutcome::kStopped));
-  EXPECT_FALSE(ledger.end("run-1", RunOutcome::kFinished));
-  const std::string before = content();
-  expect_refusal<BudgetRefused>([&] { ledger.append(sample_entry("run-1/means/2")); },
+  ledger_.reserve(sample_reservation("run-1", 2));
+  ledger_.append(sample_entry("run-1/means/1"));
+  EXPECT_TRUE(ledger_.end("run-1", RunOutcome::kStopped));
+  EXPECT_FALSE(ledger_.end("run-1", RunOutcome::kFinished));
+  expect_refused<BudgetRefused>([&] { ledger_.append(sample_entry("run-1/means/2")); },
                                 {path_.string(), "run run-1 has no reservation", "run-1/means/2"});
-  EXPECT_EQ(content(), before);
   EXPECT_EQ(Ledger::read(path_).outcome("run-1"), RunOutcome::kStopped);
-  expect_refusal<ResumeMismatch>([&] { ledger.reserve(sample_reservation("run-1")); },
+  expect_refusal<ResumeMismatch>([&] { ledger_.reserve(sample_reservation("run-1")); },
                                  {"run run-1 is already recorded; a run reserves once"});
 }
 
 TEST_F(LedgerFile, ARunThatWasReleasedMayGoOnInNoWay) {
-  Ledger ledger(path_);
-  ledger.reserve(sample_reservation("run-1", 2));
+  ledger_.reserve(sample_reservation("run-1", 2));
   EXPECT_TRUE(Ledger(path_).end("run-1", RunOutcome::kReleased));
   const std::vector<std::string> messages{path_.string(), "run run-1 was given up (dpreduce ledger release)"};
-  expect_refusal<BudgetRefused>([&] { ledger.append(sample_entry("run-1/means/1")); }, messages);
-  expect_refusal<ResumeMismatch>([&] { ledger.reserve(sample_reservation("run-1")); },
+  expect_refusal<BudgetRefused>([&] { ledger_.append(sample_entry("run-1/means/1")); }, messages);
+  expect_refusal<ResumeMismatch>([&] { ledger_.reserve(sample_reservation("run-1")); },
                                  {"run run-1 is already recorded"});
   Reservation anew = sample_reservation("run-2");
   anew.instead_of = "run-1";
-  expect_refusal<BudgetRefused>([&] { ledger.reserve(anew); }, messages);
+  expect_refusal<BudgetRefused>([&] { ledger_.reserve(anew); }, messages);
   EXPECT_EQ(lines(), 3U);
 }
 
 TEST_F(LedgerFile, AStoppedRunCanBeReleasedOnce) {
-  Ledger ledger(path_);
-  charge(ledger, "run-1");
-  EXPECT_TRUE(ledger.end("run-1", RunOutcome::kStopped));
-  EXPECT_TRUE(ledger.end("run-1", RunOutcome::kReleased));
-  EXPECT_FALSE(ledger.end("run-1", RunOutcome::kReleased));
+  charge(ledger_, "run-1");
+  EXPECT_TRUE(ledger_.end("run-1", RunOutcome::kStopped));
+  EXPECT_TRUE(ledger_.end("run-1", RunOutcome::kReleased));
+  EXPECT_FALSE(ledger_.end("run-1", RunOutcome::kReleased));
   EXPECT_EQ(Ledger::read(path_).outcome("run-1"), RunOutcome::kReleased);
 }
 
 TEST_F(LedgerFile, AReplacedRunEndsInTheSameStep) {
-  Ledger ledger(path_);
-  ledger.reserve(sample_reservation("run-1", 2));
-  ledger.append(sample_entry("run-1/means/1"));
+  ledger_.reserve(sample_reservation("run-1", 2));
+  ledger_.append(sample_entry("run-1/means/1"));
   const DataSetBudget limit{gdp_epsilon(0.36, 1e-6), 1e-6};  // two rounds of mu 0.25
   Reservation anew = sample_reservation("run-2");
   anew.releases[0].mu = 0.26;
   anew.instead_of = "run-1";
-  expect_refusal<BudgetRefused>([&] { ledger.reserve(anew, limit); },
+  expect_refusal<BudgetRefused>([&] { ledger_.reserve(anew, limit); },
                                 {"recorded runs have spent epsilon 1.07", "; with this run's 1.11"});
   EXPECT_NE(Ledger::read(path_).open_run("run-1"), nullptr) << "nothing was written";
   anew.releases[0].mu = 0.25;
-  ledger.reserve(anew, limit);
+  ledger_.reserve(anew, limit);
   const LedgerState state = Ledger::read(path_);
   EXPECT_EQ(state.head().lines, 4U);
   EXPECT_EQ(state.open_run("run-1"), nullptr);
@@ -190,79 +191,55 @@ TEST_F(LedgerFile, AReplacedRunEndsInTheSameStep) {
 }
 
 TEST_F(LedgerFile, ARunThatHasEndedNeedsNoReplacement) {
-  Ledger ledger(path_);
-  charge(ledger, "run-1");
-  ledger.end("run-1", RunOutcome::kStopped);
+  charge(ledger_, "run-1");
+  ledger_.end("run-1", RunOutcome::kStopped);
   Reservation anew = sample_reservation("run-2");
   anew.instead_of = "run-1";
-  ledger.reserve(anew);
+  ledger_.reserve(anew);
   EXPECT_EQ(Ledger::read(path_).open_run("run-2")->remains.instead_of, "");
-}
-
-TEST_F(LedgerFile, TimesAreNowInUtc) {
-  charge(path_, "run-1");
-  const std::string time = Ledger::read(path_).charges().at(0).utc_time;
-  std::tm parts{};
-  ASSERT_NE(::strptime(time.c_str(), "%Y-%m-%dT%H:%M:%SZ", &parts), nullptr);
-  EXPECT_NEAR(static_cast<double>(::timegm(&parts)), static_cast<double>(std::time(nullptr)), 60);
 }
 
 // Nothing is charged once for two releases: not by a run that goes on, not by a copy of one.
 TEST_F(LedgerFile, AReleaseThatIsOnFileIsRefused) {
-  Ledger ledger(path_);
-  charge(ledger, "run-1");
-  charge(ledger, "run-2");
-  const std::string before = content();
-  expect_refusal<ResumeMismatch>([&] { ledger.append(sample_entry("run-1/means/1")); },
-                                 {path_.string(), "release run-1/means/1 is already recorded"});
-  ledger.end("run-1", RunOutcome::kStopped);
-  expect_refusal<ResumeMismatch>([&] { Ledger(path_).append(sample_entry("run-1/means/1")); }, {"is already recorded"});
-  EXPECT_TRUE(content().starts_with(before));
-}
-
-TEST_F(LedgerFile, AnotherReleaseUnderTheSameIdIsRefused) {
-  Ledger ledger(path_);
-  charge(ledger, "run-1");
-  const std::string before = content();
+  charge(ledger_, "run-1");
+  charge(ledger_, "run-2");
   LedgerEntry other = sample_entry("run-1/means/1");
   other.blocks[0].sigma *= 2;
-  expect_refusal<ResumeMismatch>([&] { ledger.append(other); }, {path_.string(), "release run-1/means/1"});
-  EXPECT_EQ(content(), before);
+  expect_refused<ResumeMismatch>([&] { ledger_.append(other); }, {path_.string(), "release run-1/means/1"});
+  expect_refused<ResumeMismatch>([&] { ledger_.append(sample_entry("run-1/means/1")); },
+                                 {path_.string(), "release run-1/means/1 is already recorded"});
+  ledger_.end("run-1", RunOutcome::kStopped);
+  expect_refused<ResumeMismatch>([&] { Ledger(path_).append(sample_entry("run-1/means/1")); }, {"is already recorded"});
 }
 
 TEST_F(LedgerFile, WhatIsNotReservedIsRefused) {
-  Ledger ledger(path_);
-  expect_refusal<BudgetRefused>([&] { ledger.append(sample_entry("run-1/means/1")); }, {"has no reservation"});
+  expect_refusal<BudgetRefused>([&] { ledger_.append(sample_entry("run-1/means/1")); }, {"has no reservation"});
   EXPECT_THAT(folder_.names(), IsEmpty()) << "neither ledger nor key is made for a refusal";
-  ledger.reserve(sample_reservation("run-1"));
-  const std::string before = content();
-  expect_refusal<UsageError>([&] { ledger.append(sample_entry("run-1/gram")); }, {"has reserved no (further) release"});
-  EXPECT_EQ(content(), before);
+  ledger_.reserve(sample_reservation("run-1"));
+  expect_refused<UsageError>([&] { ledger_.append(sample_entry("run-1/gram")); },
+                             {"has reserved no (further) release"});
 }
 
 TEST_F(LedgerFile, InvalidEntriesAreRefusedBeforeTheFileIsTouched) {
   LedgerEntry entry = sample_entry("run-1/means/1");
   entry.mu = 0;
-  expect_refusal<UsageError>([&] { Ledger(path_).append(entry); }, {"ledger entry: mu = 0"});
+  expect_refusal<UsageError>([&] { ledger_.append(entry); }, {"ledger entry: mu = 0"});
   Reservation reservation = sample_reservation("run-1");
   reservation.releases.clear();
-  expect_refusal<UsageError>([&] { Ledger(path_).reserve(reservation); }, {"ledger reservation: reserves nothing"});
+  expect_refusal<UsageError>([&] { ledger_.reserve(reservation); }, {"ledger reservation: reserves nothing"});
   EXPECT_THAT(folder_.names(), IsEmpty());
 }
 
 TEST_F(LedgerFile, WhatIsTooLongForALineIsRefused) {
-  Ledger ledger(path_);
-  ledger.reserve(sample_reservation("run-1"));
-  const std::string before = content();
+  ledger_.reserve(sample_reservation("run-1"));
   LedgerEntry entry = sample_entry("run-1/means/1");
   entry.blocks.assign(20000, entry.blocks[0]);
-  expect_refusal<UsageError>([&] { ledger.append(entry); }, {"release run-1/means/1", "too many blocks"});
+  expect_refused<UsageError>([&] { ledger_.append(entry); }, {"release run-1/means/1", "too many blocks"});
   Reservation reservation = sample_reservation("run-2");
   for (int release = 0; release < 40000; ++release) {
     reservation.releases.push_back({.name = "r" + std::to_string(release), .mu = 0.25});
   }
-  expect_refusal<UsageError>([&] { ledger.reserve(reservation); }, {"more releases than one line"});
-  EXPECT_EQ(content(), before);
+  expect_refused<UsageError>([&] { ledger_.reserve(reservation); }, {"more releases than one line"});
 }
 
 // Six runs that begin at once, and room for four: four are admitted, and two refused before they have done anything.
@@ -286,86 +263,75 @@ TEST_F(LedgerFile, RunsThatBeginAtOnceDoNotShareOneRoom) {
 
 TEST_F(LedgerFile, WhatARunGivesBackIsFreeForOthers) {
   const DataSetBudget limit{gdp_epsilon(0.36, 1e-6), 1e-6};
-  Ledger ledger(path_);
-  ledger.reserve(sample_reservation("run-1", 2), limit);
-  ledger.append(sample_entry("run-1/means/1"));
+  ledger_.reserve(sample_reservation("run-1", 2), limit);
+  ledger_.append(sample_entry("run-1/means/1"));
   expect_refusal<BudgetRefused>(
-      [&] { ledger.reserve(sample_reservation("run-2"), limit); },
+      [&] { ledger_.reserve(sample_reservation("run-2"), limit); },
       {path_.string() + ": recorded runs have spent epsilon 1.07", ", open runs may still charge 1.07"});
-  ledger.end("run-1", RunOutcome::kStopped);
-  ledger.reserve(sample_reservation("run-2"), limit);
+  ledger_.end("run-1", RunOutcome::kStopped);
+  ledger_.reserve(sample_reservation("run-2"), limit);
 }
 
 TEST_F(LedgerFile, AnEditedLedgerIsNeitherReadNorExtended) {
-  Ledger ledger(path_);
-  for (const char* run : {"run-1", "run-2"}) charge(ledger, run);
+  for (const char* run : {"run-1", "run-2"}) charge(ledger_, run);
   std::string edited = content();
   edited.replace(edited.rfind("122241.5"), 8, "122241.6");
   set_content(edited);
   const std::vector<std::string> messages{path_.string() + ":5", "the signature does not match this line"};
-  expect_refusal<LedgerCorrupt>([&] { ledger.append(sample_entry("run-2/means/2")); }, messages);
-  expect_refusal<LedgerCorrupt>([&] { ledger.reserve(sample_reservation("run-3")); }, messages);
-  expect_refusal<LedgerCorrupt>([&] { ledger.end("run-1", RunOutcome::kFinished); }, messages);
-  expect_refusal<LedgerCorrupt>([&] { ledger.current(); }, messages);
-  expect_refusal<LedgerCorrupt>([&] { Ledger::read(path_); }, messages);
-  EXPECT_EQ(content(), edited);
+  expect_refused<LedgerCorrupt>([&] { ledger_.append(sample_entry("run-2/means/2")); }, messages);
+  expect_refused<LedgerCorrupt>([&] { ledger_.reserve(sample_reservation("run-3")); }, messages);
+  expect_refused<LedgerCorrupt>([&] { ledger_.end("run-1", RunOutcome::kFinished); }, messages);
+  expect_refused<LedgerCorrupt>([&] { ledger_.current(); }, messages);
+  expect_refused<LedgerCorrupt>([&] { Ledger::read(path_); }, messages);
 }
 
 // Lines that an object has read before are checked by their hash; an edit among them is found all the same.
 TEST_F(LedgerFile, AnEditBetweenTwoCallsOfOneObjectIsFound) {
-  Ledger ledger(path_);
-  for (const char* run : {"run-1", "run-2"}) charge(ledger, run);
+  for (const char* run : {"run-1", "run-2"}) charge(ledger_, run);
   const std::string intact = content();
   std::string edited = intact;
   edited.replace(edited.find("run-1"), 5, "run-9");
   set_content(edited);
-  expect_refusal<LedgerCorrupt>([&] { charge(ledger, "run-4"); }, {path_.string() + ":2", "signature"});
+  expect_refusal<LedgerCorrupt>([&] { charge(ledger_, "run-4"); }, {path_.string() + ":2", "signature"});
   set_content(intact.substr(intact.find('\n') + 1));
-  expect_refusal<LedgerCorrupt>([&] { charge(ledger, "run-4"); }, {path_.string() + ":1", "chain"});
+  expect_refusal<LedgerCorrupt>([&] { charge(ledger_, "run-4"); }, {path_.string() + ":1", "chain"});
   set_content(intact);
-  charge(ledger, "run-4");
+  charge(ledger_, "run-4");
 }
 
 TEST_F(LedgerFile, LinesThatAreGoneBetweenTwoCallsOfOneObjectAreMissed) {
-  Ledger ledger(path_);
-  ledger.reserve(sample_reservation("run-1", 3));
+  ledger_.reserve(sample_reservation("run-1", 3));
   const std::string before = content();
-  ledger.append(sample_entry("run-1/means/1"));
+  ledger_.append(sample_entry("run-1/means/1"));
   const std::string intact = content();
   set_content(before);
-  expect_refusal<LedgerCorrupt>([&] { ledger.append(sample_entry("run-1/means/2")); },
+  expect_refused<LedgerCorrupt>([&] { ledger_.append(sample_entry("run-1/means/2")); },
                                 {path_.string() + ": has 2 lines, and had 3", "cut off"});
-  EXPECT_EQ(content(), before);
   Ledger(path_).append(sample_entry("run-1/means/2"));
-  expect_refusal<LedgerCorrupt>([&] { ledger.current(); }, {"line 3 has changed"});
+  expect_refusal<LedgerCorrupt>([&] { ledger_.current(); }, {"line 3 has changed"});
   fs::remove(path_);
-  expect_refusal<LedgerCorrupt>([&] { ledger.current(); }, {"is not signed, and was signed with"});
+  expect_refusal<LedgerCorrupt>([&] { ledger_.current(); }, {"is not signed, and was signed with"});
   set_content(intact);
-  ledger.append(sample_entry("run-1/means/2"));
+  ledger_.append(sample_entry("run-1/means/2"));
 }
 
 TEST_F(LedgerFile, WithoutItsSigningKeyItIsReadAndNotExtended) {
   charge(path_, "run-1");
-  const std::string before = content();
   fs::remove(signing_key_path(path_));
-  Ledger ledger(path_);
-  expect_refusal<BadInput>([&] { charge(ledger, "run-2"); },
+  expect_refused<BadInput>([&] { charge(ledger_, "run-2"); },
                            {path_.string() + ": its signing key " + path_.string() + ".signing-key is missing",
                             "restore the key, or start a new ledger"});
-  expect_refusal<BadInput>([&] { ledger.end("run-1", RunOutcome::kFinished); }, {"is missing"});
+  expect_refused<BadInput>([&] { ledger_.end("run-1", RunOutcome::kFinished); }, {"is missing"});
   EXPECT_FALSE(fs::exists(signing_key_path(path_)));
-  EXPECT_EQ(content(), before);
   EXPECT_EQ(lines(), 3U);
 }
 
 TEST_F(LedgerFile, WithAnotherSigningKeyItIsNotExtended) {
   charge(path_, "run-1");
-  const std::string before = content();
   fs::remove(signing_key_path(path_));
   find_or_make_signing_key(path_);
-  expect_refusal<LedgerCorrupt>([&] { charge(path_, "run-2"); },
+  expect_refused<LedgerCorrupt>([&] { charge(path_, "run-2"); },
                                 {path_.string() + ": is signed with the key ", "was replaced"});
-  EXPECT_EQ(content(), before);
 }
 
 TEST_F(LedgerFile, ASigningKeyThatOthersMayReadIsRefused) {
@@ -376,13 +342,11 @@ TEST_F(LedgerFile, ASigningKeyThatOthersMayReadIsRefused) {
 
 TEST_F(LedgerFile, OfAnotherSchemaIsNeitherReadNorExtended) {
   charge(path_, "run-1");
-  const std::string other = replaced(content(), "\"schema\":2", "\"schema\":1");
-  set_content(other);
-  expect_refusal<LedgerCorrupt>([&] { charge(path_, "run-2"); },
+  set_content(replaced(content(), "\"schema\":2", "\"schema\":1"));
+  expect_refused<LedgerCorrupt>([&] { charge(path_, "run-2"); },
                                 {path_.string() + ":1",
                                  "its schema is not 2, the one that this version reads; start a new ledger, and keep "
                                  "counting the charges of this one"});
-  EXPECT_EQ(content(), other);
 }
 
 TEST_F(LedgerFile, ObjectsThatTakeTurnsSeeEachOthersLines) {
@@ -398,12 +362,10 @@ TEST_F(LedgerFile, ObjectsThatTakeTurnsSeeEachOthersLines) {
 
 TEST_F(LedgerFile, ATornLastLineIsNeitherReadNorExtended) {
   charge(path_, "run-1");
-  const std::string torn = content().substr(0, content().size() - 10);
-  set_content(torn);
+  set_content(content().substr(0, content().size() - 10));
   const std::vector<std::string> messages{path_.string() + ":3", "torn"};
-  expect_refusal<LedgerCorrupt>([&] { charge(path_, "run-3"); }, messages);
-  expect_refusal<LedgerCorrupt>([&] { Ledger::read(path_); }, messages);
-  EXPECT_EQ(content(), torn);
+  expect_refused<LedgerCorrupt>([&] { charge(path_, "run-3"); }, messages);
+  expect_refused<LedgerCorrupt>([&] { Ledger::read(path_); }, messages);
 }
 
 TEST_F(LedgerFile, EightProcessesOfFiftyReleasesLeaveAllTheirLines) {
@@ -505,6 +467,52 @@ TEST_F(LedgerFile, AWaitingProcessWritesToTheFileThatHasTheName) {
   EXPECT_EQ(Ledger::read(folder_ / "archive.jsonl").charges().at(0).entry.release_id, "run-1/means/1");
   ASSERT_EQ(lines(), 2U);
   EXPECT_NE(Ledger::read(path_).open_run("run-2"), nullptr);
+}
+
+class LedgerKey : public LedgerFile {
+ protected:
+  void expect_key_refused(const std::string& message) const {
+    expect_refusal<BadInput>([&] { find_signing_key(path_); }, {signing_key_path(path_).string(), message});
+  }
+};
+
+TEST_F(LedgerKey, IsMadeOnceForItsOwnerAloneBesideTheLedger) {
+  EXPECT_FALSE(find_signing_key(path_).has_value());
+  const PublicKey made = find_or_make_signing_key(path_).public_key();
+  EXPECT_EQ(find_or_make_signing_key(path_).public_key(), made);
+  EXPECT_EQ(find_signing_key(path_)->public_key(), made);
+  EXPECT_EQ(fs::status(folder_ / "ledger.jsonl.signing-key").permissions(), fs::perms(0600));
+  EXPECT_THAT(folder_.names(), ElementsAre("ledger.jsonl.signing-key"));
+}
+
+TEST_F(LedgerKey, IsRefusedWithOtherPermissions) {
+  find_or_make_signing_key(path_);
+  for (const mode_t mode : {0640, 0644, 0660, 0400, 0700}) {
+    ::chmod(signing_key_path(path_).c_str(), mode);
+    expect_key_refused("chmod 600");
+  }
+}
+
+TEST_F(LedgerKey, IsNeverTakenFromAFileOfAnotherKind) {
+  for (const std::string& text : {std::string(32, 'k'), std::string(), std::string(5000, 'k'),
+                                  std::string("-----BEGIN PRIVATE KEY-----\nAAAA\n")}) {
+    write_bytes(signing_key_path(path_), text);
+    ::chmod(signing_key_path(path_).c_str(), 0600);
+    expect_key_refused("must hold an Ed25519 private key");
+  }
+}
+
+TEST_F(LedgerKey, IsOneForProcessesThatMeetAnAbsentFile) {
+  constexpr int kProcesses = 8;
+  const auto report_of = [&](int process) { return folder_ / std::to_string(process); };
+  const std::map<int, int> statuses = statuses_in_children(kProcesses, [&](int process) {
+    write_bytes(report_of(process), to_hex(find_or_make_signing_key(path_).public_key()));
+    return 0;
+  });
+  EXPECT_EQ(statuses, (std::map<int, int>{{0, kProcesses}}));
+  std::set<std::string> keys;
+  for (int process = 0; process < kProcesses; ++process) keys.insert(read_bytes(report_of(process)));
+  EXPECT_EQ(keys.size(), 1U);
 }
 
 }  // namespace dpreduce::ledger_test

@@ -1,14 +1,5 @@
 #include "common/ledger/run_file.hpp"
 
-#include <chrono>
-#include <csignal>
-#include <string>
-#include <thread>
-
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include "common/base/error.hpp"
 #include "common/ledger/ledger.hpp"
 #include "common/ledger/old_journals.hpp"
@@ -42,9 +33,10 @@ class RunFileTest : public testing::Test {
     return RunFile::take_over(ledger_, config, state());
   }
   fs::path path_of(const std::string& run) const { return ledger_.string() + "." + run + ".releases"; }
+  fs::path journal_of(const std::string& run) const { return ledger_.string() + "." + run + ".journal"; }
   void put(const fs::path& path, const std::string& bytes) const {
     write_bytes(path, bytes);
-    fs::permissions(path, fs::perms::owner_read | fs::perms::owner_write);
+    fs::permissions(path, fs::perms(0600));
   }
 
   const std::vector<std::int64_t> values_{5, -7, std::numeric_limits<std::int64_t>::min()};
@@ -56,9 +48,7 @@ class RunFileTest : public testing::Test {
 TEST_F(RunFileTest, IsItsOwnersAloneAndNamedAfterLedgerAndRun) {
   const RunFile file = made();
   EXPECT_EQ(folder_.names(), std::vector<std::string>{"ledger.jsonl." + file.run_id() + ".releases"});
-  struct stat status {};
-  ASSERT_EQ(stat(path_of(file.run_id()).c_str(), &status), 0);
-  EXPECT_EQ(status.st_mode & 07777, 0600U);
+  EXPECT_EQ(fs::status(path_of(file.run_id())).permissions(), fs::perms(0600));
   EXPECT_TRUE(file.is_new());
 }
 
@@ -66,26 +56,24 @@ TEST_F(RunFileTest, IsTakenOverByAnotherRunWithAllThatItHeld) {
   const std::string first = charged_run();
   std::string second;
   {
-    std::optional<RunFile> file = taken();
-    ASSERT_TRUE(file.has_value());
-    second = file->run_id();
+    RunFile file = taken().value();
+    second = file.run_id();
     EXPECT_NE(second, first);
-    EXPECT_FALSE(file->is_new());
-    EXPECT_EQ(file->run_ids(), (std::vector{first, second}));
-    ASSERT_EQ(file->records().size(), 1U);
-    const RunFile::Record& record = file->records().front();
+    EXPECT_FALSE(file.is_new());
+    EXPECT_EQ(file.run_ids(), (std::vector{first, second}));
+    ASSERT_EQ(file.records().size(), 1U);
+    const RunFile::Record& record = file.records().front();
     EXPECT_EQ(record.release_id(), first + "/means/1");
     EXPECT_EQ(record.line_sha256, state().line_sha256().back());
-    EXPECT_EQ(file->values_of(record), (NamedIntegers{{"sums", values_}, {"counts", one_}}));
-    file->announce_run();
-    file->save("branch", {}, {{"decision", one_}});
+    EXPECT_EQ(file.values_of(record), (NamedIntegers{{"sums", values_}, {"counts", one_}}));
+    file.announce_run();
+    file.save("branch", {}, {{"decision", one_}});
   }
-  std::optional<RunFile> third = taken();
-  ASSERT_TRUE(third.has_value());
-  EXPECT_EQ(third->run_ids().size(), 3U);
-  ASSERT_EQ(third->records().size(), 2U);
-  EXPECT_EQ(third->records()[1].run_id, second);
-  EXPECT_EQ(third->values_of(third->records()[1]).front().second, one_);
+  const RunFile third = taken().value();
+  EXPECT_EQ(third.run_ids().size(), 3U);
+  ASSERT_EQ(third.records().size(), 2U);
+  EXPECT_EQ(third.records()[1].run_id, second);
+  EXPECT_EQ(third.values_of(third.records()[1]).front().second, one_);
 }
 
 TEST_F(RunFileTest, OfAnotherConfigurationIsLeftAlone) {
@@ -113,18 +101,16 @@ TEST_F(RunFileTest, OfARunThatIsOverIsNeverTakenAndGoes) {
   for (const std::string& run : {stopped, killed, living.run_id()}) EXPECT_TRUE(fs::exists(path_of(run)));
   std::set<std::string> runs;
   for (int time = 0; time < 2; ++time) {
-    std::optional<RunFile> file = taken();
-    ASSERT_TRUE(file.has_value());
-    runs.insert(file->run_ids().front());
-    ledger.end(file->run_ids().front(), RunOutcome::kReleased);
+    const RunFile file = taken().value();
+    runs.insert(file.run_ids().front());
+    ledger.end(file.run_ids().front(), RunOutcome::kReleased);
   }
   EXPECT_EQ(runs, (std::set{stopped, killed}));
 }
 
 TEST_F(RunFileTest, OfALivingRunIsWaitedForAndThenRefused) {
   const std::string run = charged_run();
-  std::optional<RunFile> living = taken();
-  ASSERT_TRUE(living.has_value());
+  const RunFile living = taken().value();
   expect_refusal<BadInput>([&] { taken(); }, {path_of(run).string(), "its run is still running"});
   expect_refusal<BadInput>([&] { RunFile::of_run(ledger_, run); }, {"its run is still running"});
   EXPECT_TRUE(RunFile::dead_runs(ledger_, state()).empty());
@@ -133,11 +119,10 @@ TEST_F(RunFileTest, OfALivingRunIsWaitedForAndThenRefused) {
 // Who waited for a run to go on with, and saw it end, does not begin another one that nobody asked for.
 TEST_F(RunFileTest, ThatEndsWhileAnotherWaitsForItIsNotBegunAnew) {
   const std::string run = charged_run();
-  std::optional<RunFile> living = taken();
-  ASSERT_TRUE(living.has_value());
+  RunFile living = taken().value();
   std::jthread end([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(300));
-    living->remove();
+    living.remove();
   });
   expect_refusal<BadInput>([&] { taken(); }, {path_of(run).string(), "its run has ended in the meantime"});
 }
@@ -162,12 +147,12 @@ TEST_F(RunFileTest, ATornEndCountsAsNotThere) {
 TEST_F(RunFileTest, DamageBeforeItsEndIsRefused) {
   const std::string run = charged_run();
   const std::string whole = read_bytes(path_of(run));
-  const std::string record = whole.substr(whole.find("release {"));
+  const std::string begin = whole.substr(0, whole.find("release {"));
+  const std::string record = whole.substr(begin.size());
   std::string damaged = record;
   damaged.back() ^= 1;
   for (const std::string& text :
-       {whole.substr(0, whole.find("release {")) + damaged + record, "dpreduce releases 9" + whole.substr(19),
-        whole.substr(0, whole.find("release {")) + "rest\n" + record}) {
+       {begin + damaged + record, "dpreduce releases 9" + whole.substr(19), begin + "rest\n" + record}) {
     put(path_of(run), text);
     expect_refusal<BadInput>([&] { taken(); }, {path_of(run).string(), "is damaged"});
     EXPECT_TRUE(RunFile::dead_runs(ledger_, state()).empty());
@@ -183,7 +168,7 @@ TEST_F(RunFileTest, ACopyUnderAnotherNameIsRefused) {
 
 TEST_F(RunFileTest, OthersThanItsOwnerMayNotUseIt) {
   const std::string run = charged_run();
-  ASSERT_EQ(chmod(path_of(run).c_str(), 0640), 0);
+  fs::permissions(path_of(run), fs::perms(0640));
   expect_refusal<BadInput>([&] { taken(); }, {path_of(run).string(), "must have 0600"});
 }
 
@@ -206,7 +191,6 @@ TEST_F(RunFileTest, JournalsOfEarlierVersionsAreRemovedAndTheirRunsGivenUp) {
   for (const std::string& some : {run, later, finished}) ledger.reserve(sample_reservation(some, 2));
   ledger.end(later, RunOutcome::kStopped);
   ledger.end(finished, RunOutcome::kFinished);
-  const auto journal_of = [&](const std::string& some) { return fs::path(ledger_.string() + "." + some + ".journal"); };
   put(journal_of(run), "dpreduce journal 2\nbinding bb\nsecret private 00\nrun " + run + "\ncharge 11 means/1\nrun " +
                            later + "\ncharge 22 mea");
   put(journal_of(finished), "dpreduce journal 2\nrun " + finished + "\n");
@@ -220,12 +204,12 @@ TEST_F(RunFileTest, JournalsOfEarlierVersionsAreRemovedAndTheirRunsGivenUp) {
 
 TEST_F(RunFileTest, WhatIsNoJournalIsNeitherOverwrittenNorInTheWay) {
   const std::string note = "a private note\nrun " + std::string(32, 'a') + "\n";
-  const fs::path named = ledger_.string() + "." + std::string(32, 'a') + ".journal";
-  const fs::path linked = ledger_.string() + "." + std::string(32, 'b') + ".journal";
+  const fs::path named = journal_of(std::string(32, 'a'));
+  const fs::path linked = journal_of(std::string(32, 'b'));
   put(named, note);
   put(folder_ / "elsewhere", "dpreduce journal 2\n" + note);
   fs::create_symlink(folder_ / "elsewhere", linked);
-  fs::create_directory(ledger_.string() + "." + std::string(32, 'd') + ".journal");
+  fs::create_directory(journal_of(std::string(32, 'd')));
   EXPECT_TRUE(give_up_journals(ledger_).empty());
   EXPECT_EQ(read_bytes(named), note);
   EXPECT_TRUE(fs::is_symlink(linked));

@@ -63,6 +63,8 @@ inline Reservation reservation_for(const LedgerEntry& entry) {
   return reservation;
 }
 
+using LineContent = decltype(LedgerRecord::content);
+
 /// Lines of a ledger as its owner writes them, each with its newline.
 class SampleText {
  public:
@@ -70,7 +72,7 @@ class SampleText {
     add(LedgerStart{to_hex(key_.public_key()), "0.1.0"});
   }
 
-  SampleText& add(decltype(LedgerRecord::content) content) {
+  SampleText& add(LineContent content) {
     text_ += sign_line(print_unsigned(record_of(std::move(content), text_)), key_) + "\n";
     return *this;
   }
@@ -78,7 +80,7 @@ class SampleText {
   const SigningKey& key() const { return key_; }
 
   /// Of the line that follows `text`.
-  static LedgerRecord record_of(decltype(LedgerRecord::content) content, const std::string& text) {
+  static LedgerRecord record_of(LineContent content, const std::string& text) {
     return {std::move(content), "2026-01-31T23:59:59Z", last_sha256(text)};
   }
   static std::string last_sha256(const std::string& text) {

@@ -18,12 +18,8 @@ TEST(ClassScores, ATwoByTwoProductByHand) {
   std::vector<double> scores(4);
   ClassScores(matrix, 2, 2)(rows, scores);
   EXPECT_EQ(scores, (std::vector<double>{17, 39, 23, 53}));
-}
-
-TEST(ClassScores, NoRowsHaveNoScores) {
-  const std::vector<double> matrix = {1, 2};
   std::vector<double> none;
-  EXPECT_NO_THROW(ClassScores(matrix, 2, 1)(none, none));
+  EXPECT_NO_THROW(ClassScores(matrix, 2, 2)(none, none)) << "no rows";
 }
 
 class ClassScoresOfSize : public ::testing::TestWithParam<std::tuple<std::size_t, std::size_t, std::size_t>> {};
@@ -54,6 +50,30 @@ TEST(ClassScores, WrongSizesAreOurOwnBug) {
   EXPECT_THROW(ClassScores(six, 2, 2), std::logic_error);
   EXPECT_THROW(ClassScores(six, 2, 3)(four, four), std::logic_error);
   EXPECT_THROW(ClassScores(six, 3, 2)(six, four), std::logic_error);
+}
+
+TEST(Probabilities, SoftmaxIsOfAllScoresTogether) {
+  std::vector<double> scores = {std::log(1.0), std::log(2.0), std::log(5.0)};
+  to_probabilities(Link::kSoftmax, scores);
+  EXPECT_NEAR(scores[0], 0.125, 1e-15);
+  EXPECT_NEAR(scores[1], 0.25, 1e-15);
+  EXPECT_NEAR(scores[2], 0.625, 1e-15);
+}
+
+TEST(Probabilities, SigmoidIsOfEachScoreByItself) {
+  std::vector<double> scores = {0.0, std::log(3.0), -std::log(3.0)};
+  to_probabilities(Link::kSigmoid, scores);
+  EXPECT_DOUBLE_EQ(scores[0], 0.5);
+  EXPECT_NEAR(scores[1], 0.75, 1e-15);
+  EXPECT_NEAR(scores[2], 0.25, 1e-15);
+}
+
+TEST(Probabilities, LargeScoresEndAtZeroAndOne) {
+  for (const Link link : {Link::kSoftmax, Link::kSigmoid}) {
+    std::vector<double> scores = {1e4, -1e4};
+    to_probabilities(link, scores);
+    EXPECT_EQ(scores, (std::vector<double>{1.0, 0.0}));
+  }
 }
 
 }  // namespace dpreduce::class_scores_test

@@ -2,7 +2,6 @@
 
 #include "common/base/error.hpp"
 #include "common/data/safetensors.hpp"
-#include "tests/common/model/byte_file.hpp"
 #include "tests/common/special_values.hpp"
 #include "tests/temporary_folder.hpp"
 #include "tests/testing.hpp"
@@ -31,6 +30,36 @@ ClassifierParts plain_parts() {
   return parts;
 }
 
+// Five features by pairs: three, projected on two, of which the second is kept.
+ClassifierParts reduced_parts() {
+  ClassifierParts parts = full_parts();
+  parts.preprocessing.projection = {1.0 / 3.0, 0.0, -0.25, 5e-324, 1.0, 2.0};
+  parts.preprocessing.selected = {1};
+  parts.weights = {0.1, -0.2};
+  parts.cosine_head = {1, 2};
+  return parts;
+}
+
+std::vector<std::byte> bytes_of(const ClassifierParts& parts) {
+  return to_bytes(Classifier(parts));
+}
+
+SafetensorsFile file_of(const ClassifierParts& parts) {
+  return parse_safetensors(bytes_of(parts), "f");
+}
+
+ClassifierParts parts_in(const SafetensorsFile& file) {
+  return classifier_from_bytes(serialize(file), "f").parts();
+}
+
+// What a file of that model is read as; which has the file's bytes, too.
+ClassifierParts reread(const ClassifierParts& parts) {
+  const std::vector<std::byte> bytes = bytes_of(parts);
+  const Classifier read = classifier_from_bytes(bytes, "f");
+  EXPECT_EQ(to_bytes(read), bytes);
+  return read.parts();
+}
+
 bool same_bits(const std::vector<double>& left, const std::vector<double>& right) {
   return left.size() == right.size() &&
          (left.empty() || std::memcmp(left.data(), right.data(), left.size() * sizeof(double)) == 0);
@@ -50,39 +79,26 @@ void expect_same(const ClassifierParts& left, const ClassifierParts& right) {
   EXPECT_TRUE(same_bits(left.cosine_head, right.cosine_head));
 }
 
-TEST(ClassifierFile, AFullModelReturnsBitForBit) {
-  expect_same(classifier_from_bytes(to_bytes(Classifier(full_parts())), "f").parts(), full_parts());
-}
-
-TEST(ClassifierFile, APlainModelReturnsBitForBit) {
-  const std::vector<std::byte> bytes = to_bytes(Classifier(plain_parts()));
-  expect_same(classifier_from_bytes(bytes, "f").parts(), plain_parts());
-  EXPECT_EQ(parse_safetensors(bytes, "f").tensors.size(), 2U);
-}
-
-// Five features by pairs: three, projected on two, of which the second is kept.
-ClassifierParts reduced_parts() {
-  ClassifierParts parts = full_parts();
-  parts.preprocessing.projection = {1.0 / 3.0, 0.0, -0.25, 5e-324, 1.0, 2.0};
-  parts.preprocessing.selected = {1};
-  parts.weights = {0.1, -0.2};
-  parts.cosine_head = {1, 2};
-  return parts;
+TEST(ClassifierFile, FullAndPlainModelsReturnBitForBit) {
+  for (const ClassifierParts& parts : {full_parts(), plain_parts()}) {
+    expect_same(reread(parts), parts);
+    EXPECT_EQ(bytes_of(parts), bytes_of(parts));
+  }
 }
 
 TEST(ClassifierFile, AReducedModelReturnsWithItsProjectionOnTheLattice) {
-  const std::vector<std::byte> bytes = to_bytes(Classifier(reduced_parts()));
-  const ClassifierParts read = classifier_from_bytes(bytes, "f").parts();
+  const ClassifierParts read = reread(reduced_parts());
   expect_same(read, reduced_parts());
   const std::vector<double>& projection = reduced_parts().preprocessing.projection;
   const std::vector<double> largest = {1.0 / 3.0, 2.0};
   for (std::size_t entry = 0; entry < projection.size(); ++entry) {
     EXPECT_NEAR(read.preprocessing.projection[entry], projection[entry], largest[entry / 3] / 32767 / 2 + 1e-15);
   }
-  EXPECT_EQ(to_bytes(classifier_from_bytes(bytes, "f")), bytes);
   EXPECT_EQ(read.preprocessing.selected, reduced_parts().preprocessing.selected);
-  const SafetensorsFile file = parse_safetensors(bytes, "f");
+  const SafetensorsFile file = file_of(reduced_parts());
   EXPECT_EQ(file.metadata.at("format_version"), "2");
+  EXPECT_EQ(file.tensors.size(), 7U);
+  EXPECT_EQ(file.tensors.at("projection").type, TensorType::kI16);
   EXPECT_EQ(file.tensors.at("projection").shape, (std::vector<std::uint64_t>{2, 3}));
   EXPECT_EQ(to_shorts(file.tensors.at("projection")), (std::vector<std::int16_t>{32767, 0, -24575, 0, 16384, 32767}));
   EXPECT_EQ(to_doubles(file.tensors.at("projection_largest")), largest);
@@ -91,11 +107,18 @@ TEST(ClassifierFile, AReducedModelReturnsWithItsProjectionOnTheLattice) {
   EXPECT_EQ(file.tensors.at("weights").shape, (std::vector<std::uint64_t>{2, 1}));
 }
 
-TEST(ClassifierFile, AReducedModelPredictsTheSameBitsOnceLoaded) {
-  const Classifier trained(reduced_parts());
-  const std::vector<float> rows = {1, 2, 3, 4, 5, -1, 0.5F, 7, 0, 2};
-  const std::vector<double> scores = classifier_from_bytes(to_bytes(trained), "f").predict_scores(rows);
-  EXPECT_TRUE(same_bits(scores, trained.predict_scores(rows)));
+TEST(ClassifierFile, ALoadedModelPredictsTheSameBits) {
+  ClassifierParts full = full_parts();
+  full.weights[2] = 2.0;
+  const std::vector<float> rows = {1, 2, 3, 4, 5, -1, 0.5F, 7, 8, -3};
+  const TemporaryFolder folder;
+  for (const ClassifierParts& parts : {full, reduced_parts()}) {
+    const std::vector<std::byte> bytes = bytes_of(parts);
+    write_bytes(folder / "model.safetensors", {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    const Classifier loaded = load_classifier(folder / "model.safetensors");
+    EXPECT_TRUE(same_bits(loaded.predict_scores(rows), Classifier(parts).predict_scores(rows)));
+  }
+  expect_refusal<BadInput>([] { load_classifier("no/such/model.safetensors"); }, {"no/such/model.safetensors"});
 }
 
 // d x d, scaled to norm C behind it or only clipped: what a file keeps of the matrix is all that predictions take of
@@ -113,122 +136,37 @@ TEST(ClassifierFile, AWhitenedModelPredictsTheSameBitsOnceLoaded) {
     parts.weights.resize(2 * kDim);
     for (double& entry : parts.weights) entry = normal(random);
     parts.bias = {0.1, -0.3};
-    const Classifier trained(parts);
     std::vector<float> rows(40 * kDim);
     for (float& entry : rows) entry = static_cast<float>(normal(random));
-    const std::vector<double> scores = trained.predict_scores(rows);
-    const std::vector<std::byte> bytes = to_bytes(trained);
-    EXPECT_TRUE(same_bits(classifier_from_bytes(bytes, "f").predict_scores(rows), scores));
-    EXPECT_EQ(to_bytes(classifier_from_bytes(bytes, "f")), bytes);
+    const Classifier loaded = classifier_from_bytes(bytes_of(parts), "f");
+    EXPECT_TRUE(same_bits(loaded.predict_scores(rows), Classifier(parts).predict_scores(rows)));
+    EXPECT_EQ(to_bytes(loaded), bytes_of(parts));
   }
-}
-
-TEST(ClassifierFile, TheProjectionTakesAQuarterOfTheBytes) {
-  constexpr std::size_t kDim = 256;
-  ClassifierParts parts = plain_parts();
-  parts.preprocessing = {.input_dim = kDim, .pool = 1, .normalize = Normalize::kL2, .clip_norm = 1.0, .center = {}};
-  parts.preprocessing.projection.assign(kDim * kDim, 0.5);
-  parts.weights.assign(2 * kDim, 1.0);
-  EXPECT_LT(to_bytes(Classifier(parts)).size(), 2 * kDim * kDim + 8 * kDim * 4 + 4096);
-}
-
-TEST(ClassifierFile, WithoutAProjectionIsOfFormatVersion1) {
-  EXPECT_EQ(parse_safetensors(to_bytes(Classifier(plain_parts())), "f").metadata.at("format_version"), "1");
 }
 
 TEST(ClassifierFile, TheLinkComesBack) {
   for (const Link link : {Link::kSoftmax, Link::kSigmoid}) {
     ClassifierParts parts = plain_parts();
     parts.link = link;
-    const std::vector<std::byte> bytes = to_bytes(Classifier(parts));
-    EXPECT_EQ(classifier_from_bytes(bytes, "f").parts().link, link);
-    EXPECT_EQ(parse_safetensors(bytes, "f").metadata.at("link"), to_string(link));
+    EXPECT_EQ(reread(parts).link, link);
+    EXPECT_EQ(file_of(parts).metadata.at("link"), to_string(link));
   }
-  EXPECT_FALSE(classifier_from_bytes(to_bytes(Classifier(plain_parts())), "f").parts().link);
-  SafetensorsFile file = parse_safetensors(to_bytes(Classifier(plain_parts())), "f");
-  file.metadata["link"] = "probit";
-  EXPECT_THAT(refusal<BadInput>([&] { classifier_from_bytes(serialize(file), "m"); }),
-              HasSubstr("'link' is \"probit\", which is unknown"));
+  EXPECT_FALSE(reread(plain_parts()).link);
 }
 
-TEST(ClassifierFile, BrokenReductionsAreRefused) {
-  const auto complaint = [](const std::function<void(SafetensorsFile&)>& damage) {
-    SafetensorsFile file = parse_safetensors(to_bytes(Classifier(reduced_parts())), "f");
-    damage(file);
-    return refusal<BadInput>([&] { classifier_from_bytes(serialize(file), "some/model"); });
-  };
-  const auto selected = [](std::vector<std::int64_t> indices) {
-    return [=](SafetensorsFile& f) { f.tensors["selected"] = make_integer_tensor(indices, {indices.size()}); };
-  };
-  const auto shorts = [](std::vector<std::int16_t> entries, std::vector<std::uint64_t> shape) {
-    return [=](SafetensorsFile& f) { f.tensors["projection"] = make_short_tensor(entries, shape); };
-  };
-  EXPECT_THAT(complaint(shorts({1, 2, 3, 4}, {2, 2})), HasSubstr("[2, 2] instead of [2, 3]"));
-  EXPECT_THAT(complaint(shorts({1, 2, 3}, {3})), HasSubstr("projection must have two dimensions"));
-  EXPECT_THAT(complaint([&](SafetensorsFile& f) {
-                shorts(std::vector<std::int16_t>(12, 1), {4, 3})(f);
-                f.tensors["projection_largest"] = make_tensor(std::vector<double>(4, 1.0), {4});
-              }),
-              HasSubstr("up to 3 rows"));
-  EXPECT_THAT(complaint([](SafetensorsFile& f) {
-                f.tensors["projection"] = make_tensor(std::vector<double>(6, 1.0), {2, 3});
-              }),
-              HasSubstr("projection is F64, not I16"));
-  EXPECT_THAT(complaint(shorts({1, 2, 3}, {1, 3})), HasSubstr("projection_largest has the shape [2] instead of [1]"));
-  EXPECT_THAT(complaint(shorts({1, 2, 3, 4, 5, -32768}, {2, 3})), HasSubstr("projection has an entry below -32767"));
-  EXPECT_THAT(complaint([](SafetensorsFile& f) { f.tensors.erase("projection_largest"); }),
-              HasSubstr("no tensor projection_largest"));
-  EXPECT_THAT(complaint([](SafetensorsFile& f) {
-                f.tensors["projection_largest"] = make_tensor(std::vector<double>{1.0, kNan}, {2});
-              }),
-              HasSubstr("not finite"));
-  EXPECT_THAT(complaint(selected({2})), HasSubstr("selected feature 2"));
-  EXPECT_THAT(complaint(selected({-1})), HasSubstr("selected feature -1"));
-  EXPECT_THAT(complaint(selected({1, 1})), HasSubstr("selected feature 1"));
-  EXPECT_THAT(complaint([](SafetensorsFile& f) { f.tensors["selected"] = make_tensor(std::vector<double>{1}, {1}); }),
-              HasSubstr("selected is F64, not I64"));
-}
-
-TEST(ClassifierFile, NamesOfClassesComeBack) {
+TEST(ClassifierFile, NamesOfClassesAndFeaturesComeBack) {
   ClassifierParts parts = plain_parts();
+  EXPECT_TRUE(reread(parts).class_names.empty());
   parts.class_names = {"b \"quoted\", c", "ä\\n"};
-  const std::vector<std::byte> bytes = to_bytes(Classifier(parts));
-  EXPECT_EQ(classifier_from_bytes(bytes, "f").parts().class_names, parts.class_names);
-  EXPECT_EQ(to_bytes(classifier_from_bytes(bytes, "f")), bytes);
-  EXPECT_TRUE(classifier_from_bytes(to_bytes(Classifier(plain_parts())), "f").parts().class_names.empty());
-}
-
-TEST(ClassifierFile, NamesOfFeaturesComeBack) {
-  ClassifierParts parts = plain_parts();
   for (std::size_t a = 0; a < parts.preprocessing.input_dim; ++a) parts.feature_names.push_back(fmt::format("ä {}", a));
-  const std::vector<std::byte> bytes = to_bytes(Classifier(parts));
-  EXPECT_EQ(classifier_from_bytes(bytes, "f").parts().feature_names, parts.feature_names);
+  EXPECT_EQ(reread(parts).class_names, parts.class_names);
+  EXPECT_EQ(reread(parts).feature_names, parts.feature_names);
   parts.feature_names.pop_back();
-  EXPECT_THAT(refusal<UsageError>([&] { Classifier{parts}; }), HasSubstr("names of features: there are"));
-}
-
-TEST(ClassifierFile, BrokenNamesOfClassesAreRefused) {
-  const auto complaint = [](const std::string& names) {
-    SafetensorsFile file = parse_safetensors(to_bytes(Classifier(plain_parts())), "f");
-    file.metadata["class_names"] = names;
-    return refusal<BadInput>([&] { classifier_from_bytes(serialize(file), "some/model"); });
-  };
-  for (const std::string names : {"a, b", "[]", "[1, 2]", "{\"a\": 1}"}) {
-    EXPECT_THAT(complaint(names), HasSubstr("class_names is not a JSON list of names")) << names;
-  }
-  EXPECT_THAT(complaint(R"(["a"])"), HasSubstr("there are 1 for 2 classes"));
-  EXPECT_THAT(complaint(R"(["a", "a"])"), HasSubstr("\"a\" names both class 0 and class 1"));
-  EXPECT_THAT(complaint(R"(["a", "b\tc"])"), HasSubstr("control character"));
-}
-
-TEST(ClassifierFile, TheSameModelGivesTheSameBytes) {
-  const std::vector<std::byte> bytes = to_bytes(Classifier(full_parts()));
-  EXPECT_EQ(to_bytes(Classifier(full_parts())), bytes);
-  EXPECT_EQ(to_bytes(classifier_from_bytes(bytes, "f")), bytes);
+  expect_refusal<UsageError>([&] { Classifier{parts}; }, {"names of features: there are"});
 }
 
 TEST(ClassifierFile, ItsTensorsAndMetadataAreTheDocumentedOnes) {
-  const SafetensorsFile file = parse_safetensors(to_bytes(Classifier(full_parts())), "f");
+  const SafetensorsFile file = file_of(full_parts());
   EXPECT_EQ(file.tensors.at("weights").shape, (std::vector<std::uint64_t>{2, 3}));
   EXPECT_EQ(file.tensors.at("prototypes").shape, (std::vector<std::uint64_t>{2, 3}));
   EXPECT_EQ(file.tensors.at("bias").shape, (std::vector<std::uint64_t>{2}));
@@ -249,16 +187,18 @@ TEST(ClassifierFile, ItsTensorsAndMetadataAreTheDocumentedOnes) {
                           {"clip_norm", "0.14285714285714285"},
                           {"privacy", R"({"adjacency":"replace-one","delta":1e-05,"epsilon":0.3333333333333333,)"
                                       R"("mu":0.30000000000000004,"private":true,"rho":5e-324})"}}));
-  EXPECT_EQ(parse_safetensors(to_bytes(Classifier(plain_parts())), "f").metadata.at("privacy"), R"({"private":false})");
+  const SafetensorsFile plain = file_of(plain_parts());
+  EXPECT_EQ(plain.tensors.size(), 2U);
+  EXPECT_EQ(plain.metadata.at("format_version"), "1");
+  EXPECT_EQ(plain.metadata.at("privacy"), R"({"private":false})");
 }
 
 TEST(ClassifierFile, ItSaysOfWhomItsPromiseIsWhereThatIsAPerson) {
   const auto statement_of = [](const PersonStatement& person) {
     ClassifierParts parts = full_parts();
     parts.privacy = PrivacyStatement{{}, {}, 0.5, {}, "add-remove", person};
-    const std::vector<std::byte> bytes = to_bytes(Classifier(parts));
-    EXPECT_EQ(classifier_from_bytes(bytes, "f").parts().privacy, parts.privacy);
-    return parse_safetensors(bytes, "f").metadata.at("privacy");
+    EXPECT_EQ(reread(parts).privacy, parts.privacy);
+    return file_of(parts).metadata.at("privacy");
   };
   EXPECT_EQ(statement_of({}), R"({"adjacency":"add-remove","delta":null,"epsilon":null,"mu":0.5,"private":true,)"
                               R"("rho":null,"rows_per_person":1,"unit":"person"})");
@@ -268,61 +208,29 @@ TEST(ClassifierFile, ItSaysOfWhomItsPromiseIsWhereThatIsAPerson) {
 }
 
 // Older files may also say how a person is held to B rows.
-TEST(ClassifierFile, APersonsBoundOfAnOlderFileIsRead) {
-  for (const char* bound : {R"(,"person_bound":"clip")", R"(,"person_bound":"weight")", ""}) {
-    SafetensorsFile file = parse_safetensors(to_bytes(Classifier(full_parts())), "f");
-    file.metadata["privacy"] = fmt::format(
-        R"({{"private":true,"mu":1,"adjacency":"add-remove","unit":"person","rows_per_person":2{}}})", bound);
-    const auto person = classifier_from_bytes(serialize(file), "f").parts().privacy->person;
-    EXPECT_EQ(person, (PersonStatement{.rows = 2}));
+TEST(ClassifierFile, UnitsAreReadAsOlderFilesHaveThem) {
+  SafetensorsFile file = file_of(full_parts());
+  const auto person_of = [&](const std::string& rest) {
+    file.metadata["privacy"] = R"({"private":true,"mu":1,"adjacency":"add-remove","unit":)" + rest + "}";
+    return parts_in(file).privacy->person;
+  };
+  for (const std::string bound : {R"(,"person_bound":"clip")", R"(,"person_bound":"weight")", ""}) {
+    EXPECT_EQ(person_of(R"("person","rows_per_person":2)" + bound), (PersonStatement{.rows = 2})) << bound;
   }
-}
-
-TEST(ClassifierFile, AUnitThatIsSpelledOutIsARow) {
-  SafetensorsFile file = parse_safetensors(to_bytes(Classifier(full_parts())), "f");
-  file.metadata["privacy"] = R"({"private":true,"mu":1,"adjacency":"add-remove","unit":"record"})";
-  EXPECT_FALSE(classifier_from_bytes(serialize(file), "f").parts().privacy->person);
-}
-
-TEST(ClassifierFile, ALoadedModelPredictsTheSameBits) {
-  ClassifierParts parts = full_parts();
-  parts.weights[2] = 2.0;
-  const Classifier trained(parts);
-  const TemporaryFolder folder;
-  const std::string path = folder / "model.safetensors";
-  {
-    const std::vector<std::byte> bytes = to_bytes(trained);
-    std::ofstream stream(path, std::ios::binary);
-    stream.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-  }
-  const Classifier loaded = load_classifier(path);
-  const std::vector<float> rows = {1, 2, 3, 4, 5, -1, 0.5F, 2, 8, -3};
-  EXPECT_TRUE(same_bits(loaded.predict_scores(rows), trained.predict_scores(rows)));
+  EXPECT_FALSE(person_of(R"("record")"));
 }
 
 TEST(ClassifierFile, AFactorOfCenteredRowsReturnsInAFormatOfItsOwn) {
   ClassifierParts parts = full_parts();
   parts.preprocessing.center_factor = 1.0 + 1.0 / 3.0;
-  const std::vector<std::byte> bytes = to_bytes(Classifier(parts));
-  EXPECT_EQ(classifier_from_bytes(bytes, "f").parts().preprocessing.center_factor, parts.preprocessing.center_factor);
-  SafetensorsFile file = parse_safetensors(bytes, "f");
-  EXPECT_EQ(file.metadata.at("format_version"), "3");
-  for (const char* factor : {"0.5", "11", "nan"}) {
-    file.metadata["center_factor"] = factor;
-    EXPECT_THROW(classifier_from_bytes(serialize(file), "f"), BadInput) << factor;
-  }
-}
-
-TEST(ClassifierFile, AMissingFileIsNamed) {
-  EXPECT_THAT(refusal<BadInput>([] { load_classifier("no/such/model.safetensors"); }),
-              HasSubstr("no/such/model.safetensors"));
+  EXPECT_EQ(reread(parts).preprocessing.center_factor, parts.preprocessing.center_factor);
+  EXPECT_EQ(file_of(parts).metadata.at("format_version"), "3");
 }
 
 TEST(ClassifierFile, ANewerFormatSaysToUpdate) {
-  SafetensorsFile file = parse_safetensors(to_bytes(Classifier(full_parts())), "f");
+  SafetensorsFile file = file_of(full_parts());
   file.metadata["format_version"] = "5";
-  EXPECT_THAT(refusal<BadInput>([&] { classifier_from_bytes(serialize(file), "m"); }),
-              HasSubstr("a newer dpreduce wrote this"));
+  expect_refusal<BadInput>([&] { parts_in(file); }, {"a newer dpreduce wrote this"});
 }
 
 using Damage = std::function<void(SafetensorsFile&)>;
@@ -336,6 +244,12 @@ Damage without(const std::string& name) {
 Damage tensor(const std::string& name, const std::vector<double>& values, const std::vector<std::uint64_t>& shape) {
   return [=](SafetensorsFile& file) { file.tensors[name] = make_tensor(values, shape); };
 }
+Damage projection(const std::vector<std::int16_t>& entries, const std::vector<std::uint64_t>& shape) {
+  return [=](SafetensorsFile& file) { file.tensors["projection"] = make_short_tensor(entries, shape); };
+}
+Damage selected(const std::vector<std::int64_t>& indices) {
+  return [=](SafetensorsFile& file) { file.tensors["selected"] = make_integer_tensor(indices, {indices.size()}); };
+}
 Damage statement(const std::string& rest) {
   return metadata("privacy", R"({"private":true)" + rest + "}");
 }
@@ -348,73 +262,104 @@ Damage all_of(const std::vector<Damage>& damages) {
   };
 }
 
-TEST(ClassifierFile, ADamagedOneIsRefusedWithItsReasonAndName) {
-  const std::pair<Damage, const char*> damages[] = {
-      {[](SafetensorsFile& file) { file.metadata.clear(); }, "'format' is missing"},
-      {metadata("format", "pt"), "its format is \"pt\""},
-      {metadata("format_version", "0"), "format version 0 is unknown"},
-      {metadata("format_version", "one"), "not a number in range"},
-      {metadata("format_version", "99999999999999999999"), "not a number"},
-      {without("method"), "'method' is missing"},
-      {metadata("method", "L S"), "method"},
-      {without("classes"), "'classes' is missing"},
-      {all_of({metadata("classes", "1"), tensor("weights", {1, 2, 3}, {1, 3}), tensor("bias", {1}, {1}),
-               tensor("prototypes", {1, 2, 3}, {1, 3})}),
-       "classes: 1"},
-      {metadata("classes", "3"), "[2, 3] instead of [3, 3]"},
-      {metadata("classes", "-2"), "not a number in range"},
-      {metadata("classes", "2 "), "not a number in range"},
-      {without("input_dim"), "'input_dim' is missing"},
-      {metadata("input_dim", "9"), "[3] instead of [5]"},
-      {metadata("input_dim", "18446744073709551615"), "input_dim"},
-      {without("pool"), "'pool' is missing"},
-      {metadata("pool", "0"), "pool"},
-      {metadata("pool", "18446744073709551615"), "pool"},
-      {without("normalize"), "'normalize' is missing"},
-      {metadata("normalize", "L2"), "'normalize' is \"L2\", which is unknown"},
-      {without("clip_norm"), "'clip_norm' is missing"},
-      {metadata("clip_norm", "nan"), "clip"},
-      {metadata("clip_norm", ""), "not a number in range"},
-      {without("privacy"), "'privacy' is missing"},
-      {metadata("privacy", "{"), "'privacy' must be an object"},
-      {metadata("privacy", "true"), "'privacy' must be an object"},
-      {metadata("privacy", R"({"private":1})"), "true or false"},
-      {statement(R"(,"adjacency":"add-remove")"), "is needed"},
-      {statement(R"(,"adjacency":"add-remove","epsilon":"1","delta":0)"), "'privacy.epsilon' must be a number"},
-      {statement(R"(,"mu":1)"), "'privacy.adjacency' is missing"},
-      {statement(R"(,"mu":1,"adjacency":"x")"), "adjacency must"},
-      {statement(R"(,"mu":1,"adjacency":"add-remove","unit":"house")"),
-       "'privacy.unit' is \"house\", which is unknown"},
-      {statement(R"(,"mu":1,"adjacency":"add-remove","unit":1)"), "'privacy.unit' must be a text"},
-      {statement(R"(,"mu":1,"adjacency":"add-remove","rows_per_person":2)"), "needs the unit person"},
-      {person(""), "'privacy.rows_per_person' is missing"},
-      {person(R"(,"rows_per_person":0)"), "'privacy.rows_per_person' must be a whole number above 0"},
-      {person(R"(,"rows_per_person":1,"silos_per_person":-1)"), "'privacy.silos_per_person' must be a whole number"},
-      {without("weights"), "no tensor weights"},
-      {without("bias"), "no tensor bias"},
-      {tensor("weights", {1, 2, 3, 4, 5, 6}, {6}), "two dimensions"},
-      {tensor("weights", {1, 2, 3, 4, 5, 6}, {3, 2}), "[3, 2] instead"},
-      {all_of({tensor("weights", {}, {2, 0}), tensor("prototypes", {}, {2, 0})}), "weights has 0 entries"},
-      {tensor("weights", {1, 2, 3, 4, kNan, 6}, {2, 3}), "weights has nan"},
-      {[](auto& file) {
-         file.tensors["weights"] = Tensor{TensorType::kF32, {2, 3}, std::vector<std::byte>(24)};
-       },
-       "weights is F32, not F64"},
-      {tensor("bias", {1, 2, 3}, {3}), "bias has the shape [3] instead of [2]"},
-      {tensor("bias", {1, kNan}, {2}), "bias has nan"},
-      {tensor("center", {1}, {1}), "center has the shape"},
-      {tensor("center", {kNan, 1, 2}, {3}), "center has nan"},
-      {tensor("prototypes", {1}, {1, 1}), "prototypes has the shape"},
-      {tensor("more", {1}, {1}), "unknown tensor \"more\""},
-  };
+void expect_refused(const ClassifierParts& parts, const std::vector<std::pair<Damage, std::string>>& damages) {
   for (const auto& [damage, complaint] : damages) {
-    SafetensorsFile file = parse_safetensors(to_bytes(Classifier(full_parts())), "f");
+    SafetensorsFile file = file_of(parts);
     damage(file);
+    SCOPED_TRACE(complaint);
     const std::string message = refusal<BadInput>([&] { classifier_from_bytes(serialize(file), "some/model"); });
     EXPECT_THAT(message, StartsWith("some/model: "));
     EXPECT_THAT(message, HasSubstr(complaint));
     EXPECT_THAT(message, HasSubstr("was this file written by dpreduce?"));
   }
+}
+
+TEST(ClassifierFile, ADamagedOneIsRefusedWithItsReasonAndName) {
+  expect_refused(
+      full_parts(),
+      {
+          {[](SafetensorsFile& file) { file.metadata.clear(); }, "'format' is missing"},
+          {metadata("format", "pt"), "its format is \"pt\""},
+          {metadata("format_version", "0"), "format version 0 is unknown"},
+          {metadata("format_version", "one"), "not a number in range"},
+          {metadata("format_version", "99999999999999999999"), "not a number"},
+          {without("method"), "'method' is missing"},
+          {metadata("method", "L S"), "method"},
+          {without("classes"), "'classes' is missing"},
+          {metadata("classes", "3"), "[2, 3] instead of [3, 3]"},
+          {metadata("classes", "-2"), "not a number in range"},
+          {metadata("classes", "2 "), "not a number in range"},
+          {without("input_dim"), "'input_dim' is missing"},
+          {metadata("input_dim", "9"), "[3] instead of [5]"},
+          {metadata("input_dim", "18446744073709551615"), "input_dim"},
+          {without("pool"), "'pool' is missing"},
+          {metadata("pool", "0"), "pool"},
+          {metadata("pool", "18446744073709551615"), "pool"},
+          {without("normalize"), "'normalize' is missing"},
+          {metadata("normalize", "L2"), "'normalize' is \"L2\", which is unknown"},
+          {without("clip_norm"), "'clip_norm' is missing"},
+          {metadata("clip_norm", "nan"), "clip"},
+          {metadata("clip_norm", ""), "not a number in range"},
+          {metadata("center_factor", "0.5"), "the factor of centered rows is 0.5"},
+          {metadata("center_factor", "11"), "the factor of centered rows is 11"},
+          {metadata("center_factor", "nan"), "the factor of centered rows is nan"},
+          {metadata("link", "probit"), "'link' is \"probit\", which is unknown"},
+          {metadata("class_names", "a, b"), "class_names is not a JSON list of names"},
+          {metadata("class_names", "[]"), "class_names is not a JSON list of names"},
+          {metadata("class_names", "[1, 2]"), "class_names is not a JSON list of names"},
+          {metadata("class_names", "{\"a\": 1}"), "class_names is not a JSON list of names"},
+          {metadata("class_names", R"(["a"])"), "there are 1 for 2 classes"},
+          {without("privacy"), "'privacy' is missing"},
+          {metadata("privacy", "{"), "'privacy' must be an object"},
+          {metadata("privacy", "true"), "'privacy' must be an object"},
+          {metadata("privacy", R"({"private":1})"), "true or false"},
+          {statement(R"(,"adjacency":"add-remove")"), "is needed"},
+          {statement(R"(,"adjacency":"add-remove","epsilon":"1","delta":0)"), "'privacy.epsilon' must be a number"},
+          {statement(R"(,"mu":1)"), "'privacy.adjacency' is missing"},
+          {statement(R"(,"mu":1,"adjacency":"x")"), "adjacency must"},
+          {statement(R"(,"mu":1,"adjacency":"add-remove","unit":"house")"),
+           "'privacy.unit' is \"house\", which is unknown"},
+          {statement(R"(,"mu":1,"adjacency":"add-remove","unit":1)"), "'privacy.unit' must be a text"},
+          {statement(R"(,"mu":1,"adjacency":"add-remove","rows_per_person":2)"), "needs the unit person"},
+          {person(""), "'privacy.rows_per_person' is missing"},
+          {person(R"(,"rows_per_person":0)"), "'privacy.rows_per_person' must be a whole number above 0"},
+          {person(R"(,"rows_per_person":1,"silos_per_person":-1)"),
+           "'privacy.silos_per_person' must be a whole number"},
+          {without("weights"), "no tensor weights"},
+          {without("bias"), "no tensor bias"},
+          {tensor("weights", {1, 2, 3, 4, 5, 6}, {6}), "two dimensions"},
+          {tensor("weights", {1, 2, 3, 4, 5, 6}, {3, 2}), "[3, 2] instead"},
+          {all_of({tensor("weights", {}, {2, 0}), tensor("prototypes", {}, {2, 0})}), "weights has 0 entries"},
+          {tensor("weights", {1, 2, 3, 4, kNan, 6}, {2, 3}), "weights has nan"},
+          {[](SafetensorsFile& file) {
+             file.tensors["weights"] = Tensor{TensorType::kF32, {2, 3}, std::vector<std::byte>(24)};
+           },
+           "weights is F32, not F64"},
+          {tensor("bias", {1, 2, 3}, {3}), "bias has the shape [3] instead of [2]"},
+          {tensor("center", {1}, {1}), "center has the shape"},
+          {tensor("prototypes", {1}, {1, 1}), "prototypes has the shape"},
+          {tensor("more", {1}, {1}), "unknown tensor \"more\""},
+      });
+}
+
+TEST(ClassifierFile, BrokenReductionsAreRefused) {
+  expect_refused(reduced_parts(),
+                 {
+                     {projection({1, 2, 3, 4}, {2, 2}), "[2, 2] instead of [2, 3]"},
+                     {projection({1, 2, 3}, {3}), "projection must have two dimensions"},
+                     {all_of({projection(std::vector<std::int16_t>(12, 1), {4, 3}),
+                              tensor("projection_largest", {1, 1, 1, 1}, {4})}),
+                      "up to 3 rows"},
+                     {tensor("projection", {1, 1, 1, 1, 1, 1}, {2, 3}), "projection is F64, not I16"},
+                     {projection({1, 2, 3}, {1, 3}), "projection_largest has the shape [2] instead of [1]"},
+                     {projection({1, 2, 3, 4, 5, -32768}, {2, 3}), "projection has an entry below -32767"},
+                     {without("projection_largest"), "no tensor projection_largest"},
+                     {tensor("projection_largest", {1.0, kNan}, {2}), "not finite"},
+                     {selected({2}), "selected feature 2"},
+                     {selected({-1}), "selected feature -1"},
+                     {selected({1, 1}), "selected feature 1"},
+                     {tensor("selected", {1}, {1}), "selected is F64, not I64"},
+                 });
 }
 
 }  // namespace dpreduce::classifier_file_test

@@ -1,13 +1,9 @@
 #include "common/model/metrics.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <functional>
-#include <limits>
-
 #include <nlohmann/json.hpp>
 
 #include "common/base/error.hpp"
+#include "tests/common/special_values.hpp"
 #include "tests/testing.hpp"
 
 namespace dpreduce::metrics_test {
@@ -90,10 +86,8 @@ TEST(Metrics, MinorityClassesAreAQuarterRoundedUp) {
   EXPECT_EQ(minority_classes(std::vector<double>{5.0}), (std::vector<std::size_t>{0}));
   EXPECT_EQ(minority_classes(std::vector<double>{4.0, 3.0, 2.0, 1.0}), (std::vector<std::size_t>{3}));
   EXPECT_EQ(minority_classes(std::vector<double>{9.0, 1.0, 8.0, 0.0, 7.0}), (std::vector<std::size_t>{1, 3}));
-}
-
-TEST(Metrics, TiesOfSharesGoToTheSmallerClass) {
-  EXPECT_EQ(minority_classes(std::vector<double>{2.0, 1.0, 1.0, 1.0, 1.0}), (std::vector<std::size_t>{1, 2}));
+  EXPECT_EQ(minority_classes(std::vector<double>{2.0, 1.0, 1.0, 1.0, 1.0}), (std::vector<std::size_t>{1, 2}))
+      << "of equal shares the smaller class";
 }
 
 TEST(Metrics, MinorityAccuracyIsTheMeanRecallOfItsClassesThatOccur) {
@@ -127,11 +121,8 @@ TEST(Metrics, JsonHoldsTheFiguresWithNullForAbsentOnes) {
   EXPECT_EQ(with_shares.at("minority_classes"), nlohmann::json::parse("[1]"));
 }
 
-TEST(Metrics, NoClassesAreRefused) {
+TEST(Metrics, NoClassesAndLabelsOutsideOfThemAreRefused) {
   EXPECT_THROW(ClassCounts(0), UsageError);
-}
-
-TEST(Metrics, LabelsOutsideOfTheClassesAreRefused) {
   ClassCounts counts(3);
   EXPECT_THROW(counts.add(-1, 0), BadInput);
   EXPECT_THROW(counts.add(3, 0), BadInput);
@@ -139,30 +130,32 @@ TEST(Metrics, LabelsOutsideOfTheClassesAreRefused) {
   EXPECT_THROW(counts.add(0, 3), std::logic_error);
   EXPECT_THROW(counts.add(0, -1), std::logic_error);
   EXPECT_EQ(counts.total(), 0u);
-}
-
-TEST(Metrics, IndicesOutsideOfTheClassesAreOurOwnBug) {
   EXPECT_THROW(small_counts().count(4, 0), std::logic_error);
   EXPECT_THROW(small_counts().count(0, 4), std::logic_error);
   EXPECT_THROW(small_counts().support(4), std::logic_error);
 }
 
 TEST(Metrics, SharesThatAreNoSharesAreRefused) {
-  EXPECT_THROW(minority_classes({}), UsageError);
-  EXPECT_THROW(minority_classes(std::vector<double>{0.5, -0.1}), UsageError);
-  EXPECT_THROW(minority_classes(std::vector<double>{std::numeric_limits<double>::quiet_NaN()}), UsageError);
-  EXPECT_THROW(minority_classes(std::vector<double>{std::numeric_limits<double>::infinity()}), UsageError);
+  const std::vector<std::vector<double>> wrong{{}, {0.5, -0.1}, {kNan}, {kInfinity}};
+  for (const std::vector<double>& shares : wrong) {
+    EXPECT_THROW(minority_classes(shares), UsageError) << testing::PrintToString(shares);
+  }
   EXPECT_THROW(minority_accuracy(small_counts(), std::vector<double>{1.0}), UsageError);
   EXPECT_THROW(to_json(small_counts(), std::vector<double>{1.0}), UsageError);
 }
 
 const TargetColumns kOne{.count = 1, .center = {10.0}, .scale = {4.0}};
 
-TEST(TargetFigures, AreThoseOfPlainSums) {
+TargetFigures figures_of(const std::vector<double>& y, const std::vector<double>& predicted) {
   TargetFigures figures(kOne);
+  for (std::size_t row = 0; row < y.size(); ++row) figures.add({&y[row], 1}, {&predicted[row], 1});
+  return figures;
+}
+
+TEST(TargetFigures, AreThoseOfPlainSums) {
   const std::vector<double> y{7.0, 11.0, 12.5, 30.0};
   const std::vector<double> f{8.0, 10.0, 12.5, 20.0};
-  for (std::size_t row = 0; row < y.size(); ++row) figures.add({&y[row], 1}, {&f[row], 1});
+  const TargetFigures figures = figures_of(y, f);
   const double mean = (7.0 + 11.0 + 12.5 + 30.0) / 4.0;
   double spread = 0.0;
   double errors = 0.0;
@@ -177,11 +170,10 @@ TEST(TargetFigures, AreThoseOfPlainSums) {
 TEST(TargetFigures, TakeTheSameBitsInAnyOrderAndParts) {
   std::vector<double> y;
   for (int row = 0; row < 300; ++row) y.push_back(10.0 + 7.0 * std::sin(row) + (row % 50 == 0 ? 1e4 : 0.0));
-  TargetFigures forward(kOne);
+  const TargetFigures forward = figures_of(y, std::vector<double>(y.size(), 11.0));
   TargetFigures backward(kOne);
   TargetFigures part(kOne);
   const double predicted = 11.0;
-  for (const double value : y) forward.add({&value, 1}, {&predicted, 1});
   for (std::size_t row = y.size(); row-- > 0;) (row % 3 == 0 ? part : backward).add({&y[row], 1}, {&predicted, 1});
   for (std::size_t word = 0; word < part.words().size(); ++word) backward.words()[word] += part.words()[word];
   EXPECT_EQ(forward.r2(0), backward.r2(0));
@@ -190,43 +182,127 @@ TEST(TargetFigures, TakeTheSameBitsInAnyOrderAndParts) {
 
 TEST(TargetFigures, HoldNumbersFarBeyondTheRange) {
   for (const double far : {1e12, -1e25}) {
-    TargetFigures figures(kOne);
-    const std::vector<double> y{far, 10.0, 10.0, 14.0};
-    const double predicted = 10.0;
-    for (const double value : y) figures.add({&value, 1}, {&predicted, 1});
+    const TargetFigures figures = figures_of({far, 10.0, 10.0, 14.0}, {10.0, 10.0, 10.0, 10.0});
     EXPECT_NEAR(figures.rmse(0).value() / (std::abs(far) / 2.0), 1.0, 1e-9);
     EXPECT_NEAR(figures.r2(0).value(), 1.0 - 4.0 / 3.0, 1e-9);
   }
 }
 
 TEST(TargetFigures, AreNoneWhereNoSumHoldsANumber) {
-  for (const double predicted : {1e200, std::numeric_limits<double>::quiet_NaN()}) {
-    TargetFigures figures(kOne);
-    const double y = 11.0;
-    figures.add({&y, 1}, {&predicted, 1});
+  for (const double predicted : {1e200, kNan}) {
+    const TargetFigures figures = figures_of({11.0}, {predicted});
     EXPECT_FALSE(figures.r2(0) || figures.rmse(0));
     EXPECT_TRUE(to_json(figures)["rmse"].is_null());
   }
 }
 
-TEST(TargetFigures, OfEqualNumbersHaveNoR2Whichever) {
+TEST(TargetFigures, OfNoRowsOrEqualOnesHaveNoR2) {
+  const TargetFigures none(kOne);
+  EXPECT_FALSE(none.r2(0) || none.rmse(0));
+  EXPECT_TRUE(to_json(none)["r2"].is_null());
   for (double same = 10.1; same < 30.0; same += 0.37) {
-    TargetFigures figures(kOne);
-    const double predicted = 12.0;
-    for (int row = 0; row < 7; ++row) figures.add({&same, 1}, {&predicted, 1});
-    EXPECT_FALSE(figures.r2(0)) << same;
+    EXPECT_FALSE(figures_of(std::vector<double>(7, same), std::vector<double>(7, 12.0)).r2(0)) << same;
+  }
+  const TargetFigures exact = figures_of({9.0, 9.0}, {9.0, 9.0});
+  EXPECT_FALSE(exact.r2(0));
+  EXPECT_EQ(exact.rmse(0), 0.0);
+}
+
+struct RankedRow {
+  double score;
+  bool is_positive;
+};
+
+std::optional<double> average_precision(const std::vector<RankedRow>& rows) {
+  std::vector<double> positives;
+  for (const RankedRow& row : rows) {
+    if (row.is_positive) positives.push_back(row.score);
+  }
+  RankCounts counts(positives);
+  for (const RankedRow& row : rows) counts.add(row.score);
+  return counts.average_precision();
+}
+
+// The definition: precision at each positive row, over all rows that score at least as much.
+double by_definition(const std::vector<RankedRow>& rows) {
+  double sum = 0.0;
+  double positives = 0.0;
+  for (const RankedRow& own : rows) {
+    if (!own.is_positive) continue;
+    const auto reach = [&](const RankedRow& row) { return row.score >= own.score; };
+    const auto hits = std::ranges::count_if(rows, [&](const RankedRow& row) { return row.is_positive && reach(row); });
+    sum += static_cast<double>(hits) / static_cast<double>(std::ranges::count_if(rows, reach));
+    positives += 1.0;
+  }
+  return sum / positives;
+}
+
+TEST(AveragePrecision, ByHand) {
+  // Positives at ranks 1 and 3: (1 + 2/3) / 2.
+  EXPECT_DOUBLE_EQ(average_precision({{0.1, false}, {0.9, true}, {0.5, true}, {0.7, false}}).value(), 5.0 / 6.0);
+  EXPECT_DOUBLE_EQ(average_precision({{2.0, true}, {1.0, false}}).value(), 1.0);
+  EXPECT_DOUBLE_EQ(average_precision({{1.0, true}, {2.0, false}}).value(), 0.5);
+  EXPECT_FALSE(average_precision({}).has_value());
+  EXPECT_FALSE(average_precision({{1.0, false}}).has_value());
+}
+
+TEST(AveragePrecision, RowsOfEqualScoreComeTogetherInAnyOrder) {
+  // One of three at the top, then one alone: (1/3 + 2/4) / 2.
+  const double expected = (1.0 / 3.0 + 2.0 / 4.0) / 2.0;
+  EXPECT_DOUBLE_EQ(average_precision({{1.0, true}, {1.0, false}, {1.0, false}, {0.0, true}}).value(), expected);
+  EXPECT_DOUBLE_EQ(average_precision({{0.0, true}, {1.0, false}, {1.0, false}, {1.0, true}}).value(), expected);
+}
+
+// Of 8 labeled rows 2 classes each are told: 16 guesses, of which 9 hit, of 12 positives.
+TEST(LabelSetFigures, PrecisionAndRecallOfTheTopAreSharesOfItsHits) {
+  LabelSetFigures figures;
+  figures.rows = 10;
+  figures.labeled_rows = 8;
+  figures.classes = {{4, 0, 0, 0.5}, {8, 0, 0, 0.5}};
+  EXPECT_FALSE(to_json(figures).contains("precision_at_k"));
+  figures.top = {2, 9};
+  const nlohmann::json json = to_json(figures);
+  EXPECT_EQ(json["top_k"], 2);
+  EXPECT_DOUBLE_EQ(json["precision_at_k"].get<double>(), 9.0 / 16.0);
+  EXPECT_DOUBLE_EQ(json["recall_at_k"].get<double>(), 9.0 / 12.0);
+}
+
+TEST(AveragePrecision, AgreesWithItsDefinition) {
+  std::mt19937 random(20261126);
+  for (int round = 0; round < 50; ++round) {
+    std::vector<RankedRow> rows{{0.5, true}};
+    for (int row = 0; row < 60; ++row) rows.push_back({static_cast<double>(random() % 20) / 7.0, random() % 3 == 0});
+    EXPECT_NEAR(average_precision(rows).value(), by_definition(rows), 1e-12);
   }
 }
 
-TEST(TargetFigures, OfNoRowsOrEqualOnesHaveNoR2) {
-  TargetFigures figures(kOne);
-  EXPECT_FALSE(figures.r2(0) || figures.rmse(0));
-  EXPECT_TRUE(to_json(figures)["r2"].is_null());
-  const double same = 9.0;
-  figures.add({&same, 1}, {&same, 1});
-  figures.add({&same, 1}, {&same, 1});
-  EXPECT_FALSE(figures.r2(0));
-  EXPECT_EQ(figures.rmse(0), 0.0);
+TEST(LabelSetFigures, MeansAreOverClassesWithPositives) {
+  LabelSetFigures figures;
+  figures.rows = 10;
+  figures.labeled_rows = 8;
+  figures.hits = 6;
+  figures.threshold = 0.5;
+  figures.classes = {{4, 2, 1, 0.5}, {0, 3, 0, std::nullopt}, {2, 2, 2, 1.0}};
+  const nlohmann::json json = to_json(figures);
+  EXPECT_EQ(json["rows_without_labels"], 2);
+  EXPECT_DOUBLE_EQ(json["hit_rate"].get<double>(), 0.75);
+  EXPECT_DOUBLE_EQ(json["mean_average_precision"].get<double>(), 0.75);
+  EXPECT_EQ(json["classes_without_positives"], nlohmann::json::array({1}));
+  EXPECT_TRUE(json["per_class_average_precision"][1].is_null());
+  EXPECT_EQ(json["per_class_support"], nlohmann::json::array({4, 0, 2}));
+  EXPECT_DOUBLE_EQ(json["micro_f1"].get<double>(), 6.0 / 13.0);
+  EXPECT_DOUBLE_EQ(json["macro_f1"].get<double>(), (2.0 / 6.0 + 1.0) / 2.0);
+  figures.threshold.reset();
+  EXPECT_FALSE(to_json(figures).contains("micro_f1"));
+}
+
+TEST(LabelSetFigures, WithoutRowsAreNull) {
+  LabelSetFigures figures;
+  figures.top = {1, 0};
+  const nlohmann::json json = to_json(figures);
+  for (const char* figure : {"hit_rate", "mean_average_precision", "precision_at_k"}) {
+    EXPECT_TRUE(json.at(figure).is_null()) << figure;
+  }
 }
 
 }  // namespace dpreduce::metrics_test

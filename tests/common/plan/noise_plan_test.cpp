@@ -53,6 +53,15 @@ NoisePlan sums_and_counts(double mu, double sum_weight, double count_weight, Adj
   return make_noise_plan(mu, adjacency, "means", {{"sum", 7680, sum_weight}, {"count", 10, count_weight}}, profiles);
 }
 
+// A release of one block, which a row moves so far.
+ReleaseRequest gradient(const std::string& name, double share, std::uint64_t rounds, std::uint64_t squared_l2) {
+  return {.name = name,
+          .share = share,
+          .rounds = rounds,
+          .blocks = {{"gradient", 30, 1.0}},
+          .profiles = {{"add-remove", {squared_l2}}}};
+}
+
 TEST(NoisePlan, JointSplitAgreesWithTheTable) {
   for (const VectorRow& row : read_vectors("joint_block_split.csv")) {
     SCOPED_TRACE(row.text("case") + ", " + row.text("epsilon") + ", " + row.text("block"));
@@ -90,15 +99,8 @@ TEST(NoisePlan, OneBlockGetsSensitivityOverMu) {
 TEST(NoisePlan, RoundsChargedOneByOneStayWithinTheBudget) {
   for (const std::uint64_t rounds : {1u, 3u, 7u, 10u, 100u}) {
     for (const double mu : {1.0, 0.5, 0.1, 0.3, 1.7}) {
-      const ReleaseRequest request{.name = "gradient",
-                                   .share = 0.8,
-                                   .rounds = rounds,
-                                   .blocks = {{"gradient", 30, 1.0}},
-                                   .profiles = {{"add-remove", {kSquaredS}}}};
-      ReleaseRequest first = request;
-      first.name = "gram";
-      first.rounds = 1;
-      first.share = 0.2;
+      const ReleaseRequest first = gradient("gram", 0.2, 1, kSquaredS);
+      const ReleaseRequest request = gradient("gradient", 0.8, rounds, kSquaredS);
       const NoisePlan plan = make_noise_plan(mu, Adjacency::kAddRemove, {first, request});
       std::vector<double> charges{plan.releases[0].mu};
       for (std::uint64_t round = 0; round < rounds; ++round) {
@@ -117,11 +119,10 @@ TEST(NoisePlan, ASymmetricBlockIsATriangleOrSeveralOfOneSize) {
   };
   EXPECT_EQ(plan_of(12, 2).releases[0].blocks[0].triangles, 2u);
   EXPECT_NO_THROW(plan_of(6, 1));
-  EXPECT_THROW(plan_of(7, 1), std::logic_error);
-  EXPECT_THROW(plan_of(12, 1), std::logic_error);
-  EXPECT_THROW(plan_of(12, 0), std::logic_error);
-  EXPECT_THROW(plan_of(13, 2), std::logic_error);
-  EXPECT_THROW(plan_of(14, 2), std::logic_error);
+  for (const auto& [elements, triangles] :
+       {std::pair{7u, 1u}, std::pair{12u, 1u}, std::pair{12u, 0u}, std::pair{13u, 2u}, std::pair{14u, 2u}}) {
+    EXPECT_THROW(plan_of(elements, triangles), std::logic_error) << elements << " " << triangles;
+  }
 }
 
 TEST(Triangle, RowsFollowOneAnother) {
@@ -170,10 +171,9 @@ TEST(NoisePlan, AHeavyCountTakesFromTheSumUnderReplaceOne) {
   const double sum_term = std::sqrt(2 * sum_weight) * kS;
   const double count_term = std::sqrt(2 * count_weight);
   const double total = (sum_term + count_term) / (mu * mu);
-  expect_relative(plan.release("means").block("sum").sigma,
-                  std::sqrt(std::sqrt(2.0) * kS / std::sqrt(sum_weight) * total), 1e-12);
-  expect_relative(plan.release("means").block("count").sigma,
-                  std::sqrt(std::sqrt(2.0) / std::sqrt(count_weight) * total), 1e-12);
+  const PlannedRelease& means = plan.release("means");
+  expect_relative(means.block("sum").sigma, std::sqrt(std::sqrt(2.0) * kS / std::sqrt(sum_weight) * total), 1e-12);
+  expect_relative(means.block("count").sigma, std::sqrt(std::sqrt(2.0) / std::sqrt(count_weight) * total), 1e-12);
   expect_within_budget_and_near(plan);
 }
 
@@ -269,11 +269,7 @@ TEST(NoisePlan, SensitivitiesAndMusAreRoundedUp) {
   };
   for (const std::uint64_t squared : {2ULL, 7ULL, 1000003ULL, 123456789ULL, kSquaredS + 12345ULL}) {
     for (const std::uint64_t rows : {1ULL, 3ULL}) {
-      ReleaseRequest request{.name = "gradient",
-                             .share = 1,
-                             .rounds = 5,
-                             .blocks = {{"gradient", 30, 1.0}},
-                             .profiles = {{"add-remove", {squared}}}};
+      ReleaseRequest request = gradient("gradient", 1, 5, squared);
       request.rows_per_unit = rows;
       const PlannedRelease release = make_noise_plan(0.37, Adjacency::kAddRemove, {request}).releases.front();
       const PlannedBlock& block = release.blocks.front();
@@ -303,18 +299,18 @@ TEST(NoisePlan, RefusesNamesThatItDoesNotHave) {
   EXPECT_THROW(plan.release("means").block("gram"), std::logic_error);
 }
 
-struct PlanArguments {
-  std::vector<ReleaseRequest> releases{{.name = "means",
-                                        .share = 1,
-                                        .blocks = {{"sum", 7680, 7680}, {"count", 10, 1}},
-                                        .profiles = {{"add-remove", {kSquaredS, 1}}}}};
-};
+std::vector<ReleaseRequest> good_requests() {
+  return {{.name = "means",
+           .share = 1,
+           .blocks = {{"sum", 7680, 7680}, {"count", 10, 1}},
+           .profiles = {{"add-remove", {kSquaredS, 1}}}}};
+}
 
 TEST(NoisePlan, RefusesABudgetThatNoNoiseFits) {
-  const auto plan_with = [](double mu) { make_noise_plan(mu, Adjacency::kAddRemove, PlanArguments().releases); };
-  expect_refusal<UsageError>([&] { plan_with(0); }, {"mu = 0:"});
-  expect_refusal<UsageError>([&] { plan_with(kNan); }, {"mu = nan:"});
-  expect_refusal<UsageError>([&] { plan_with(1e-15); }, {"block sum: the budget is too small"});
+  const auto plan_with = [](double mu) { make_noise_plan(mu, Adjacency::kAddRemove, good_requests()); };
+  expect_refusals<UsageError>({{[&] { plan_with(0); }, "mu = 0:"},
+                               {[&] { plan_with(kNan); }, "mu = nan:"},
+                               {[&] { plan_with(1e-15); }, "block sum: the budget is too small"}});
 }
 
 TEST(NoisePlan, RequestsThatCannotBeAreOurOwnBug) {
@@ -338,9 +334,9 @@ TEST(NoisePlan, RequestsThatCannotBeAreOurOwnBug) {
                           [](auto& releases) {
                             releases[0].profiles.push_back({"other", {1, 1}});
                           }};
-  ASSERT_NO_THROW(make_noise_plan(0.3, Adjacency::kAddRemove, PlanArguments().releases));
+  ASSERT_NO_THROW(make_noise_plan(0.3, Adjacency::kAddRemove, good_requests()));
   for (const Spoil spoil : spoils) {
-    std::vector<ReleaseRequest> releases = PlanArguments().releases;
+    std::vector<ReleaseRequest> releases = good_requests();
     spoil(releases);
     EXPECT_THROW(make_noise_plan(0.3, Adjacency::kAddRemove, releases), std::logic_error);
   }

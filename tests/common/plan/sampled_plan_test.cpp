@@ -111,14 +111,13 @@ TEST(SampledPlan, WhatLedgersCountDoesNotDependOnHowManyRoundsAreOnFile) {
   const NoisePlan plan = plan_of(1, {release("center", 0.02), release("gradient", 0.98, 40, 0.1)});
   const Spending whole = spending_of(plan);
   const double mu = mu_of_rounds(plan.release("gradient"), 1);
+  const auto rounds = [&](std::uint64_t count) {
+    return sampled_rounds(mu, 0.1, count, Adjacency::kAddRemove, Adjacency::kAddRemove);
+  };
   for (const std::uint64_t on_file : {1U, 17U, 39U}) {
     Spending spent{.mu = plan.mu, .selections = {}};
-    for (std::uint64_t round = 0; round < on_file; ++round)
-      spent.samples.push_back(sampled_rounds(mu, 0.1, 1, Adjacency::kAddRemove, Adjacency::kAddRemove));
-    const Spending rest{
-        .mu = 0,
-        .selections = {},
-        .samples = {sampled_rounds(mu, 0.1, 40 - on_file, Adjacency::kAddRemove, Adjacency::kAddRemove)}};
+    spent.samples.assign(on_file, rounds(1));
+    const Spending rest{.mu = 0, .selections = {}, .samples = {rounds(40 - on_file)}};
     EXPECT_EQ(epsilon_of(composed(spent, rest), kDelta), epsilon_of(whole, kDelta));
   }
 }
@@ -131,21 +130,17 @@ TEST(SampledPlan, WhatNoAccountantCoversIsRefused) {
     return [=] { make_sampled_noise_plan(stated, accountant, adjacency, releases); };
   };
   const Adjacency add_remove = Adjacency::kAddRemove;
-  expect_refusal<UsageError>(make(PrivacyBudget::from_mu(1), Accountant::kPld, add_remove, sampled),
-                             {"as --epsilon and --delta"});
-  expect_refusal<UsageError>(make(budget, Accountant::kGdp, add_remove, sampled), {"use pld or rdp"});
-  expect_refusal<UsageError>(make(budget, Accountant::kZcdp, add_remove, sampled), {"use pld or rdp"});
   expect_refusal<UsageError>(make(budget, Accountant::kRdp, Adjacency::kReplaceOne, sampled),
                              {"no useful bound for a replaced record", "use pld"});
-  expect_refusal<UsageError>(make(budget, Accountant::kPld, add_remove, {release("gradient", 1, 10)}),
-                             {"needs exactly one"});
-  expect_refusal<UsageError>(
-      make(budget, Accountant::kPld, add_remove, {release("a", 1, 10, 0.1), release("b", 1, 10, 0.1)}),
-      {"needs exactly one"});
-  expect_refusal<UsageError>(make(budget, Accountant::kRdp, add_remove, {release("gradient", 1, 10, 0)}),
-                             {"sampling rate = 0"});
-  expect_refusal<UsageError>(make(budget, Accountant::kRdp, add_remove, {release("gradient", -1, 10, 0.1)}),
-                             {"share = -1"});
+  const std::vector<ReleaseRequest> two{release("a", 1, 10, 0.1), release("b", 1, 10, 0.1)};
+  expect_refusals<UsageError>(
+      {{make(PrivacyBudget::from_mu(1), Accountant::kPld, add_remove, sampled), "as --epsilon and --delta"},
+       {make(budget, Accountant::kGdp, add_remove, sampled), "use pld or rdp"},
+       {make(budget, Accountant::kZcdp, add_remove, sampled), "use pld or rdp"},
+       {make(budget, Accountant::kPld, add_remove, {release("gradient", 1, 10)}), "needs exactly one"},
+       {make(budget, Accountant::kPld, add_remove, two), "needs exactly one"},
+       {make(budget, Accountant::kRdp, add_remove, {release("gradient", 1, 10, 0)}), "sampling rate = 0"},
+       {make(budget, Accountant::kRdp, add_remove, {release("gradient", -1, 10, 0.1)}), "share = -1"}});
   EXPECT_THROW(make_noise_plan(1, add_remove, sampled), std::logic_error);
 }
 

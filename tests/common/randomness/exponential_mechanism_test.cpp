@@ -1,24 +1,75 @@
 #include "common/randomness/exponential_mechanism.hpp"
 
 #include <cfenv>
-#include <functional>
+
+#include <boost/multiprecision/cpp_bin_float.hpp>
 
 #include "common/base/error.hpp"
-#include "tests/common/randomness/selection_oracle.hpp"
+#include "common/randomness/certified_exp.hpp"
+#include "common/randomness/random_stream.hpp"
 #include "tests/common/randomness/tapes.hpp"
 #include "tests/testing.hpp"
 
 namespace dpreduce::exponential_mechanism_test {
 
-using oracle::oracle_selection;
-using oracle::oracle_weights;
 using oracle::seeded_stream;
-using oracle::SelectionReal;
+using oracle::seeded_tape;
 using oracle::stream_of;
 
 using Utilities = std::vector<std::int64_t>;
 constexpr auto kLeast = std::numeric_limits<std::int64_t>::min();
 constexpr auto kMost = std::numeric_limits<std::int64_t>::max();
+
+// Private selection once more, from its definition and with reals of 300 digits: no interval, no fallback.
+
+using Real = boost::multiprecision::number<boost::multiprecision::cpp_bin_float<300>, boost::multiprecision::et_off>;
+
+// W_i; empty multiplicities stand for ones. Equal decays are computed once.
+std::vector<Real> oracle_weights(std::span<const std::int64_t> utilities, std::span<const BigInteger> multiplicities,
+                                 const SelectionRate& rate) {
+  const Real gamma = ldexp(Real(rate.numerator) / Real(rate.denominator), -static_cast<int>(rate.scale_bits));
+  const std::int64_t best = *std::max_element(utilities.begin(), utilities.end());
+  std::map<std::int64_t, Real> decays;
+  std::vector<Real> weights;
+  for (const std::int64_t utility : utilities) {
+    if (!decays.contains(utility)) decays.emplace(utility, exp(-gamma * (Real(best) - Real(utility))));
+    weights.push_back(decays.at(utility));
+  }
+  for (std::size_t candidate = 0; candidate < multiplicities.size(); ++candidate) {
+    weights[candidate] *= Real(multiplicities[candidate]);
+  }
+  return weights;
+}
+
+// S_1, ..., S_n
+std::vector<Real> oracle_sums(std::span<const Real> weights) {
+  std::vector<Real> sums(weights.size());
+  std::partial_sum(weights.begin(), weights.end(), sums.begin());
+  return sums;
+}
+
+Real oracle_digits(BlockSource& tape, std::uint64_t column, std::uint64_t rows) {
+  Real uniform = 0;
+  for (std::uint64_t row = 0; row < rows; ++row) {
+    RandomBlock block;
+    tape.read(row, column, std::span(&block, 1));
+    const int place = -128 * static_cast<int>(row);
+    uniform += ldexp(Real(block.first), place - 64) + ldexp(Real(block.second), place - 128);
+  }
+  return uniform;
+}
+
+// i with S_i <= U S_n < S_{i+1}. Throws if U, of which 6 rows are read, is too near to a boundary.
+std::size_t oracle_selection(BlockSource& tape, std::uint64_t column, std::span<const Real> weights) {
+  const std::vector<Real> sums = oracle_sums(weights);
+  const Real target = oracle_digits(tape, column, 6) * sums.back();
+  for (std::size_t candidate = 0; candidate < weights.size(); ++candidate) {
+    if (abs(sums[candidate] - target) < sums.back() * ldexp(Real(1), -700))
+      throw std::runtime_error("undecided choice");
+    if (target < sums[candidate]) return candidate;
+  }
+  throw std::runtime_error("U is not below 1");
+}
 
 // U = floor(2^4096 uniform) / 2^4096, of a BigInteger `digits` < 2^4096, in column 0
 RandomStream stream_of_digits(BigInteger digits) {
@@ -39,12 +90,30 @@ std::size_t by_integers(const std::function<std::size_t()>& select) {
   return choice;
 }
 
-std::size_t both_ways(const BigInteger& digits, const Utilities& utilities, const SelectionRate& rate) {
+using Select = std::function<std::size_t(RandomStream&)>;
+
+std::size_t both_ways(const BigInteger& digits, const Select& select) {
   RandomStream stream = stream_of_digits(digits);
-  const std::size_t choice = select_exponential(stream, utilities, rate);
+  const std::size_t choice = select(stream);
   RandomStream again = stream_of_digits(digits);
-  EXPECT_EQ(by_integers([&] { return select_exponential(again, utilities, rate); }), choice);
+  EXPECT_EQ(by_integers([&] { return select(again); }), choice);
   return choice;
+}
+std::size_t both_ways(const BigInteger& digits, const Utilities& utilities, const SelectionRate& rate) {
+  return both_ways(digits, [&](RandomStream& stream) { return select_exponential(stream, utilities, rate); });
+}
+
+// As the oracle chooses in so many columns of a tape; in the first by integers alone, too.
+void expect_oracle(unsigned char seed, std::uint64_t columns, const std::vector<Real>& weights, const Select& select) {
+  AesBlockSource tape = seeded_tape(seed);
+  RandomStream stream = seeded_stream(seed);
+  RandomStream integer_stream = seeded_stream(seed);
+  for (std::uint64_t column = 0; column < columns; ++column) {
+    const std::size_t truth = oracle_selection(tape, column, weights);
+    EXPECT_EQ(select(stream), truth);
+    if (column > 0) continue;
+    EXPECT_EQ(by_integers([&] { return select(integer_stream); }), truth);
+  }
 }
 
 struct Case {
@@ -69,28 +138,16 @@ std::vector<Case> random_cases() {
 
 TEST(SelectExponential, ChoosesWithTheOracleBothWays) {
   for (const Case& that : random_cases()) {
-    const auto weights = oracle_weights(that.utilities, {}, that.rate);
-    auto tape = oracle::seeded_tape(7);
-    RandomStream stream = seeded_stream(7);
-    RandomStream integer_stream = seeded_stream(7);
-    for (std::uint64_t column = 0; column < 10; ++column) {
-      const std::size_t truth = oracle_selection(tape, column, weights);
-      EXPECT_EQ(select_exponential(stream, that.utilities, that.rate), truth);
-      if (column > 0) continue;
-      EXPECT_EQ(by_integers([&] { return select_exponential(integer_stream, that.utilities, that.rate); }), truth);
-    }
+    expect_oracle(7, 10, oracle_weights(that.utilities, {}, that.rate),
+                  [&](RandomStream& stream) { return select_exponential(stream, that.utilities, that.rate); });
   }
 }
 
 TEST(SelectExponential, ChoosesWithTheOracleManyTimes) {
   const Utilities utilities{0, 3, -2, 7, 7, 1, -40, 5};
   const SelectionRate rate{2, 7, 0};
-  const auto weights = oracle_weights(utilities, {}, rate);
-  auto tape = oracle::seeded_tape(8);
-  RandomStream stream = seeded_stream(8);
-  for (std::uint64_t column = 0; column < 5000; ++column) {
-    EXPECT_EQ(select_exponential(stream, utilities, rate), oracle_selection(tape, column, weights));
-  }
+  expect_oracle(8, 5000, oracle_weights(utilities, {}, rate),
+                [&](RandomStream& stream) { return select_exponential(stream, utilities, rate); });
 }
 
 TEST(SelectExponential, OfOneCandidateIsThatOneOnAnyTape) {
@@ -190,15 +247,11 @@ TEST(SelectExponential, TakesTheRightOneOfManyThatUnderflowTogether) {
   utilities.push_back(0);
   const SelectionRate rate{1, 1, 0};
   const auto weights = oracle_weights(utilities, {}, rate);
-  SelectionReal sum = 0;
-  SelectionReal total = 0;
-  for (const auto& weight : weights) total += weight;
-  for (std::size_t candidate = 0; candidate < utilities.size(); ++candidate) {
-    if (candidate == 0 || candidate == 1023 || candidate == 1024 || candidate == 4999 || candidate == 5000) {
-      const SelectionReal inside = (sum + ldexp(weights[candidate], -30)) / total;
-      EXPECT_EQ(both_ways(BigInteger(ldexp(inside, 4096)), utilities, rate), candidate);
-    }
-    sum += weights[candidate];
+  const std::vector<Real> sums = oracle_sums(weights);
+  for (const std::size_t candidate : {0u, 1023u, 1024u, 4999u, 5000u}) {
+    const Real sum = candidate == 0 ? Real(0) : sums[candidate - 1];
+    const Real inside = (sum + ldexp(weights[candidate], -30)) / sums.back();
+    EXPECT_EQ(both_ways(BigInteger(ldexp(inside, 4096)), utilities, rate), candidate);
   }
 }
 
@@ -206,16 +259,13 @@ TEST(SelectExponential, TakesTheRightOneOfManyThatUnderflowTogether) {
 TEST(SelectExponential, DecidesNextToEveryBoundary) {
   const Utilities utilities{3, 0, 2, 1, 3, -5};
   const SelectionRate rate{5, 7, 0};
-  const auto weights = oracle_weights(utilities, {}, rate);
-  SelectionReal total = 0;
-  for (const auto& weight : weights) total += weight;
-  SelectionReal sum = 0;
+  const std::vector<Real> sums = oracle_sums(oracle_weights(utilities, {}, rate));
   for (std::size_t candidate = 0; candidate + 1 < utilities.size(); ++candidate) {
-    sum += weights[candidate];
+    const Real boundary = sums[candidate] / sums.back();
     for (const int place : {40, 44, 52, 53, 54, 63, 64, 65, 100, 127, 128, 129, 255, 256, 400, 900}) {
-      const SelectionReal step = ldexp(SelectionReal(1), -place);
-      EXPECT_EQ(both_ways(BigInteger(ldexp(sum / total - step, 4096)), utilities, rate), candidate) << place;
-      EXPECT_EQ(both_ways(BigInteger(ldexp(sum / total + step, 4096)), utilities, rate), candidate + 1) << place;
+      const Real step = ldexp(Real(1), -place);
+      EXPECT_EQ(both_ways(BigInteger(ldexp(boundary - step, 4096)), utilities, rate), candidate) << place;
+      EXPECT_EQ(both_ways(BigInteger(ldexp(boundary + step, 4096)), utilities, rate), candidate + 1) << place;
     }
   }
 }
@@ -226,18 +276,15 @@ TEST(SelectExponential, DecidesNextToTheBoundariesOfLongSums) {
   Utilities utilities(3000);
   for (auto& utility : utilities) utility = static_cast<std::int64_t>(random() % 1000);
   const SelectionRate rate{1, 300, 0};
-  const auto weights = oracle_weights(utilities, {}, rate);
-  std::vector<SelectionReal> sums_through;
-  for (const auto& weight : weights)
-    sums_through.push_back(sums_through.empty() ? weight : sums_through.back() + weight);
-  const auto choose = [&](const SelectionReal& uniform) {
+  const std::vector<Real> sums = oracle_sums(oracle_weights(utilities, {}, rate));
+  const auto choose = [&](const Real& uniform) {
     RandomStream stream = stream_of_digits(BigInteger(ldexp(uniform, 4096)));
     return select_exponential(stream, utilities, rate);
   };
   for (const std::size_t candidate : {0u, 1022u, 1023u, 1024u, 1700u, 2998u}) {
-    const SelectionReal boundary = sums_through[candidate] / sums_through.back();
+    const Real boundary = sums[candidate] / sums.back();
     for (const int place : {44, 50, 53, 60}) {
-      const SelectionReal step = ldexp(SelectionReal(1), -place);
+      const Real step = ldexp(Real(1), -place);
       EXPECT_EQ(choose(boundary - step), candidate) << place;
       EXPECT_EQ(choose(boundary + step), candidate + 1) << place;
     }
@@ -249,15 +296,15 @@ TEST(SelectExponential, DecidesNextToTheBoundariesOfLongSums) {
 TEST(SelectExponential, DecidesNextToTheBoundariesOfSmallWeights) {
   for (const std::int64_t distance : {25, 34, 36, 38, 42, 50, 68, 69, 70, 75, 100, 200}) {
     const Utilities utilities{-distance, 0, -distance};
-    const SelectionReal weight = exp(-SelectionReal(distance));
-    const SelectionReal share = weight / (1 + 2 * weight);
-    const auto choose = [&](const SelectionReal& uniform) {
+    const Real weight = exp(-Real(distance));
+    const Real share = weight / (1 + 2 * weight);
+    const auto choose = [&](const Real& uniform) {
       return both_ways(BigInteger(ldexp(uniform, 4096)), utilities, {1, 1, 0});
     };
-    for (const double part : {0.001, 0.5, 0.999}) EXPECT_EQ(choose(share * part), 0u) << distance;
-    for (const double part : {1.001, 2.0, 100.0}) EXPECT_EQ(choose(share * part), 1u) << distance;
-    for (const double part : {1.001, 2.0, 100.0}) EXPECT_EQ(choose(1 - share * part), 1u) << distance;
-    for (const double part : {0.001, 0.5, 0.999}) EXPECT_EQ(choose(1 - share * part), 2u) << distance;
+    for (const double part : {0.001, 0.5, 0.999, 1.001, 2.0, 100.0}) {
+      EXPECT_EQ(choose(share * part), part < 1 ? 0u : 1u) << distance << " " << part;
+      EXPECT_EQ(choose(1 - share * part), part < 1 ? 2u : 1u) << distance << " " << part;
+    }
   }
 }
 
@@ -267,13 +314,9 @@ TEST(SelectExponential, DigitsThatCannotBeRandomAreRefused) {
   EXPECT_THROW(select_exponential(stream, Utilities{0, std::int64_t{1} << 40}, {1, 1, 0}), EntropyFailure);
 }
 
-TEST(SelectExponential, NoCandidatesAreRefused) {
+TEST(SelectExponential, NoCandidatesAndRatesOutOfRangeAreRefused) {
   RandomStream stream = seeded_stream(1);
   EXPECT_THROW(select_exponential(stream, Utilities{}, {1, 1, 0}), UsageError);
-}
-
-TEST(SelectExponential, RatesOutOfRangeAreRefused) {
-  RandomStream stream = seeded_stream(1);
   const Utilities utilities{1, 2};
   EXPECT_THROW(select_exponential(stream, utilities, {0, 1, 0}), UsageError);
   EXPECT_THROW(select_exponential(stream, utilities, {1, 0, 0}), UsageError);
@@ -300,18 +343,9 @@ TEST(SelectWeighted, ChoosesWithTheOracleBothWays) {
       for (auto& utility : utilities) utility = static_cast<std::int64_t>(random() % 1000);
       const Multiplicities multiplicities(counts);
       for (const SelectionRate& rate : {SelectionRate{1, 2, 0}, SelectionRate{1, 50, 0}}) {
-        const auto weights = oracle_weights(utilities, counts, rate);
-        auto tape = oracle::seeded_tape(9);
-        RandomStream stream = seeded_stream(9);
-        RandomStream integer_stream = seeded_stream(9);
-        for (std::uint64_t column = 0; column < 10; ++column) {
-          const std::size_t truth = oracle_selection(tape, column, weights);
-          EXPECT_EQ(select_exponential_weighted(stream, utilities, multiplicities, rate), truth);
-          if (column > 0) continue;
-          EXPECT_EQ(
-              by_integers([&] { return select_exponential_weighted(integer_stream, utilities, multiplicities, rate); }),
-              truth);
-        }
+        expect_oracle(9, 10, oracle_weights(utilities, counts, rate), [&](RandomStream& stream) {
+          return select_exponential_weighted(stream, utilities, multiplicities, rate);
+        });
       }
     }
   }
@@ -367,13 +401,10 @@ TEST(SelectWeighted, BalancesHugeMultiplicitiesAgainstHugeDistances) {
   const BigInteger half = BigInteger(1) << 4095;
   for (const auto& [bits, choice] : {std::pair{3000u, 0u}, std::pair{2800u, 1u}}) {
     const Multiplicities multiplicities(std::vector<BigInteger>{BigInteger(1) << bits, 1});
-    RandomStream stream = stream_of_digits(half);
-    EXPECT_EQ(select_exponential_weighted(stream, utilities, multiplicities, {1, 1, 0}), choice);
-    RandomStream again = stream_of_digits(half);
-    EXPECT_EQ(by_integers([&] {
-                return select_exponential_weighted(again, utilities, multiplicities, {1, 1, 0});
-              }),
-              choice);
+    const auto select = [&](RandomStream& stream) {
+      return select_exponential_weighted(stream, utilities, multiplicities, {1, 1, 0});
+    };
+    EXPECT_EQ(both_ways(half, select), choice);
   }
 }
 

@@ -1,8 +1,11 @@
+// Random bytes, from the system's entropy to the words of a stream, and the keyed hash of the same cipher.
 #include "common/randomness/random_stream.hpp"
 
 #include <type_traits>
 
 #include "common/base/error.hpp"
+#include "common/randomness/keyed_hash.hpp"
+#include "common/randomness/secure_bytes.hpp"
 #include "tests/common/randomness/tapes.hpp"
 #include "tests/testing.hpp"
 
@@ -11,6 +14,138 @@ namespace dpreduce::random_stream_test {
 using oracle::seeded_stream;
 using oracle::seeded_tape;
 using oracle::stream_of;
+
+TEST(SecureBytes, TwoDrawsDiffer) {  // fails with probability 2^-256
+  std::array<std::byte, 32> one{};
+  std::array<std::byte, 32> other{};
+  secure_bytes(one);
+  secure_bytes(other);
+  EXPECT_NE(one, other);
+}
+
+TEST(SecureBytes, AnyNumberOfBytesIsFilled) {  // a byte stays zero in all 64 draws with probability 33 * 2^-512
+  std::array<std::byte, 33> seen{};
+  for (int draw = 0; draw < 64; ++draw) {
+    std::array<std::byte, 33> bytes{};
+    secure_bytes(bytes);
+    for (std::size_t place = 0; place < bytes.size(); ++place) seen[place] |= bytes[place];
+  }
+  EXPECT_EQ(std::count(seen.begin(), seen.end(), std::byte{0}), 0);
+  EXPECT_NO_THROW(secure_bytes({}));
+}
+
+TEST(SecureBytes, FailingSourceIsFatalAndAskedOnce) {
+  int asked = 0;
+  std::array<std::byte, 8> bytes;
+  bytes.fill(std::byte{7});
+  const EntropySource fails = [&asked](std::span<std::byte> out) {
+    ++asked;
+    out[0] = std::byte{1};
+    return false;
+  };
+  EXPECT_THROW(secure_bytes(bytes, fails), EntropyFailure);
+  EXPECT_EQ(asked, 1);
+  EXPECT_EQ(bytes, (std::array<std::byte, 8>{})) << "half-filled bytes must not be mistaken for random ones";
+}
+
+TEST(SecureBytes, CleanseWritesZeros) {
+  std::array<unsigned, 5> secret{1, 2, 3, 4, 5};
+  cleanse(secret.data(), sizeof secret);
+  EXPECT_EQ(secret, (std::array<unsigned, 5>{}));
+}
+
+std::vector<std::byte> from_hex(const std::string& hex) {
+  std::vector<std::byte> bytes;
+  for (std::size_t i = 0; i < hex.size(); i += 2)
+    bytes.push_back(static_cast<std::byte>(std::stoi(hex.substr(i, 2), nullptr, 16)));
+  return bytes;
+}
+
+RandomBlock block_of(const std::string& hex) {
+  RandomBlock block;
+  std::memcpy(&block, from_hex(hex).data(), sizeof block);
+  return block;
+}
+
+// Of the examples of NIST SP 800-38A.
+std::span<const std::byte, 32> nist_key() {
+  static const std::vector<std::byte> key =
+      from_hex("603deb1015ca71be2b73aef0857d77811f352c073b6108d72d9810a30914dff4");
+  return std::span<const std::byte, 32>(key);
+}
+
+// NIST SP 800-38A, F.5.5 (CTR-AES256.Encrypt): key, first counter, and the output blocks, which are the key stream.
+TEST(AesBlockSource, AgreesWithNistVectors) {
+  AesBlockSource source(nist_key());
+  std::array<RandomBlock, 2> blocks;
+  source.read(0xf0f1f2f3f4f5f6f7, 0xf8f9fafbfcfdfeff, blocks);
+  EXPECT_EQ(blocks[0], (RandomBlock{0x33161759f17ddf0b, 0x02c560c8158b9a5e}));
+  EXPECT_EQ(blocks[1], (RandomBlock{0x061961539d696e5a, 0x947b658f3c863354}));
+}
+
+TEST(AesBlockSource, BlocksDoNotDependOnHowTheyAreRead) {
+  AesBlockSource source = seeded_tape(3);
+  std::vector<RandomBlock> all(10000);
+  source.read(0, 0, all);
+  for (const std::size_t first : {0u, 1u, 4095u, 4096u, 9000u}) {
+    std::vector<RandomBlock> part(all.size() - first);
+    source.read(0, first, part);
+    EXPECT_TRUE(std::equal(part.begin(), part.end(), all.begin() + static_cast<std::ptrdiff_t>(first)));
+  }
+}
+
+TEST(AesBlockSource, RowsShareNoBlock) {
+  AesBlockSource source = seeded_tape(3);
+  std::map<std::pair<std::uint64_t, std::uint64_t>, int> seen;
+  for (const std::uint64_t row : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{1} << 63}) {
+    std::vector<RandomBlock> blocks(1000);
+    source.read(row, 0, blocks);
+    for (const RandomBlock& block : blocks) ++seen[{block.first, block.second}];
+  }
+  EXPECT_EQ(seen.size(), 3000u);
+}
+
+TEST(AesBlockSource, ReadsTheLastColumnWithoutTouchingTheNextRow) {
+  AesBlockSource source = seeded_tape(3);
+  constexpr std::uint64_t kLast = ~std::uint64_t{0};
+  RandomBlock last;
+  source.read(0, kLast, std::span(&last, 1));
+  RandomBlock next_row;
+  source.read(1, 0, std::span(&next_row, 1));
+  EXPECT_NE(last, next_row);
+}
+
+// NIST SP 800-38A, F.2.5: AES-256 in CBC mode, whose initial vector is the first state.
+TEST(BlockMac, AgreesWithTheStandardsExample) {
+  std::vector<RandomBlock> states{block_of("000102030405060708090a0b0c0d0e0f")};
+  const BlockMac mac(nist_key());
+  const std::array<std::pair<const char*, const char*>, 3> steps{
+      std::pair{"6bc1bee22e409f96e93d7e117393172a", "f58c4c04d6e5f1ba779eabfb5f7bfbd6"},
+      std::pair{"ae2d8a571e03ac9c9eb76fac45af8e51", "9cfc4e967edb808d679f777bc6702c7d"},
+      std::pair{"30c81c46a35ce411e5fbc1191a0a52ef", "39f23369a9d9bacfa530e26304231461"}};
+  for (const auto& [text, cipher] : steps) {
+    mac.chain(states, std::vector<RandomBlock>{block_of(text)});
+    EXPECT_EQ(states[0], block_of(cipher));
+  }
+}
+
+TEST(BlockMac, MessagesDoNotDependOnEachOther) {
+  const BlockMac mac(nist_key());
+  std::vector<RandomBlock> together(5);
+  std::vector<RandomBlock> blocks;
+  for (std::uint64_t m = 0; m < 5; ++m) blocks.push_back({m, ~m});
+  mac.chain(together, blocks);
+  for (std::size_t m = 0; m < 5; ++m) {
+    std::vector<RandomBlock> alone(1);
+    mac.chain(alone, std::span(blocks).subspan(m, 1));
+    EXPECT_EQ(alone[0], together[m]);
+  }
+}
+
+TEST(BlockMac, NeedsABlockForEveryMessage) {
+  std::vector<RandomBlock> states(2);
+  EXPECT_THROW(BlockMac(nist_key()).chain(states, std::vector<RandomBlock>(1)), std::logic_error);
+}
 
 static_assert(!std::is_copy_constructible_v<RandomStream> && !std::is_copy_assignable_v<RandomStream>);
 static_assert(std::is_nothrow_move_constructible_v<RandomStream>);
@@ -90,12 +225,9 @@ TEST(RandomStream, EndsBeforeTheCounterWraps) {
   EXPECT_THROW(stream.skip_blocks(1), EntropyFailure);
   std::array<RandomBlock, 1> block;
   EXPECT_THROW(stream.take_blocks(block), EntropyFailure);
-}
-
-TEST(RandomStream, RefusesToSkipPastItsEnd) {
-  RandomStream stream = seeded_stream(5);
-  stream.skip_blocks(1);
-  EXPECT_THROW(stream.skip_blocks(std::numeric_limits<std::uint64_t>::max()), EntropyFailure);
+  RandomStream other = seeded_stream(5);
+  other.skip_blocks(1);
+  EXPECT_THROW(other.skip_blocks(kBlocks), EntropyFailure);
 }
 
 TEST(RandomStream, MovedStreamGoesOnAndTheOldOneRefuses) {

@@ -1,23 +1,184 @@
 #include "common/randomness/rounded_gaussian.hpp"
 
+#include <boost/multiprecision/cpp_bin_float.hpp>
+
 #include "common/base/error.hpp"
 #include "common/randomness/gaussian_bins.hpp"
-#include "tests/common/randomness/exact_oracle.hpp"
 #include "tests/common/randomness/tapes.hpp"
+#include "tests/common/special_values.hpp"
 #include "tests/testing.hpp"
 
 namespace dpreduce::rounded_gaussian_test {
 
 using oracle::FunctionTape;
-using oracle::LongReal;
-using oracle::oracle_proposal;
-using oracle::oracle_samples;
-using oracle::Real;
 using oracle::seeded_stream;
 using oracle::seeded_tape;
 using oracle::stream_of;
-using oracle::written_tape;
-using oracle::WrittenBlocks;
+
+// The bulk sampler once more, from its definition and with long reals: no table, no shortcut, no interval.
+
+template <unsigned bits>
+using RealOf =
+    boost::multiprecision::number<boost::multiprecision::cpp_bin_float<bits, boost::multiprecision::digit_base_2>,
+                                  boost::multiprecision::et_off>;
+
+using Real = RealOf<320>;       // for samples
+using LongReal = RealOf<1200>;  // for digits of one number over many rows
+
+constexpr double kOracleDensity = 813;
+constexpr std::size_t kOracleSlots = 1024;
+constexpr int kOracleRows = 3;  // further rows of digits that the oracle reads
+
+// left_0, ..., left_1023 = T in units of 2^-32: the widest strips with 813 * width * exp(-left^2/2) <= 1, width <= 1.
+const std::vector<std::uint64_t>& oracle_lefts() {
+  static const std::vector<std::uint64_t> lefts = [] {
+    std::vector<std::uint64_t> all{0};
+    while (all.size() < kOracleSlots) {
+      const Real left = ldexp(Real(all.back()), -32);
+      const Real widest = ldexp(exp(left * left / 2) / kOracleDensity, 32);
+      const Real width = widest < ldexp(Real(1), 32) ? Real(floor(widest)) : ldexp(Real(1), 32);
+      all.push_back(all.back() + static_cast<std::uint64_t>(width));
+    }
+    return all;
+  }();
+  return lefts;
+}
+
+template <class Number>
+struct OracleProposal {
+  Number left;
+  Number width;
+  Number tail_factor = 1;  // 2^(m+1) at tail level m
+  Number place;            // U
+  Number coin;             // V
+  bool is_negative = false;
+
+  Number x() const { return left + width * place; }
+  Number acceptance() const { return kOracleDensity * width * tail_factor * exp(-x() * x() / 2); }
+};
+
+template <class Number>
+OracleProposal<Number> oracle_proposal(BlockSource& tape, std::uint64_t column) {
+  const auto block = [&tape, column](std::uint64_t row) {
+    RandomBlock out;
+    tape.read(row, column, std::span(&out, 1));
+    return out;
+  };
+  OracleProposal<Number> proposal;
+  const RandomBlock head = block(0);
+  const std::size_t slot = head.first & 1023;
+  proposal.is_negative = (head.first >> 10 & 1) != 0;
+  proposal.coin = ldexp(Number(head.first >> 11), -53);
+  proposal.place = ldexp(Number(head.second), -64);
+  for (int row = 1; row <= kOracleRows; ++row) {
+    const RandomBlock digits = block(static_cast<std::uint64_t>(row));
+    proposal.coin += ldexp(Number(digits.first), -53 - 64 * row);
+    proposal.place += ldexp(Number(digits.second), -64 - 64 * row);
+  }
+  proposal.left = ldexp(Number(oracle_lefts()[slot]), -32);
+  if (slot + 1 < kOracleSlots) {
+    proposal.width = ldexp(Number(oracle_lefts()[slot + 1] - oracle_lefts()[slot]), -32);
+    return proposal;
+  }
+  proposal.width = 1;
+  proposal.tail_factor = 2;
+  for (std::uint64_t place = 0;; ++place) {
+    const RandomBlock zeros = block((std::uint64_t{1} << 63) + place / 128);
+    const std::uint64_t word = place / 64 % 2 == 0 ? zeros.first : zeros.second;
+    if ((word >> place % 64 & 1) != 0) return proposal;
+    proposal.left += 1;
+    proposal.tail_factor *= 2;
+  }
+}
+
+// Throws if a decision hangs on digits that the oracle did not read; on a random tape one sample in 2^150 does.
+std::vector<std::int64_t> oracle_samples(BlockSource& tape, double sigma, std::size_t count) {
+  const Real too_close = ldexp(Real(1), -220);  // digits end at 2^-245; the largest x * sigma is below 2^50
+  std::vector<std::int64_t> samples;
+  for (std::uint64_t column = 0; samples.size() < count; ++column) {
+    const OracleProposal<Real> proposal = oracle_proposal<Real>(tape, column);
+    const Real margin = proposal.acceptance() - proposal.coin;
+    if (abs(margin) < too_close) throw std::runtime_error("undecided coin");
+    if (margin < 0) continue;
+    const Real shifted = Real(sigma) * proposal.x() + Real(0.5);
+    const Real whole = floor(shifted);
+    if (whole + 1 - shifted < ldexp(too_close, 50)) throw std::runtime_error("undecided rounding");
+    const auto magnitude = static_cast<std::int64_t>(whole);
+    samples.push_back(proposal.is_negative ? -magnitude : magnitude);
+  }
+  return samples;
+}
+
+constexpr std::uint64_t kOne = std::uint64_t{1} << kPlaceBits;
+
+// A(x) = kDensity * width * 2^doublings * exp(-x^2/2)
+Real acceptance(const GaussianBin& bin, std::uint64_t at) {
+  const Real x = ldexp(Real(at), -32);
+  return ldexp(Real(kDensity * bin.width), static_cast<int>(bin.doublings) - 32) * exp(-x * x / 2);
+}
+
+TEST(GaussianBins, StripsTileTheLineUpToTheTail) {
+  const GaussianBins& bins = gaussian_bins();
+  std::uint64_t left = 0;
+  for (std::uint64_t strip = 0; strip < kStrips; ++strip) {
+    EXPECT_EQ(bins[strip].left, left);
+    EXPECT_GT(bins[strip].width, 0u);
+    EXPECT_LE(bins[strip].width, kOne);
+    EXPECT_EQ(bins[strip].doublings, 0u);
+    left += bins[strip].width;
+  }
+  for (std::uint64_t level = 0; level < kTabledTailLevels; ++level) {
+    EXPECT_EQ(bins[kStrips + level].left, left + level * kOne);
+    EXPECT_EQ(bins[kStrips + level].width, kOne);
+    EXPECT_EQ(bins[kStrips + level].doublings, level + 1);
+  }
+}
+
+TEST(GaussianBins, StripsAreTheWidestThatTheDensityAllows) {
+  for (std::uint64_t slot = 0; slot < kSlots; ++slot) EXPECT_EQ(gaussian_bins()[slot].left, oracle_lefts()[slot]);
+}
+
+// The one condition on which exactness rests.
+TEST(GaussianBins, NoAcceptanceProbabilityExceedsOne) {
+  for (const GaussianBin& bin : gaussian_bins()) EXPECT_LE(acceptance(bin, bin.left), 1);
+  for (unsigned level = 0; level < 1000; ++level) {
+    const Real left = ldexp(Real(gaussian_bins()[kStrips].left), -32) + level;
+    EXPECT_LE(kDensity * ldexp(Real(1), static_cast<int>(level) + 1) * exp(-left * left / 2), 1);
+  }
+}
+
+TEST(GaussianBins, TabledAcceptancesAreLowerBounds) {
+  for (const GaussianBin& bin : gaussian_bins()) {
+    const Real peak = ldexp(acceptance(bin, bin.left), static_cast<int>(kPeakBits));
+    EXPECT_LE(Real(bin.peak), peak);
+    EXPECT_GT(Real(bin.peak + 1), peak);
+    const Real sure = ldexp(acceptance(bin, bin.left + bin.width), static_cast<int>(kCoinBits));
+    EXPECT_LE(Real(bin.sure_accept), sure);
+    EXPECT_GT(Real(bin.sure_accept + 1), sure);
+  }
+}
+
+TEST(GaussianBins, SeriesTermsFitTheirFixedPoint) {
+  for (const GaussianBin& bin : gaussian_bins()) {
+    const Real left = ldexp(Real(bin.left), -32);
+    const Real width = ldexp(Real(bin.width), -32);
+    EXPECT_LT(acceptance(bin, bin.left) * exp(width * (left + width / 2)), 64) << "sum of the terms' magnitudes";
+  }
+}
+
+// Written blocks where there are any, elsewhere those of seeded_tape(1).
+using WrittenBlocks = std::map<std::pair<std::uint64_t, std::uint64_t>, RandomBlock>;
+
+FunctionTape::Function written_tape(WrittenBlocks written) {
+  auto background = std::make_shared<AesBlockSource>(seeded_tape(1));
+  return [written = std::move(written), background](std::uint64_t row, std::uint64_t column) {
+    const auto found = written.find({row, column});
+    if (found != written.end()) return found->second;
+    RandomBlock block;
+    background->read(row, column, std::span(&block, 1));
+    return block;
+  };
+}
 
 constexpr std::uint64_t kTail = 1023;
 constexpr std::uint64_t kTailRow = std::uint64_t{1} << 63;
@@ -30,6 +191,15 @@ std::vector<std::int64_t> samples(RandomStream stream, double sigma, std::size_t
   std::vector<std::int64_t> out(count);
   fill_rounded_gaussian(stream, sigma, out);
   return out;
+}
+
+// The blocks of seeded_tape(1), those of row 0 changed by a function of block and column.
+FunctionTape::Function with_heads(const std::function<void(RandomBlock&, std::uint64_t)>& change) {
+  return [background = written_tape({}), change](std::uint64_t row, std::uint64_t column) {
+    RandomBlock block = background(row, column);
+    if (row == 0) change(block, column);
+    return block;
+  };
 }
 
 void expect_equals_oracle(const FunctionTape::Function& function, double sigma, std::size_t count) {
@@ -81,28 +251,21 @@ TEST(RoundedGaussian, FractionsAreUniformWithinABinOfAWideGaussian) {
 
 // Every coin lies above sure_accept, so that the series decides each proposal.
 TEST(RoundedGaussian, EqualsTheOracleWhereTheFirstWordDoesNotDecide) {
-  const auto background = written_tape({});
-  const auto close = [background](std::uint64_t row, std::uint64_t column) {
-    RandomBlock block = background(row, column);
-    if (row > 0) return block;
+  const auto close = with_heads([](RandomBlock& block, std::uint64_t) {
     const GaussianBin& bin = gaussian_bins()[block.first % kSlots];
     const std::uint64_t range = (bin.peak >> (kPeakBits - kCoinBits)) + 2 - bin.sure_accept;
     block.first = head(block.first % kSlots, (block.first >> 10 & 1) != 0,
                        std::min(bin.sure_accept + (block.first >> 11) % range, (std::uint64_t{1} << 53) - 1));
-    return block;
-  };
+  });
   for (const double sigma : kSigmas) expect_equals_oracle(close, sigma, 1000);
 }
 
 // The strips before the tail are wide, and every level of the tail has its own peak.
 TEST(RoundedGaussian, EqualsTheOracleInTheTailAndTheWidestStrips) {
-  const auto background = written_tape({});
   for (const std::uint64_t slot : {std::uint64_t{0}, kTail - 3, kTail - 2, kTail - 1, kTail}) {
-    const auto far = [background, slot](std::uint64_t row, std::uint64_t column) {
-      RandomBlock block = background(row, column);
-      if (row == 0) block.first = head(slot, (block.first >> 10 & 1) != 0, block.first >> 11 >> column % 12);
-      return block;
-    };
+    const auto far = with_heads([slot](RandomBlock& block, std::uint64_t column) {
+      block.first = head(slot, (block.first >> 10 & 1) != 0, block.first >> 11 >> column % 12);
+    });
     for (const double sigma : kSigmas) expect_equals_oracle(far, sigma, 200);
   }
 }
@@ -143,6 +306,20 @@ std::vector<std::uint64_t> digits_of(LongReal value, std::size_t first_bits, std
   return words;
 }
 
+// A half that a proposal's sigma * x may be: where in the slot, and the integer below it.
+struct Tie {
+  LongReal place;
+  std::int64_t below;
+};
+
+Tie tie_of(const WrittenBlocks& blocks, double sigma) {
+  FunctionTape tape(written_tape(blocks));
+  const auto proposal = oracle_proposal<LongReal>(tape, 0);
+  const LongReal below = floor(LongReal(sigma) * (proposal.left + proposal.width / 2));
+  return {((below + LongReal(0.5)) / LongReal(sigma) - proposal.left) / proposal.width,
+          static_cast<std::int64_t>(below)};
+}
+
 // sigma * x agrees with a half in all digits of rows 0 to `rows` - 1 and differs in the last digit of row `rows`.
 TEST(RoundedGaussian, RoundingNearATieReadsAsManyRowsAsItNeeds) {
   for (const double sigma : kSigmas) {
@@ -151,13 +328,9 @@ TEST(RoundedGaussian, RoundingNearATieReadsAsManyRowsAsItNeeds) {
       WrittenBlocks blocks;
       blocks[{0, 0}] = {head(slot, true, 0), 0};
       blocks[{kTailRow, 0}] = {4, 0};  // level 2
-      FunctionTape plain(written_tape(blocks));
-      const auto proposal = oracle_proposal<LongReal>(plain, 0);
-      const LongReal middle = LongReal(sigma) * (proposal.left + proposal.width / 2);
-      const auto below = static_cast<std::int64_t>(floor(middle));
-      const LongReal tie = ((LongReal(below) + LongReal(0.5)) / LongReal(sigma) - proposal.left) / proposal.width;
+      const Tie tie = tie_of(blocks, sigma);
       for (std::size_t rows = 0; rows <= 6; ++rows) {
-        const auto words = digits_of(tie, 64, rows);
+        const auto words = digits_of(tie.place, 64, rows);
         if (words[rows] == 0) continue;  // a binary fraction: the next test's
         for (const int side : {-1, 1}) {
           for (std::size_t row = 0; row <= rows; ++row) {
@@ -165,7 +338,7 @@ TEST(RoundedGaussian, RoundingNearATieReadsAsManyRowsAsItNeeds) {
             const std::uint64_t coin = row == 0 ? head(slot, true, 0) : 0;
             blocks[{row, 0}] = {coin, words[row] + nudge};
           }
-          const std::int64_t expected = side > 0 ? -(below + 1) : -below;
+          const std::int64_t expected = side > 0 ? -(tie.below + 1) : -tie.below;
           EXPECT_EQ(samples(stream_of(written_tape(blocks)), sigma, 1)[0], expected)
               << "sigma = " << sigma << ", slot " << slot << ", rows " << rows << ", side " << side;
         }
@@ -245,11 +418,7 @@ TEST(RoundedGaussian, DigitsThatNeverDecideAreFatal) {
   constexpr double kSigma = 4096.0;
   WrittenBlocks blocks;
   blocks[{0, 0}] = {head(500, false, 0), 0};
-  FunctionTape plain(written_tape(blocks));
-  const auto proposal = oracle_proposal<LongReal>(plain, 0);
-  const auto below = static_cast<std::int64_t>(floor(LongReal(kSigma) * (proposal.left + proposal.width / 2)));
-  const LongReal tie = ((LongReal(below) + LongReal(0.5)) / LongReal(kSigma) - proposal.left) / proposal.width;
-  const auto words = digits_of(tie, 64, 17);
+  const auto words = digits_of(tie_of(blocks, kSigma).place, 64, 17);
   for (std::uint64_t row = 0; row <= 17; ++row) blocks[{row, 0}] = {row == 0 ? head(500, false, 0) : 0, words[row]};
   EXPECT_THROW(samples(stream_of(written_tape(blocks)), kSigma, 1), EntropyFailure);
 }
@@ -284,13 +453,8 @@ TEST(RoundedGaussian, SamplesDoNotDependOnHowTheyAreAskedFor) {
 }
 
 TEST(RoundedGaussian, SignFlipsWithItsBitAlone) {
-  const auto background = written_tape({});
-  const auto flipped = [background](std::uint64_t row, std::uint64_t column) {
-    RandomBlock block = background(row, column);
-    if (row == 0) block.first ^= std::uint64_t{1} << 10;
-    return block;
-  };
-  auto one = samples(stream_of(background), 1e6, 5000);
+  const auto flipped = with_heads([](RandomBlock& block, std::uint64_t) { block.first ^= std::uint64_t{1} << 10; });
+  auto one = samples(stream_of(written_tape({})), 1e6, 5000);
   const auto other = samples(stream_of(flipped), 1e6, 5000);
   for (std::int64_t& sample : one) sample = -sample;
   EXPECT_EQ(one, other);
@@ -323,8 +487,7 @@ TEST(RoundedGaussian, EndOfTheStreamIsFatal) {
 }
 
 TEST(RoundedGaussian, SigmaOutOfRangeIsRefused) {
-  for (const double sigma : {0.0, 0.25, -1.0, 0x1.0000000000001p45, std::numeric_limits<double>::infinity(),
-                             std::numeric_limits<double>::quiet_NaN()}) {
+  for (const double sigma : {0.0, 0.25, -1.0, 0x1.0000000000001p45, kInfinity, kNan}) {
     EXPECT_THROW(samples(seeded_stream(1), sigma, 0), UsageError) << sigma;
   }
 }
@@ -338,22 +501,12 @@ TEST(ExactSigma, IsTheDoubleItself) {
   }
 }
 
-TEST(ExactSigma, OutOfRangeIsRefused) {
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  for (const double sigma : {0.0, -1.0, std::nextafter(0.5, 0.0), std::nextafter(0x1p45, kInfinity), kInfinity,
-                             -kInfinity, std::numeric_limits<double>::quiet_NaN(), 5e-324}) {
+TEST(ExactSigma, OutOfRangeIsRefusedWithTheValueAndTheRange) {
+  for (const double sigma :
+       {0.0, -1.0, std::nextafter(0.5, 0.0), std::nextafter(0x1p45, kInfinity), kInfinity, -kInfinity, kNan, 5e-324}) {
     EXPECT_THROW(exact_sigma(sigma), UsageError) << sigma;
   }
-}
-
-TEST(ExactSigma, ErrorNamesTheValueAndTheRange) {
-  try {
-    exact_sigma(0.25);
-    FAIL();
-  } catch (const UsageError& error) {
-    EXPECT_NE(std::string(error.what()).find("sigma = 0.25"), std::string::npos) << error.what();
-    EXPECT_NE(std::string(error.what()).find("0.5"), std::string::npos) << error.what();
-  }
+  expect_refusal<UsageError>([] { exact_sigma(0.25); }, {"sigma = 0.25", "0.5"});
 }
 
 TEST(RoundProduct, DecidesOnlyWhenTheWholeIntervalRoundsAlike) {
@@ -375,12 +528,9 @@ TEST(RoundProduct, ScalesBySigmaWithoutRounding) {
             std::int64_t{12} << 45);
 }
 
-TEST(RoundProduct, EmptyOrNegativeIntervalIsRefused) {
+TEST(RoundProduct, EmptyAndNegativeIntervalsAndResultsThatDoNotFitAreRefused) {
   EXPECT_THROW(round_product(exact_sigma(1.0), 5, 5, 0), std::logic_error);
   EXPECT_THROW(round_product(exact_sigma(1.0), -1, 5, 0), std::logic_error);
-}
-
-TEST(RoundProduct, ResultThatDoesNotFitIsRefused) {
   const BigInteger large = BigInteger(1) << 64;
   EXPECT_THROW(round_product(exact_sigma(1.0), large << 8, (large << 8) + 1, 8), std::logic_error);
 }

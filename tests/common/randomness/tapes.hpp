@@ -34,18 +34,4 @@ inline RandomStream seeded_stream(unsigned char seed) {
   return RandomStream(std::make_unique<AesBlockSource>(seeded_tape(seed)));
 }
 
-/// Written blocks where there are any, elsewhere those of seeded_tape(1).
-using WrittenBlocks = std::map<std::pair<std::uint64_t, std::uint64_t>, RandomBlock>;
-
-inline FunctionTape::Function written_tape(WrittenBlocks written) {
-  auto background = std::make_shared<AesBlockSource>(seeded_tape(1));
-  return [written = std::move(written), background](std::uint64_t row, std::uint64_t column) {
-    const auto found = written.find({row, column});
-    if (found != written.end()) return found->second;
-    RandomBlock block;
-    background->read(row, column, std::span(&block, 1));
-    return block;
-  };
-}
-
 }  // namespace dpreduce::oracle

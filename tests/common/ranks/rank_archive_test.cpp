@@ -1,8 +1,6 @@
 // What ranks of one job exchange is looked at before it is parsed.
 #include "common/ranks/rank_archive.hpp"
 
-#include <limits>
-
 #include "common/base/error.hpp"
 #include "tests/testing.hpp"
 

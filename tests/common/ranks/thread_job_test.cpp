@@ -1,16 +1,11 @@
 // Ranks that are threads mean what MPI's mean.
 #include <atomic>
-#include <numeric>
-#include <stdexcept>
-#include <vector>
-
-#include <gtest/gtest.h>
 
 #include "common/base/error.hpp"
 #include "common/ranks/communicator.hpp"
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace thread_job_test {
+namespace dpreduce::thread_job_test {
 
 TEST(ThreadRanks, SumGatherAndExchangeInRankOrder) {
   for (const int size : {1, 2, 3, 5}) {
@@ -49,35 +44,29 @@ TEST(ThreadRanks, SumGatherAndExchangeInRankOrder) {
 TEST(ThreadRanks, FailTogetherAndThrowTheLowestRanksOwnError) {
   for (const int failing : {0, 2}) {
     std::atomic<int> peers = 0;
-    try {
-      Communicator::on_threads(3, [&](Communicator& ranks) {
-        try {
-          ranks.together([&] {
-            if (ranks.rank() == failing) throw BadInput("row 7");
-          });
-        } catch (const PeerFailed& failure) {
-          EXPECT_EQ(failure.rank, failing);
-          EXPECT_EQ(failure.code(), ExitCode::kBadInput);
-          ++peers;
-          throw;
-        }
-      });
-      FAIL();
-    } catch (const BadInput& error) {
-      EXPECT_STREQ(error.what(), "row 7");
-    }
+    const auto fail = [&](Communicator& ranks) {
+      try {
+        ranks.together([&] {
+          if (ranks.rank() == failing) throw BadInput("row 7");
+        });
+      } catch (const PeerFailed& failure) {
+        EXPECT_EQ(failure.rank, failing);
+        EXPECT_EQ(failure.code(), ExitCode::kBadInput);
+        ++peers;
+        throw;
+      }
+    };
+    EXPECT_EQ(refusal<BadInput>([&] { Communicator::on_threads(3, fail); }), "row 7");
     EXPECT_EQ(peers, 2);
   }
 }
 
 TEST(ThreadRanks, DoNotWaitForOneThatHasGone) {
-  EXPECT_THROW(Communicator::on_threads(3,
-                                        [](Communicator& ranks) {
-                                          if (ranks.rank() == 1) throw std::runtime_error("outside together");
-                                          ranks.max_everywhere(0.0);
-                                        }),
-               std::runtime_error);
+  const auto go = [](Communicator& ranks) {
+    if (ranks.rank() == 1) throw std::runtime_error("outside together");
+    ranks.max_everywhere(0.0);
+  };
+  EXPECT_THROW(Communicator::on_threads(3, go), std::runtime_error);
 }
 
-}  // namespace thread_job_test
-}  // namespace dpreduce
+}  // namespace dpreduce::thread_job_test

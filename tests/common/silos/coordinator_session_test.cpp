@@ -14,6 +14,10 @@ constexpr std::size_t kWords = 10;
 constexpr auto kLate = std::chrono::milliseconds(300);
 constexpr std::int64_t kAllWell = std::numeric_limits<std::int64_t>::max();
 
+Payload of_number(double number) {
+  return PayloadWriter().u64(std::bit_cast<std::uint64_t>(number)).take();
+}
+
 // What silo kOdd sends otherwise: in its message of that kind, the number-th of the run; 0: in each. Its hello comes as
 // it is, and late.
 struct Oddity {
@@ -35,7 +39,8 @@ class HandledSilo {
     connect();
     send(FrameKind::kStatus, 1, PayloadWriter().u64(static_cast<std::uint64_t>(kAllWell)).take());
     if (open(1).kind != FrameKind::kVerdict) return;
-    SiloSum sum(self_, {run_, 2, 0, kWords, terms_.threshold, terms_.colluding, Transcript().digest()}, present_);
+    const SumAttempt terms{run_, 2, 0, kWords, terms_.threshold, terms_.colluding, Transcript().digest()};
+    SiloSum sum(self_, terms, present_);
     for (;;) {
       const OpenedMessage opened = open(2);
       PayloadReader reader(opened.payload);
@@ -45,11 +50,10 @@ class HandledSilo {
       Payload body = due.body;
       if (due.kind == FrameKind::kAdvertise && number_ == kOdd && oddity_.mask_key) {
         Advertisement lie{*oddity_.mask_key, {}, {}};
-        lie.signature = identity_.sign(signed_part(
-            {run_, 2, attempt, kWords, terms_.threshold, terms_.colluding, Transcript().digest()}, number_, lie));
-        PayloadWriter writer;
-        writer.plain(lie);
-        body = writer.take();
+        SumAttempt signed_for = terms;
+        signed_for.attempt = attempt;
+        lie.signature = identity_.sign(signed_part(signed_for, number_, lie));
+        body = PayloadWriter().plain(lie).take();
       }
       if (due.step == SiloSum::Step::kMask) {
         std::vector<std::uint64_t> words(kWords, number_);
@@ -58,7 +62,7 @@ class HandledSilo {
       }
       send(due.kind, 2, PayloadWriter().u32(attempt).bytes(body).take());
     }
-    send(FrameKind::kNumber, 3, PayloadWriter().u64(std::bit_cast<std::uint64_t>(1.0 * number_)).take());
+    send(FrameKind::kNumber, 3, of_number(number_));
     open(3);
   }
 
@@ -158,6 +162,17 @@ class CoordinatorSessionTest : public testing::Test {
     for (std::thread& silo : silos) silo.join();
   }
 
+  // The only one, of a run that goes on without it.
+  LostSilo lost_alone() const {
+    EXPECT_EQ(refusal_, "");
+    EXPECT_EQ(lost_.size(), 1U);
+    return lost_.empty() ? LostSilo{} : lost_.front();
+  }
+  void expect_out_of_patience() const {
+    EXPECT_THAT(refusal_,
+                AllOf(HasSubstr("silo 2: 3 others have waited for it"), HasSubstr("--silo-patience is 0.25 s")));
+  }
+
   const SiloTerms terms_{4, 3, 0};
   std::chrono::milliseconds timeout_{10000};
   std::optional<std::chrono::milliseconds> patience_;
@@ -188,24 +203,13 @@ void under_another_name(FrameKind& kind, Payload&) {
   kind = kind == FrameKind::kNumber ? FrameKind::kStatus : FrameKind::kNumber;
 }
 
-template <int kHalves>
-void with_another_number(FrameKind&, Payload& payload) {
-  payload = PayloadWriter().u64(std::bit_cast<std::uint64_t>(0.5 * kHalves)).take();
-}
-
-void with_no_number(FrameKind&, Payload& payload) {
-  payload = PayloadWriter().u64(std::bit_cast<std::uint64_t>(std::numeric_limits<double>::quiet_NaN())).take();
-}
-
-void with_too_large_a_number(FrameKind&, Payload& payload) {
-  payload = PayloadWriter().u64(std::bit_cast<std::uint64_t>(0x1.0p54)).take();
-}
+const Oddity kNothingOdd{"", FrameKind::kOffer, 1, nullptr, ""};
 
 std::vector<Oddity> oddities() {
   std::vector<Oddity> all;
-  for (const auto& change :
-       {with_another_number<-2>, with_another_number<5>, with_no_number, with_too_large_a_number}) {
-    all.push_back({"with a number that is no count", FrameKind::kNumber, 1, change,
+  for (const double number : {-1.0, 2.5, std::numeric_limits<double>::quiet_NaN(), 0x1.0p54}) {
+    all.push_back({fmt::format("with the number {}", number), FrameKind::kNumber, 1,
+                   [number](FrameKind&, Payload& payload) { payload = of_number(number); },
                    "its number is not a whole one from 0 to 2^53"});
   }
   const std::pair<FrameKind, int> of_a_sum[] = {{FrameKind::kAdvertise, 1},
@@ -231,11 +235,10 @@ TEST_F(CoordinatorSessionTest, ASiloThatSendsAnythingElseThanIsDueIsLostAndTheOt
     SCOPED_TRACE(fmt::format("{} #{}, {}", to_string(oddity.at), oddity.number, oddity.what));
     sum_.assign(kWords, 0);
     run(oddity);
-    ASSERT_EQ(refusal_, "");
-    ASSERT_EQ(lost_.size(), 1U);
-    EXPECT_EQ(lost_[0].silo, kOdd);
-    EXPECT_EQ(lost_[0].phase, to_string(oddity.at));
-    EXPECT_THAT(lost_[0].reason, HasSubstr(oddity.reason));
+    const LostSilo lost = lost_alone();
+    ASSERT_EQ(lost.silo, kOdd);
+    EXPECT_EQ(lost.phase, to_string(oddity.at));
+    EXPECT_THAT(lost.reason, HasSubstr(oddity.reason));
     std::uint64_t sum = 0;
     for (const std::uint32_t silo : summed_) sum += silo;
     EXPECT_EQ(sum_, std::vector<std::uint64_t>(kWords, sum));
@@ -250,11 +253,9 @@ TEST_F(CoordinatorSessionTest, ASiloThatSendsAnythingElseThanIsDueIsLostAndTheOt
 TEST_F(CoordinatorSessionTest, ASiloWhoseSignedMaskKeyGivesNoSecretIsLostAloneAndByName) {
   const auto as_it_is = [](FrameKind&, Payload&) {};
   run({"of small order", FrameKind::kAdvertise, 1, as_it_is, "", PublicKey{}});
-  EXPECT_EQ(refusal_, "");
-  ASSERT_EQ(lost_.size(), 1U);
-  EXPECT_EQ(lost_[0].silo, kOdd);
-  EXPECT_EQ(lost_[0].phase, "advertise");
-  EXPECT_THAT(lost_[0].reason, HasSubstr("its mask key is a point of small order"));
+  EXPECT_EQ(lost_alone().silo, kOdd);
+  EXPECT_EQ(lost_alone().phase, "advertise");
+  EXPECT_THAT(lost_alone().reason, HasSubstr("its mask key is a point of small order"));
   EXPECT_EQ(sum_, std::vector<std::uint64_t>(kWords, 1 + 3 + 4));
 }
 
@@ -262,9 +263,7 @@ TEST_F(CoordinatorSessionTest, ASiloWhoseSignedMaskKeyGivesNoSecretIsLostAloneAn
 // given up there are none.
 TEST_F(CoordinatorSessionTest, AStatisticOfAnotherAttemptIsNotSummed) {
   run({"of another attempt", FrameKind::kMasked, 1, of_another_attempt, ""});
-  EXPECT_EQ(refusal_, "");
-  ASSERT_EQ(lost_.size(), 1U);
-  EXPECT_THAT(lost_[0].reason, HasSubstr("belong to no attempt"));
+  EXPECT_THAT(lost_alone().reason, HasSubstr("belong to no attempt"));
   EXPECT_EQ(sum_, std::vector<std::uint64_t>(kWords, 1 + 3 + 4));
 }
 
@@ -279,8 +278,7 @@ TEST_F(CoordinatorSessionTest, PatienceWithASiloIsBoundedOverTheWholeRun) {
   patience_ = std::chrono::milliseconds(250);
   sum_.assign(kWords, 0);
   run({"late twice", FrameKind::kConsent, 0, late, ""});
-  EXPECT_THAT(refusal_,
-              AllOf(HasSubstr("silo 2: 3 others have waited for it"), HasSubstr("--silo-patience is 0.25 s")));
+  expect_out_of_patience();
   EXPECT_EQ(sum_, std::vector<std::uint64_t>(kWords, 0));
 }
 
@@ -288,9 +286,8 @@ TEST_F(CoordinatorSessionTest, PatienceWithASiloIsBoundedOverTheWholeRun) {
 TEST_F(CoordinatorSessionTest, PatienceIsAlsoSpentBySlowlyTakingMessages) {
   patience_ = std::chrono::milliseconds(250);
   takes_for_ = std::chrono::milliseconds(60);
-  run({"", FrameKind::kOffer, 1, nullptr, ""});
-  EXPECT_THAT(refusal_,
-              AllOf(HasSubstr("silo 2: 3 others have waited for it"), HasSubstr("--silo-patience is 0.25 s")));
+  run(kNothingOdd);
+  expect_out_of_patience();
   EXPECT_TRUE(lost_.empty());
 }
 
@@ -299,9 +296,7 @@ TEST_F(CoordinatorSessionTest, ALostSiloIsNoneOfThoseThatWait) {
   absent_ = 4;
   patience_ = kLate / 3;
   run({"late", FrameKind::kHello, 1, nullptr, ""});
-  EXPECT_EQ(refusal_, "");
-  ASSERT_EQ(lost_.size(), 1U);
-  EXPECT_EQ(lost_[0].silo, 4U);
+  EXPECT_EQ(lost_alone().silo, 4U);
   EXPECT_EQ(sum_, std::vector<std::uint64_t>(kWords, 1 + 2 + 3));
 }
 
@@ -314,13 +309,11 @@ TEST_F(CoordinatorSessionTest, ALostSiloThatGoesOnSendingSpendsNoPatience) {
   };
   patience_ = std::chrono::milliseconds(1000);
   run({"late", FrameKind::kConsent, 1, late, ""});
-  EXPECT_EQ(refusal_, "");
-  ASSERT_EQ(lost_.size(), 1U);
-  EXPECT_EQ(lost_[0].silo, 4U);
+  EXPECT_EQ(lost_alone().silo, 4U);
 }
 
 TEST_F(CoordinatorSessionTest, WithoutOddSilosNobodyIsLost) {
-  run({"", FrameKind::kOffer, 1, nullptr, ""});
+  run(kNothingOdd);
   EXPECT_EQ(refusal_, "");
   EXPECT_TRUE(lost_.empty());
   EXPECT_EQ(sum_, std::vector<std::uint64_t>(kWords, 1 + 2 + 3 + 4));

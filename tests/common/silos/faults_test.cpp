@@ -13,10 +13,8 @@ using testing::AnyOf;
 using testing::Eq;
 
 SiloRunPlan plan_with(Fault fault) {
-  SiloRunPlan plan{.terms = {5, 3, 0}, .timeout = std::chrono::milliseconds(2000), .rounds = 2};
-  if (fault.kind == FaultKind::kHang) plan.timeout = std::chrono::milliseconds(1000);
-  plan.fault = fault;
-  return plan;
+  const std::chrono::milliseconds timeout(fault.kind == FaultKind::kHang ? 1000 : 2000);
+  return {.terms = {5, 3, 0}, .timeout = timeout, .rounds = 2, .fault = fault};
 }
 
 constexpr FaultKind kAllKinds[] = {FaultKind::kKill,   FaultKind::kHang,    FaultKind::kCorrupt, FaultKind::kTruncate,
@@ -122,24 +120,22 @@ INSTANTIATE_TEST_SUITE_P(AllKinds, FaultsTest, testing::ValuesIn(kAllKinds));
 TEST(Faults, ALateSiloThatIsAliveEndsTheRunForAllAndIsNeverLeftOut) {
   SiloRunPlan plan{.terms = {3, 2, 0}, .timeout = std::chrono::milliseconds(3000), .rounds = 2};
   plan.fault = Fault{1, FaultKind::kSlow, FrameKind::kShares, 1, 0.05};
-  SiloRunResult result = run_silos(plan);
-  EXPECT_EQ(result.refusal, "");
-  EXPECT_TRUE(result.lost.empty());
-  EXPECT_TRUE(sums_are_right(result, plan));
-  std::vector<SiloRunPlan> plans(3, plan);
-  constexpr FrameKind kLate[] = {FrameKind::kStatus, FrameKind::kShares, FrameKind::kMasked};
-  for (std::size_t run = 0; run < plans.size(); ++run) {
-    plans[run].timeout = std::chrono::milliseconds(500);
-    plans[run].fault = Fault{1, FaultKind::kSlow, kLate[run], 1, 2.0};
+  const SiloRunResult in_time = run_silos(plan);
+  EXPECT_EQ(in_time.refusal, "");
+  EXPECT_TRUE(in_time.lost.empty());
+  EXPECT_TRUE(sums_are_right(in_time, plan));
+  std::vector<SiloRunPlan> plans;
+  plan.timeout = std::chrono::milliseconds(500);
+  for (const FrameKind at : {FrameKind::kStatus, FrameKind::kShares, FrameKind::kMasked}) {
+    plan.fault = Fault{1, FaultKind::kSlow, at, 1, 2.0};
+    plans.push_back(plan);
   }
   const std::vector<SiloRunResult> results = results_of(plans);
   for (std::size_t run = 0; run < plans.size(); ++run) {
-    const FrameKind at = kLate[run];
-    result = results[run];
-    EXPECT_THAT(result.refusal, HasSubstr("silo 1"));
-    EXPECT_THAT(result.refusal,
-                HasSubstr(fmt::format("alive, but no \"{}\" came within --silo-timeout 0.5 s", to_string(at))));
-    EXPECT_THAT(result.refusal, HasSubstr("Raise --silo-timeout"));
+    const SiloRunResult& result = results[run];
+    const std::string late =
+        fmt::format("alive, but no \"{}\" came within --silo-timeout 0.5 s", to_string(plans[run].fault->at));
+    EXPECT_THAT(result.refusal, AllOf(HasSubstr("silo 1"), HasSubstr(late), HasSubstr("Raise --silo-timeout")));
     EXPECT_TRUE(result.lost.empty());
     EXPECT_TRUE(result.sums.empty());
     EXPECT_EQ(result.silo_refusals.size(), 3U);
@@ -148,8 +144,8 @@ TEST(Faults, ALateSiloThatIsAliveEndsTheRunForAllAndIsNeverLeftOut) {
 
 TEST(Faults, ALieIsToldByTheSumThatIsMadeWithoutItAndByTheNameOfItsAuthor) {
   for (const std::uint32_t liar : {1U, 2U, 5U}) {
-    SiloRunPlan plan{.terms = {5, 3, 0}, .rounds = 2};
-    plan.fault = Fault{liar, FaultKind::kLie, FrameKind::kReveal, 1};
+    const SiloRunPlan plan{
+        .terms = {5, 3, 0}, .rounds = 2, .fault = Fault{liar, FaultKind::kLie, FrameKind::kReveal, 1}};
     const SiloRunResult result = run_silos(plan);
     EXPECT_EQ(result.refusal, "");
     ASSERT_EQ(result.sums.size(), 2U);
@@ -160,8 +156,7 @@ TEST(Faults, ALieIsToldByTheSumThatIsMadeWithoutItAndByTheNameOfItsAuthor) {
     EXPECT_EQ(result.lost[0].silo, liar);
     EXPECT_THAT(result.lost[0].reason, HasSubstr("it reveals a different share of a secret of silo 1"));
   }
-  SiloRunPlan all{.terms = {3, 3, 0}};
-  all.fault = Fault{2, FaultKind::kLie, FrameKind::kReveal, 1};
+  const SiloRunPlan all{.terms = {3, 3, 0}, .fault = Fault{2, FaultKind::kLie, FrameKind::kReveal, 1}};
   EXPECT_THAT(run_silos(all).refusal, HasSubstr("lost: silo 2 (reveal: it reveals a different share"));
 }
 
@@ -194,8 +189,8 @@ TEST(Faults, ACoordinatorThatTellsContradictoryStoriesIsRefusedByEverySilo) {
 
 // Values and digests go on as they were told: a lie is found out at the next sum, whatever else is told before.
 TEST(Faults, ALieInALaterBroadcastLeavesTheSumsBeforeIt) {
-  SiloRunPlan plan{.terms = {5, 3, 0}, .rounds = 4};
-  plan.fault = Fault{0, FaultKind::kEquivocate, FrameKind::kBroadcast, 3};
+  SiloRunPlan plan{
+      .terms = {5, 3, 0}, .rounds = 4, .fault = Fault{0, FaultKind::kEquivocate, FrameKind::kBroadcast, 3}};
   SiloRunResult result = run_silos(plan);
   EXPECT_EQ(result.sums.size(), 3U);
   EXPECT_TRUE(sums_are_right(result, plan));
@@ -210,8 +205,8 @@ TEST(Faults, ALieInALaterBroadcastLeavesTheSumsBeforeIt) {
 
 TEST(Faults, PartsOfAStatisticAreNotSummed) {
   for (const FaultKind kind : {FaultKind::kKill, FaultKind::kCorrupt}) {
-    SiloRunPlan plan{.terms = {4, 3, 0}, .words = 3 * kWordsPerPiece};
-    plan.fault = Fault{4, kind, FrameKind::kMasked, 2};
+    const SiloRunPlan plan{
+        .terms = {4, 3, 0}, .words = 3 * kWordsPerPiece, .fault = Fault{4, kind, FrameKind::kMasked, 2}};
     const SiloRunResult result = run_silos(plan);
     EXPECT_EQ(result.refusal, "");
     ASSERT_EQ(result.summed.size(), 1U);
@@ -223,8 +218,10 @@ TEST(Faults, PartsOfAStatisticAreNotSummed) {
 TEST(Faults, WithTooFewLeftTheRunEndsAndSaysWhy) {
   for (const FrameKind at : {FrameKind::kHello, FrameKind::kStatus, FrameKind::kAdvertise, FrameKind::kShares,
                              FrameKind::kMasked, FrameKind::kReveal}) {
-    SiloRunPlan plan{.terms = {3, 3, 0}, .timeout = std::chrono::seconds(30), .rounds = 2};
-    plan.fault = Fault{3, FaultKind::kKill, at, 1};
+    const SiloRunPlan plan{.terms = {3, 3, 0},
+                           .timeout = std::chrono::seconds(30),
+                           .rounds = 2,
+                           .fault = Fault{3, FaultKind::kKill, at, 1}};
     const auto began = WireClock::now();
     const SiloRunResult result = run_silos(plan);
     EXPECT_LT(WireClock::now() - began, plan.timeout);

@@ -6,11 +6,306 @@
 #pragma once
 
 #include <list>
+#include <set>
 
+#include "common/base/error.hpp"
 #include "common/silos/frame.hpp"
-#include "tests/common/silos/lied_to_attempt.hpp"
+#include "common/silos/mask_stream.hpp"
+#include "common/silos/masking_silo.hpp"
+#include "tests/common/silos/known_sums.hpp"
+#include "tests/common/silos/silo_parties.hpp"
+#include "tests/testing.hpp"
 
 namespace dpreduce {
+
+/// What one silo is told in an attempt; an empty list: nothing any more, from there on.
+struct Story {
+  SiloList participants;   ///< U1
+  SiloList sharing;        ///< U2
+  SiloList summed;         ///< U3
+  bool may_mask = true;    ///< it is shown what signatures there are on its U2
+  bool may_reveal = true;  ///< likewise on its U3
+  bool operator==(const Story&) const = default;
+};
+
+/// What is planted: each is a protocol that must be seen to fail.
+enum class Protocol {
+  kOurs,
+  kNoAgreement,   ///< lists are not agreed on: the coordinator can sign for everybody
+  kNoSelfMasks,   ///< y_u = x_u + the masks of pairs
+  kBothSecrets,   ///< a reveal holds shares of both secrets of each silo
+  kNoTranscript,  ///< no digest of the public values is signed with the lists
+  kSignsAgain     ///< who has signed who is summed signs so in another attempt too
+};
+
+/// Who is who in a run.
+struct Cast {
+  const SiloParties& parties;
+  std::set<std::uint32_t> colluding;  ///< they show the coordinator all they are given, and sign whatever it wants
+  Protocol protocol = Protocol::kOurs;
+};
+
+// One attempt at a masked sum among these silos, and what the coordinator has seen afterwards.
+//
+// Legend: x_u the statistic of silo u, B_u its own mask, P_uv the mask of a pair. The coordinator sees
+//     y_u = x_u + B_u + sum_v +-P_uv      of every silo that masks, v over its neighbors in the U2 that it was told
+// and knows B_u where t' shares of b_u are revealed to it or held by colluding silos, every P_uv where that holds of
+// the mask key of u or v, and every P_uv with a colluding silo.
+
+/// Everybody's side of one sum, and what each silo was told before.
+struct SumOfSilos {
+  std::map<std::uint32_t, SiloSum> silos;
+  std::map<std::uint32_t, SumAttempt> terms;  ///< as that silo has them, attempt 0
+  std::map<std::uint32_t, Values> public_values;
+};
+
+class LiedToAttempt {
+ public:
+  /// All outlive this. Who refuses anything says why in `refusals`, and is told nothing any more.
+  LiedToAttempt(const Cast& cast, SumOfSilos& sum, std::uint32_t number, std::map<std::uint32_t, std::string>& refusals)
+      : cast_(cast), sum_(sum), number_(number), refusals_(refusals) {}
+
+  /// Tells silo i stories[i]; [0] is of no meaning.
+  void play(const std::vector<Story>& stories) {
+    stories_ = stories;
+    std::set<std::uint32_t> needed;
+    for (const Story& story : stories) needed.insert(story.participants.begin(), story.participants.end());
+    for (const std::uint32_t silo : needed) attempt_to([&] { begin(silo); }, silo);
+    each(&LiedToAttempt::send_keys);
+    each(&LiedToAttempt::send_sharing);
+    each([](LiedToAttempt& of, std::uint32_t silo) { of.show_quorum(silo, ListStage::kSharing); });
+    each(&LiedToAttempt::send_summed);
+    each([](LiedToAttempt& of, std::uint32_t silo) { of.show_quorum(silo, ListStage::kSummed); });
+  }
+
+  std::set<std::uint32_t> masked() const { return keys_of(sent_); }
+  const std::set<std::uint32_t>& revealed() const { return revealed_; }
+
+  /// The words of honest silos, without what the coordinator knows of them.
+  std::vector<SeenWord> words() const {
+    std::vector<SeenWord> words;
+    for (const auto& [silo, word] : sent_) {
+      if (cast_.colluding.contains(silo)) continue;
+      SeenWord& seen = words.emplace_back();
+      const auto round = static_cast<std::uint32_t>(sum_.terms.at(silo).round);
+      const Values& public_values = sum_.public_values.at(silo);
+      if (public_values.back() != 0) seen.statistic = StatisticName{round, silo, public_values};
+      if (cast_.protocol != Protocol::kNoSelfMasks && !knows(silo, SecretKind::kSelfMask)) {
+        seen.unknown_masks.emplace(MaskName{round, number_, silo, silo}, 1);
+      }
+      for (const std::uint32_t neighbor : masked_with(silo)) {
+        if (cast_.colluding.contains(neighbor) || knows(silo, SecretKind::kMaskKey) ||
+            knows(neighbor, SecretKind::kMaskKey)) {
+          continue;
+        }
+        seen.unknown_masks.emplace(MaskName{round, number_, std::min(silo, neighbor), std::max(silo, neighbor)},
+                                   silo < neighbor ? 1 : -1);
+      }
+    }
+    return words;
+  }
+
+  /// The statistic of a silo, by the real bytes that were sent and revealed; nothing where masks are missing.
+  std::optional<std::uint64_t> opened(std::uint32_t silo) const {
+    if (!sent_.contains(silo) || !knows(silo, SecretKind::kSelfMask)) return std::nullopt;
+    SumAttempt attempt = sum_.terms.at(silo);
+    attempt.attempt = number_;
+    MaskStreams masks;
+    masks.add(self_mask_key(attempt, silo, secret(silo, SecretKind::kSelfMask)), MaskSign::kSubtract);
+    for (const std::uint32_t neighbor : masked_with(silo)) {
+      if (!knows(neighbor, SecretKind::kMaskKey)) return std::nullopt;
+      const auto bytes = secret(neighbor, SecretKind::kMaskKey);
+      add_pair_mask(masks, attempt, neighbor, silo, AgreementKey::of_secret(std::span<const std::byte, 32>(bytes)),
+                    advertisements_.at(silo).mask_key);
+    }
+    std::vector<std::uint64_t> word{sent_.at(silo)};
+    masks.apply(0, word);
+    return word.front();
+  }
+  /// What the silos of these sums have as their statistic.
+  static std::uint64_t statistic_of(std::uint32_t silo) { return 0x9e3779b97f4a7c15U * silo; }
+
+ private:
+  template <typename Map>
+  static std::set<std::uint32_t> keys_of(const Map& map) {
+    std::set<std::uint32_t> keys;
+    for (const auto& entry : map) keys.insert(entry.first);
+    return keys;
+  }
+
+  template <typename Step>
+  void attempt_to(const Step& step, std::uint32_t silo) {
+    if (refusals_.contains(silo)) return;
+    try {
+      step();
+    } catch (const AggregationAborted& refusal) {
+      refusals_.emplace(silo, refusal.what());
+    }
+  }
+  template <typename Step>
+  void each(const Step& step) {
+    for (std::uint32_t silo = 1; silo <= cast_.parties.silos(); ++silo) {
+      if (!stories_[silo].participants.empty()) attempt_to([&] { std::invoke(step, *this, silo); }, silo);
+    }
+  }
+  std::vector<std::byte> answer(std::uint32_t silo, FrameKind kind, const std::vector<std::byte>& body) {
+    PayloadReader reader(body);
+    return sum_.silos.at(silo).take(kind, number_, reader).body;
+  }
+  std::uint32_t threshold() const { return sum_.terms.begin()->second.threshold; }
+
+  void begin(std::uint32_t silo) {
+    const auto advertisement = answer(silo, FrameKind::kBegin, PayloadWriter().u64(1).take());
+    PayloadReader reader(advertisement);
+    advertisements_.emplace(silo, reader.plain<Advertisement>());
+  }
+
+  void send_keys(std::uint32_t silo) {
+    const SiloList& participants = stories_[silo].participants;
+    PayloadWriter writer;
+    writer.numbers(participants);
+    if (participants.size() < std::max(threshold(), 2U)) {  // it refuses
+      answer(silo, FrameKind::kKeys, writer.take());
+      return;
+    }
+    graphs_.try_emplace(silo, participants, threshold(), sum_.terms.at(silo).colluding);
+    for (const std::uint32_t neighbor : graphs_.at(silo).neighbors(silo)) {
+      // Nobody but a silo itself signs a mask key for it.
+      if (!advertisements_.contains(neighbor)) return;
+      writer.plain(advertisements_.at(neighbor));
+    }
+    const auto shares = answer(silo, FrameKind::kKeys, writer.take());
+    PayloadReader sealed(shares);
+    for (const std::uint32_t holder : graphs_.at(silo).holders(silo)) {
+      const auto commitments = sealed.bytes(kShareCommitmentsBytes);
+      std::vector<std::byte> both(commitments.begin(), commitments.end());
+      if (holder != silo) {
+        const auto box = sealed.bytes(kSealedSharesBytes);
+        both.insert(both.end(), box.begin(), box.end());
+      }
+      shares_[silo].emplace(holder, std::move(both));
+    }
+  }
+
+  void send_sharing(std::uint32_t silo) {
+    const Story& story = stories_[silo];
+    if (story.sharing.empty() || !shares_.contains(silo)) return;
+    PayloadWriter writer;
+    writer.numbers(story.sharing);
+    for (const std::uint32_t from : story.sharing) {
+      if (!graphs_.at(silo).contains(from) || !graphs_.at(silo).are_neighbors(silo, from)) continue;
+      // Where a neighbor has shared nothing with this silo there is nothing to show it.
+      const auto all = shares_.find(from);
+      if (all == shares_.end() || !all->second.contains(silo)) return;
+      writer.bytes(all->second.at(silo));
+    }
+    take_consent(silo, ListStage::kSharing, answer(silo, FrameKind::kDelivery, writer.take()));
+  }
+
+  void send_summed(std::uint32_t silo) {
+    if (!sent_.contains(silo) || stories_[silo].summed.empty()) return;
+    take_consent(silo, ListStage::kSummed,
+                 answer(silo, FrameKind::kUnmask, PayloadWriter().numbers(stories_[silo].summed).take()));
+  }
+
+  SumLists lists_of(std::uint32_t silo) const {
+    return {stories_[silo].participants, stories_[silo].sharing, stories_[silo].summed};
+  }
+
+  void take_consent(std::uint32_t silo, ListStage stage, const std::vector<std::byte>& consent) {
+    SumAttempt attempt = sum_.terms.at(silo);
+    attempt.attempt = number_;
+    PayloadReader reader(consent);
+    reader.u32();
+    auto text = signed_part(attempt, stage, lists_of(silo));
+    signatures_[text].emplace(silo, reader.array<64>());
+    signed_text_[stage].emplace(silo, std::move(text));
+  }
+
+  // t signatures on what this silo was told, or all that there are.
+  void show_quorum(std::uint32_t silo, ListStage stage) {
+    const auto text = signed_text_[stage].find(silo);
+    const Story& story = stories_[silo];
+    if (text == signed_text_[stage].end() || !(stage == ListStage::kSharing ? story.may_mask : story.may_reveal)) {
+      return;
+    }
+    std::map<std::uint32_t, Signature>& known = signatures_.at(text->second);
+    std::map<std::uint32_t, Signature> shown;
+    const SumLists lists = lists_of(silo);
+    for (const std::uint32_t signer : lists.of(stage)) {
+      if (shown.size() == threshold()) break;
+      if (!known.contains(signer) && (cast_.colluding.contains(signer) || cast_.protocol == Protocol::kNoAgreement)) {
+        known.emplace(signer, cast_.parties.identity(signer).sign(text->second));
+      }
+      if (const auto found = known.find(signer); found != known.end()) shown.insert(*found);
+    }
+    const auto reveal = answer(silo, FrameKind::kQuorum, make_quorum(stage, shown));
+    if (stage == ListStage::kSharing) {
+      std::vector<std::uint64_t> words{statistic_of(silo)};
+      sum_.silos.at(silo).mask(0, words);
+      sent_.emplace(silo, words.front());
+    } else {
+      take_reveal(silo, reveal);
+      revealed_.insert(silo);
+    }
+  }
+
+  void take_reveal(std::uint32_t silo, const std::vector<std::byte>& reveal) {
+    PayloadReader reader(reveal);
+    while (reader.size_left() > 0) {
+      const std::uint32_t of = reader.u32();
+      const auto kind = static_cast<SecretKind>(reader.u32());
+      known_shares_[{of, kind}].emplace(silo, read_share(reader, silo).share);
+      if (cast_.protocol == Protocol::kBothSecrets) {
+        const auto other = kind == SecretKind::kSelfMask ? SecretKind::kMaskKey : SecretKind::kSelfMask;
+        known_shares_[{of, other}].emplace(silo, Share());
+      }
+    }
+  }
+
+  // t' shares of that secret are the coordinator's: revealed, or given to colluding silos.
+  bool knows(std::uint32_t silo, SecretKind kind) const {
+    const auto graph = graphs_.find(silo);
+    if (graph == graphs_.end()) return false;
+    std::size_t holders = 0;
+    const auto revealed = known_shares_.find({silo, kind});
+    if (revealed != known_shares_.end()) holders = revealed->second.size();
+    const auto dealt = shares_.find(silo);
+    for (const std::uint32_t holder : cast_.colluding) {
+      if (dealt == shares_.end() || !dealt->second.contains(holder)) continue;
+      holders += revealed == known_shares_.end() || !revealed->second.contains(holder) ? 1 : 0;
+    }
+    return holders >= graph->second.share_threshold();
+  }
+
+  SecretVector<std::byte> secret(std::uint32_t silo, SecretKind kind) const {
+    std::vector<Share> shares;
+    for (const auto& entry : known_shares_.at({silo, kind})) shares.push_back(entry.second);
+    return reconstruct_secret(std::span<const Share>(shares).first(graphs_.at(silo).share_threshold()));
+  }
+
+  SiloList masked_with(std::uint32_t silo) const {
+    SiloList with;
+    for (const std::uint32_t other : stories_[silo].sharing) {
+      if (graphs_.at(silo).are_neighbors(silo, other)) with.push_back(other);
+    }
+    return with;
+  }
+
+  const Cast& cast_;
+  SumOfSilos& sum_;
+  std::uint32_t number_;
+  std::map<std::uint32_t, std::string>& refusals_;
+  std::vector<Story> stories_;
+  std::map<std::uint32_t, Advertisement> advertisements_;
+  std::map<std::uint32_t, NeighborGraph> graphs_;
+  std::map<std::uint32_t, std::map<std::uint32_t, std::vector<std::byte>>> shares_;   // [from][holder]
+  std::map<std::vector<std::byte>, std::map<std::uint32_t, Signature>> signatures_;   // on each text
+  std::map<ListStage, std::map<std::uint32_t, std::vector<std::byte>>> signed_text_;  // by each silo
+  std::map<std::pair<std::uint32_t, SecretKind>, std::map<std::uint32_t, Share>> known_shares_;
+  std::map<std::uint32_t, std::uint64_t> sent_;
+  std::set<std::uint32_t> revealed_;
+};
 
 /// One sum: silo i is told the value public_values[i] before it, and stories[i] in each attempt; [0] is of no meaning.
 struct SumStory {

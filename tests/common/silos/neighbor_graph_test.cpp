@@ -1,14 +1,9 @@
 #include "common/silos/neighbor_graph.hpp"
 
+#include "tests/common/silos/silo_parties.hpp"
 #include "tests/testing.hpp"
 
 namespace dpreduce::neighbor_graph_test {
-
-std::vector<std::uint32_t> first(std::uint32_t count) {
-  std::vector<std::uint32_t> parties(count);
-  std::iota(parties.begin(), parties.end(), 1U);
-  return parties;
-}
 
 bool is_connected(const NeighborGraph& graph, const std::set<std::uint32_t>& parties) {
   std::vector<std::uint32_t> next{*parties.begin()};
@@ -25,18 +20,18 @@ bool is_connected(const NeighborGraph& graph, const std::set<std::uint32_t>& par
 
 TEST(NeighborGraph, IsCompleteForFewSilos) {
   for (const std::uint32_t silos : {2U, 3U, 8U, 31U}) {
-    const NeighborGraph graph(first(silos), default_threshold(silos), 0);
+    const NeighborGraph graph(all_silos(silos), default_threshold(silos), 0);
     EXPECT_EQ(graph.degree(), silos - 1);
     EXPECT_EQ(graph.share_threshold(), default_threshold(silos));
-    EXPECT_EQ(graph.holders(1), first(silos));
+    EXPECT_EQ(graph.holders(1), all_silos(silos));
   }
 }
 
 TEST(NeighborGraph, HasFewerEdgesFrom32SilosOn) {
-  EXPECT_EQ(NeighborGraph(first(33), 23, 0).degree(), 20U);
-  EXPECT_EQ(NeighborGraph(first(33), 23, 0).share_threshold(), 11U);
-  EXPECT_EQ(NeighborGraph(first(100), 90, 0).degree(), 20U);
-  EXPECT_EQ(NeighborGraph(first(1000), 990, 5).degree(), 26U);
+  EXPECT_EQ(NeighborGraph(all_silos(33), 23, 0).degree(), 20U);
+  EXPECT_EQ(NeighborGraph(all_silos(33), 23, 0).share_threshold(), 11U);
+  EXPECT_EQ(NeighborGraph(all_silos(100), 90, 0).degree(), 20U);
+  EXPECT_EQ(NeighborGraph(all_silos(1000), 990, 5).degree(), 26U);
 }
 
 // Liveness, refusal and connection for what is lost and who colludes in the worst place (consecutive on the ring) and
@@ -46,9 +41,9 @@ TEST(NeighborGraph, KeepsItsPromisesForAnyLostAndColludingSilos) {
   for (const std::uint32_t silos : {32U, 33U, 64U, 100U}) {
     for (const std::uint32_t lost : {0U, 1U, 10U}) {
       for (const std::uint32_t colluding : {0U, 3U}) {
-        const NeighborGraph graph(first(silos), silos - lost, colluding);
+        const NeighborGraph graph(all_silos(silos), silos - lost, colluding);
         for (int trial = 0; trial < 20; ++trial) {
-          std::vector<std::uint32_t> order = first(silos);
+          std::vector<std::uint32_t> order = all_silos(silos);
           if (trial > 0) std::shuffle(order.begin(), order.end(), draw);
           const std::set<std::uint32_t> stays(order.begin() + lost, order.end());
           const std::set<std::uint32_t> honest(order.begin() + lost + colluding, order.end());
@@ -75,11 +70,11 @@ TEST(NeighborGraph, NeighborsThatColludeNeverAreAllOfThem) {
   for (const std::uint32_t silos : {32U, 40U, 101U}) {
     for (std::uint32_t lost = 0; lost <= 8; ++lost) {
       for (std::uint32_t colluding = 0; colluding <= 9; ++colluding) {
-        const NeighborGraph graph(first(silos), silos - lost, colluding);
+        const NeighborGraph graph(all_silos(silos), silos - lost, colluding);
         EXPECT_GT(graph.neighbors(5).size(), lost + colluding) << silos << " " << lost << " " << colluding;
-        std::set<std::uint32_t> honest;
+        const SiloList all = all_silos(silos);
+        std::set<std::uint32_t> honest(all.begin(), all.end());
         const std::vector<std::uint32_t> near = graph.neighbors(5);
-        for (const std::uint32_t silo : first(silos)) honest.insert(silo);
         for (std::uint32_t bad = 0; bad < lost + colluding; ++bad) honest.erase(near[bad]);
         EXPECT_TRUE(is_connected(graph, honest)) << silos << " " << lost << " " << colluding;
         if (graph.degree() == silos - 1) continue;
@@ -108,10 +103,10 @@ TEST(NeighborGraph, IsSymmetricAndRegularWhoeverTakesPart) {
 }
 
 TEST(NeighborGraph, PreconditionsAreAsserted) {
-  EXPECT_THROW(NeighborGraph(first(1), 1, 0), std::logic_error);
-  EXPECT_THROW(NeighborGraph(first(3), 4, 0), std::logic_error);
+  EXPECT_THROW(NeighborGraph(all_silos(1), 1, 0), std::logic_error);
+  EXPECT_THROW(NeighborGraph(all_silos(3), 4, 0), std::logic_error);
   EXPECT_THROW(NeighborGraph({2, 1}, 2, 0), std::logic_error);
-  EXPECT_THROW(NeighborGraph(first(3), 2, 0).neighbors(4), std::logic_error);
+  EXPECT_THROW(NeighborGraph(all_silos(3), 2, 0).neighbors(4), std::logic_error);
 }
 
 }  // namespace dpreduce::neighbor_graph_test

@@ -1,9 +1,7 @@
 // Nobody masks beside a party whose noise is not that which this silo counts on.
-#include <future>
-
 #include "common/base/error.hpp"
 #include "common/silos/handshake.hpp"
-#include "tests/common/silos/memory_wire.hpp"
+#include "tests/common/silos/one_honest_silo.hpp"
 #include "tests/testing.hpp"
 
 namespace dpreduce::plan_agreement_test {
@@ -75,95 +73,29 @@ TEST(PlanAgreement, ASignatureIsOfOneRunPartyAndPlan) {
   EXPECT_THAT(refusal(own, run, 2, kOther, true), HasSubstr("not signed by it"));
 }
 
-// Silo 1 of three, which has the plan of zeros; coordinator and other silos are in the test's hands.
-class LiedToSilo {
- public:
-  explicit LiedToSilo(std::uint32_t threshold) : terms_{3, threshold, 0}, queues_(4), wire_(queues_, 0) {
-    for (std::uint32_t party = 0; party < 4; ++party) identities_.push_back(Identity::generate());
-    refusal_ = std::async(std::launch::async, [this] { return sum_once(); });
-    const Offer offer{{}, terms_, {}, identities_[0].public_key(), key_.public_key(), {}};
-    wire_.send(1, make_offer(offer, identities_[0], 1));
-    const Hello own = open_hello(next(), offer, 1, std::nullopt);
-    channel_.emplace(key_.agree(own.key), offer.run, 0, 1);
-    PayloadWriter members;
-    members.numbers(std::vector<std::uint32_t>{1, 2, 3}).plain(own);
-    for (std::uint32_t silo = 2; silo <= 3; ++silo) {
-      const Hello other{identities_[silo].public_key(), AgreementKey::generate().public_key(), {}};
-      const Hello said = open_hello(make_hello(other, identities_[silo], offer, silo), offer, silo, std::nullopt);
-      members.plain(said);
-    }
-    const std::vector<std::byte> payload = members.take();
-    run_ = run_of(offer, payload);
-    wire_.send(1, channel_->seal(FrameKind::kMembers, 0, payload));
-    own_plan_ = channel_->open(1, next()).payload;
-  }
-  ~LiedToSilo() { queues_.post(1, {0, {}, true}); }
-
-  // What it says where it is shown these plans, of the coordinator and of silos, and is then asked to sum with all.
-  std::string refusal(const PublicKey& of_coordinator, const std::vector<std::pair<std::uint32_t, PublicKey>>& others) {
-    std::vector<std::uint32_t> present{1};
-    for (const auto& other : others) present.push_back(other.first);
-    PayloadWriter plans;
-    plans.numbers(present).bytes(make_signed_plan(identities_[0], run_, 0, of_coordinator)).bytes(own_plan_);
-    for (const auto& [silo, plan] : others) plans.bytes(make_signed_plan(identities_[silo], run_, silo, plan));
-    wire_.send(1, channel_->seal(FrameKind::kPlan, 1, plans.take()));
-    wire_.send(1, channel_->seal(FrameKind::kBegin, 2, PayloadWriter().u32(1).u64(kWords).take()));
-    PayloadWriter keys;
-    keys.u32(1).numbers(std::vector<std::uint32_t>{1, 2, 3});
-    const SumAttempt attempt{run_, 2, 1, kWords, terms_.threshold, 0};
-    for (std::uint32_t silo = 2; silo <= 3; ++silo) {
-      Advertisement advertisement{AgreementKey::generate().public_key(), {}, {}};
-      advertisement.signature = identities_[silo].sign(signed_part(attempt, silo, advertisement));
-      keys.plain(advertisement);
-    }
-    wire_.send(1, channel_->seal(FrameKind::kKeys, 2, keys.take()));
-    queues_.post(1, {0, {}, true});
-    return refusal_.get();
-  }
-
- private:
-  static constexpr std::size_t kWords = 10;
-
-  std::string sum_once() {
-    MemoryWire wire(queues_, 1);
-    try {
-      SiloSession session(wire, 1, simulated_entry({.terms = terms_, .timeout = std::chrono::milliseconds(20000)}));
-      session.connect();
-      session.agree_on_plan({});
-      session.sum(std::vector<std::uint64_t>(kWords, 1));
-    } catch (const PeerFailed&) {
-      return "the coordinator is gone";
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "";
-  }
-  std::vector<std::byte> next() { return wire_.receive(WireClock::now() + std::chrono::seconds(20)).value().bytes; }
-
-  SiloTerms terms_;
-  MessageQueues queues_;
-  MemoryWire wire_;
-  std::vector<Identity> identities_;
-  AgreementKey key_ = AgreementKey::generate();
-  RunId run_{};
-  std::optional<Channel> channel_;
-  std::vector<std::byte> own_plan_;
-  std::future<std::string> refusal_;
-};
+// What silo 1, which has the plan of zeros, says where it is shown these plans, of the coordinator and of silos, and is
+// then asked to sum with all.
+std::string refusal_of(std::uint32_t threshold, const PublicKey& of_coordinator,
+                       const std::vector<std::pair<std::uint32_t, PublicKey>>& others) {
+  OneHonestSilo silo(threshold);
+  silo.name_members(silo.begin(true));
+  silo.show_plans(of_coordinator, others);
+  silo.sum_with(1, {2, 3});
+  return silo.refusal();
+}
 
 TEST(PlanAgreement, ASiloComparesAllThatItIsShownItself) {
   const PublicKey same{};
-  EXPECT_EQ(LiedToSilo(2).refusal(same, {{2, same}, {3, same}}), "the coordinator is gone");  // it would have summed
-  EXPECT_THAT(LiedToSilo(2).refusal(kOther, {{2, same}, {3, same}}), HasSubstr("the coordinator adds different noise"));
-  EXPECT_THAT(LiedToSilo(2).refusal(same, {{2, same}, {3, kOther}}), HasSubstr("silo 3 adds different noise"));
-  EXPECT_THAT(LiedToSilo(3).refusal(same, {{2, same}}), HasSubstr("does not show the noise plans of silos"));
-  EXPECT_THAT(LiedToSilo(2).refusal(same, {{3, same}, {2, same}}), HasSubstr("does not show the noise plans of silos"));
+  EXPECT_EQ(refusal_of(2, same, {{2, same}, {3, same}}), "the coordinator is gone");  // it would have summed
+  EXPECT_THAT(refusal_of(2, kOther, {{2, same}, {3, same}}), HasSubstr("the coordinator adds different noise"));
+  EXPECT_THAT(refusal_of(2, same, {{2, same}, {3, kOther}}), HasSubstr("silo 3 adds different noise"));
+  EXPECT_THAT(refusal_of(3, same, {{2, same}}), HasSubstr("does not show the noise plans of silos"));
+  EXPECT_THAT(refusal_of(2, same, {{3, same}, {2, same}}), HasSubstr("does not show the noise plans of silos"));
 }
 
 // A silo that has not shown its plan has no part in later sums: its share of the noise may be none.
 TEST(PlanAgreement, WhoHasNotShownItsPlanIsNotSummed) {
-  EXPECT_THAT(LiedToSilo(2).refusal({}, {{2, {}}}),
-              HasSubstr("names a silo that is not, or no longer, part of this run"));
+  EXPECT_THAT(refusal_of(2, {}, {{2, {}}}), HasSubstr("names a silo that is not, or no longer, part of this run"));
 }
 
 }  // namespace dpreduce::plan_agreement_test

@@ -1,5 +1,6 @@
 #include "common/silos/shamir.hpp"
 
+#include "tests/common/silos/silo_parties.hpp"
 #include "tests/testing.hpp"
 
 namespace dpreduce::shamir_test {
@@ -8,12 +9,6 @@ SecretVector<std::byte> secret_of(int seed) {
   SecretVector<std::byte> secret(kSecretBytes);
   for (std::size_t b = 0; b < secret.size(); ++b) secret[b] = static_cast<std::byte>(seed + 37 * static_cast<int>(b));
   return secret;
-}
-
-std::vector<std::uint32_t> holders_of(std::uint32_t count) {
-  std::vector<std::uint32_t> holders(count);
-  std::iota(holders.begin(), holders.end(), 1U);
-  return holders;
 }
 
 TEST(PrimeField, ObeysTheLawsAtItsEdges) {
@@ -32,7 +27,7 @@ TEST(Shamir, AnyThresholdOfTheSharesGiveTheSecretBack) {
   for (const std::uint32_t holders : {1U, 2U, 3U, 5U, 8U, 33U}) {
     for (const std::uint32_t threshold : {1U, holders / 2 + 1, holders}) {
       const auto secret = secret_of(static_cast<int>(holders));
-      std::vector<Share> shares = share_secret(secret, threshold, holders_of(holders));
+      std::vector<Share> shares = share_secret(secret, threshold, all_silos(holders));
       ASSERT_EQ(shares.size(), holders);
       for (std::uint32_t turn = 0; turn < holders; ++turn) {
         std::rotate(shares.begin(), shares.begin() + 1, shares.end());
@@ -44,13 +39,13 @@ TEST(Shamir, AnyThresholdOfTheSharesGiveTheSecretBack) {
 
 TEST(Shamir, TooFewSharesGiveSomethingElse) {
   const auto secret = secret_of(1);
-  const std::vector<Share> shares = share_secret(secret, 3, holders_of(5));
+  const std::vector<Share> shares = share_secret(secret, 3, all_silos(5));
   EXPECT_NE(reconstruct_secret(std::span(shares).first(2)), secret);
 }
 
 TEST(Shamir, AChangedShareDoesNotGoUnnoticedByWhoKnowsWhatToExpect) {
   const auto secret = secret_of(1);
-  std::vector<Share> shares = share_secret(secret, 3, holders_of(5));
+  std::vector<Share> shares = share_secret(secret, 3, all_silos(5));
   shares[1].values[4] ^= 1;
   EXPECT_NE(reconstruct_secret(std::span(shares).first(3)), secret);
 }
@@ -61,7 +56,7 @@ TEST(Shamir, OneShareIsUniformWhateverTheSecret) {
   for (const int seed : {0, 255}) {
     std::vector<double> bins(16, 0.0);
     for (int draw = 0; draw < 1600; ++draw) {
-      const std::vector<Share> shares = share_secret(secret_of(seed), 2, holders_of(2));
+      const std::vector<Share> shares = share_secret(secret_of(seed), 2, all_silos(2));
       for (const std::uint64_t value : shares[0].values) ++bins[value >> 57];
     }
     double chi_square = 0.0;
@@ -72,9 +67,9 @@ TEST(Shamir, OneShareIsUniformWhateverTheSecret) {
 
 TEST(Shamir, PreconditionsAreAsserted) {
   const auto secret = secret_of(1);
-  EXPECT_THROW(share_secret(secret, 3, holders_of(2)), std::logic_error);
-  EXPECT_THROW(share_secret(secret, 0, holders_of(2)), std::logic_error);
-  EXPECT_THROW(share_secret(std::span(secret).first(31), 2, holders_of(2)), std::logic_error);
+  EXPECT_THROW(share_secret(secret, 3, all_silos(2)), std::logic_error);
+  EXPECT_THROW(share_secret(secret, 0, all_silos(2)), std::logic_error);
+  EXPECT_THROW(share_secret(std::span(secret).first(31), 2, all_silos(2)), std::logic_error);
   const std::vector<std::uint32_t> twice{1, 1};
   EXPECT_THROW(share_secret(secret, 2, twice), std::logic_error);
   const std::vector<std::uint32_t> zero{0, 1};

@@ -4,12 +4,436 @@
 // All stories, up to symmetry, for few silos; drawn ones for more. A protocol in which something is planted must be
 // seen to fail by the same search.
 
-#include "tests/common/silos/any_lists.hpp"
-#include "tests/common/silos/drawn_stories.hpp"
+#include "tests/common/silos/lied_to_run.hpp"
 #include "tests/slow_tests.hpp"
 #include "tests/testing.hpp"
 
 namespace dpreduce::story_search_test {
+
+/// How many silos, how many of them must stay, and how many collude: the last ones.
+struct Terms {
+  std::uint32_t silos;
+  std::uint32_t threshold;
+  std::uint32_t colluding;
+
+  bool is_allowed() const { return 2 * threshold > silos + colluding && threshold <= silos && threshold >= 2; }
+  bool is_colluding(std::uint32_t silo) const { return silo > silos - colluding; }
+  std::set<std::uint32_t> colluding_silos() const {
+    std::set<std::uint32_t> last;
+    for (std::uint32_t silo = silos - colluding + 1; silo <= silos; ++silo) last.insert(silo);
+    return last;
+  }
+};
+
+struct Search {
+  std::size_t stories = 0;
+  std::size_t sums = 0;  ///< stories that gave the coordinator a sum
+  std::string leak;      ///< the first one that was found
+
+  void add(const LiedToRun& run) {
+    ++stories;
+    if (!run.known().empty()) ++sums;
+    leak = run.leak();
+  }
+};
+
+// All stories of a coordinator to few silos, up to symmetry.
+//
+// Below 32 silos all mask with all, so silos differ by what they are told, and by whether they collude: a story is how
+// many of either kind play which role. Left out is what gives a coordinator nothing that another story does not:
+//   - lists of fewer than t silos, which whoever is told them refuses (masking_test.cpp);
+//   - a second story about lists in one attempt: silos go on only with t signatures on the lists that they were told,
+//     which 2 t > k + c allows for one of them, and those who do not go on do nothing more than those who are told
+//     nothing (any lists to any silo: AnyLists; several lists of t signatures: DrawnStories);
+//   - a silo that is not shown the signatures on its list where there are enough: it could only send more;
+//   - lists that fewer than t - 1 silos have signed. That t - 1 are refused is seen.
+
+/// What becomes of a silo in an attempt. Colluding ones are listed or not, and sign whatever there is to be signed.
+enum class Part { kAbsent, kAdvertises, kShares, kSilentInSum, kMasks, kMasksInSum, kReveals };
+
+/// Of a silo in a run: what it is told before each sum, and its part in each attempt at each.
+struct Role {
+  std::vector<std::uint32_t> public_values;
+  std::vector<std::vector<Part>> parts;
+};
+
+class Enumeration {
+ public:
+  /// `honest` and `colluding`: the roles that there are.
+  Enumeration(const SiloParties& parties, const Terms& terms, Protocol protocol, std::vector<Role> honest,
+              std::vector<Role> colluding)
+      : parties_(parties),
+        terms_(terms),
+        protocol_(protocol),
+        honest_(std::move(honest)),
+        colluding_(std::move(colluding)),
+        places_(terms.silos) {}
+
+  /// Ends with the first leak.
+  Search run() {
+    draw(0);
+    return result_;
+  }
+
+ private:
+  // Roles never fall from one honest silo to the next, nor from one colluding silo to the next.
+  void draw(std::uint32_t place) {
+    if (!result_.leak.empty()) return;
+    if (place == terms_.silos) {
+      play();
+      return;
+    }
+    const std::uint32_t honest = terms_.silos - terms_.colluding;
+    const std::size_t first = place == 0 || place == honest ? 0 : places_[place - 1];
+    for (std::size_t role = first; role < (place < honest ? honest_ : colluding_).size(); ++role) {
+      places_[place] = role;
+      draw(place + 1);
+    }
+  }
+
+  const Role& role(std::uint32_t silo) const {
+    return (terms_.is_colluding(silo) ? colluding_ : honest_)[places_[silo - 1]];
+  }
+  template <typename Is>
+  SiloList silos_that(const Is& is) const {
+    SiloList list;
+    for (std::uint32_t silo = 1; silo <= terms_.silos; ++silo) {
+      if (is(silo)) list.push_back(silo);
+    }
+    return list;
+  }
+
+  // At most how many signatures there are on one text: of those that were told the same until then.
+  std::size_t most_signers(std::size_t sum, std::size_t attempt, Part least, Part least_of_colluding) const {
+    std::map<Values, std::size_t> count;
+    std::size_t colluding = 0;
+    for (std::uint32_t silo = 1; silo <= terms_.silos; ++silo) {
+      const Role& of = role(silo);
+      if (terms_.is_colluding(silo)) {
+        colluding += of.parts[sum][attempt] >= least_of_colluding ? 1 : 0;
+      } else if (of.parts[sum][attempt] >= least) {
+        const auto public_values = of.public_values.begin() + static_cast<std::ptrdiff_t>(sum) + 1;
+        ++count[protocol_ == Protocol::kNoTranscript ? Values() : Values(of.public_values.begin(), public_values)];
+      }
+    }
+    std::size_t most = 0;
+    for (const auto& entry : count) most = std::max(most, entry.second);
+    return most + colluding;
+  }
+
+  // Empty where the attempt is not worth playing.
+  std::vector<Story> stories_of(std::size_t sum, std::size_t attempt) const {
+    const auto part = [&](std::uint32_t silo) { return role(silo).parts[sum][attempt]; };
+    const SiloList participants = silos_that([&](std::uint32_t silo) { return part(silo) >= Part::kAdvertises; });
+    const SiloList sharing = silos_that([&](std::uint32_t silo) { return part(silo) >= Part::kShares; });
+    const SiloList summed = silos_that(
+        [&](std::uint32_t silo) { return part(silo) == Part::kSilentInSum || part(silo) >= Part::kMasksInSum; });
+    if (sharing.size() < terms_.threshold) return {};
+    if (most_signers(sum, attempt, Part::kMasks, Part::kShares) + 1 < terms_.threshold) return {};
+    const bool is_one_attempt = role(1).parts.size() * role(1).parts.front().size() == 1;
+    if (!(is_one_attempt && summed.empty()) &&
+        (summed.size() < terms_.threshold ||
+         most_signers(sum, attempt, Part::kReveals, Part::kSilentInSum) + 1 < terms_.threshold)) {
+      return {};
+    }
+    std::vector<Story> stories(terms_.silos + 1);
+    for (std::uint32_t silo = 1; silo <= terms_.silos; ++silo) {
+      Story& story = stories[silo];
+      if (part(silo) >= Part::kAdvertises) story.participants = participants;
+      if (terms_.is_colluding(silo)) continue;
+      if (part(silo) >= Part::kMasks) story.sharing = sharing;
+      if (part(silo) >= Part::kReveals) story.summed = summed;
+    }
+    return stories;
+  }
+
+  void play() {
+    std::vector<SumStory> story(role(1).parts.size());
+    for (std::size_t sum = 0; sum < story.size(); ++sum) {
+      story[sum].public_values.assign(terms_.silos + 1, 1);
+      for (std::uint32_t silo = 1; silo <= terms_.silos; ++silo)
+        story[sum].public_values[silo] = role(silo).public_values[sum];
+      for (std::size_t attempt = 0; attempt < role(1).parts[sum].size(); ++attempt) {
+        story[sum].attempts.push_back(stories_of(sum, attempt));
+        if (story[sum].attempts.back().empty()) return;
+      }
+    }
+    LiedToRun run(parties_, terms_.threshold, terms_.colluding_silos(), protocol_);
+    for (const SumStory& sum : story) run.play(sum);
+    result_.add(run);
+  }
+
+  const SiloParties& parties_;
+  Terms terms_;
+  Protocol protocol_;
+  std::vector<Role> honest_;
+  std::vector<Role> colluding_;
+  std::vector<std::size_t> places_;
+  Search result_;
+};
+
+/// All stories of one attempt at one sum, before which each silo is told a projection to zero or another value.
+Enumeration one_attempt(const SiloParties& parties, const Terms& terms, Protocol protocol) {
+  std::vector<Role> honest;
+  std::vector<Role> colluding;
+  for (const Part part : {Part::kAbsent, Part::kAdvertises, Part::kShares, Part::kSilentInSum}) {
+    honest.push_back({{1}, {{part}}});
+    colluding.push_back({{1}, {{part}}});
+  }
+  for (const Part part : {Part::kMasks, Part::kMasksInSum, Part::kReveals}) {
+    for (const std::uint32_t value : {0U, 1U}) honest.push_back({{value}, {{part}}});
+  }
+  return {parties, terms, protocol, honest, colluding};
+}
+
+/// All stories of two attempts at one sum, both of which have lists that t - 1 silos or more have signed: others are
+/// stories of one attempt.
+Enumeration two_attempts(const SiloParties& parties, const Terms& terms, Protocol protocol) {
+  std::vector<Role> honest;
+  std::vector<Role> colluding;
+  constexpr std::array kHonest{Part::kAbsent, Part::kMasks, Part::kMasksInSum, Part::kReveals};
+  constexpr std::array kColluding{Part::kAbsent, Part::kShares, Part::kSilentInSum};
+  for (const Part first : kHonest) {
+    for (const Part second : kHonest) honest.push_back({{1}, {{first, second}}});
+  }
+  for (const Part first : kColluding) {
+    for (const Part second : kColluding) colluding.push_back({{1}, {{first, second}}});
+  }
+  return {parties, terms, protocol, honest, colluding};
+}
+
+/// Likewise of two sums, before each of which each silo is told a projection to zero or another value.
+Enumeration two_sums(const SiloParties& parties, const Terms& terms, Protocol protocol) {
+  std::vector<Role> honest;
+  std::vector<Role> colluding;
+  constexpr std::array kHonest{Part::kAbsent, Part::kMasks, Part::kReveals};
+  constexpr std::array kColluding{Part::kAbsent, Part::kShares, Part::kSilentInSum};
+  for (const Part first : kHonest) {
+    for (const Part second : kHonest) {
+      for (const std::uint32_t before_first : {0U, 1U}) {
+        for (const std::uint32_t before_second : {0U, 1U}) {
+          honest.push_back({{before_first, before_second}, {{first}, {second}}});
+        }
+      }
+    }
+  }
+  for (const Part first : kColluding) {
+    for (const Part second : kColluding) colluding.push_back({{1, 1}, {{first}, {second}}});
+  }
+  return {parties, terms, protocol, honest, colluding};
+}
+
+// All stories of one attempt at one sum in which each silo may be told any lists, whatever the others are told, up to
+// the numbers of silos: for very few of them.
+class AnyLists {
+ public:
+  AnyLists(const SiloParties& parties, const Terms& terms, Protocol protocol)
+      : parties_(parties), terms_(terms), protocol_(protocol), lists_(terms.silos) {
+    std::vector<std::uint32_t> order(terms.silos);
+    std::iota(order.begin(), order.end(), 0U);
+    // Colluding silos, the last ones, change places among themselves.
+    const auto honest = order.begin() + static_cast<std::ptrdiff_t>(terms.silos - terms.colluding);
+    do {
+      do {
+        orders_.push_back(order);
+      } while (std::next_permutation(honest, order.end()));
+    } while (std::next_permutation(order.begin(), honest));
+  }
+
+  /// Ends with the first leak.
+  Search run() {
+    draw(0);
+    return result_;
+  }
+
+ private:
+  // U1, U2, U3 as sets of places; 0: it is not told.
+  using Lists = std::array<std::uint32_t, 3>;
+
+  // Any of the places of `within` that `silo` is among, at least t; or nothing.
+  template <typename Take>
+  void each_list(std::uint32_t within, std::uint32_t silo, const Take& take) const {
+    take(0U);
+    for (std::uint32_t list = within; list != 0; list = (list - 1) & within) {
+      if (((list >> silo) & 1U) != 0 && std::popcount(list) >= static_cast<int>(terms_.threshold)) take(list);
+    }
+  }
+
+  void draw(std::uint32_t silo) {
+    if (!result_.leak.empty()) return;
+    if (silo == terms_.silos) {
+      if (is_first_of_its_kind()) play();
+      return;
+    }
+    each_list((1U << terms_.silos) - 1, silo, [&](std::uint32_t participants) {
+      if (terms_.is_colluding(silo + 1)) {  // it signs whatever there is to be signed
+        lists_[silo] = {participants, 0, 0};
+        draw(silo + 1);
+        return;
+      }
+      each_list(participants, silo, [&](std::uint32_t sharing) {
+        each_list(sharing, silo, [&](std::uint32_t summed) {
+          lists_[silo] = {participants, sharing, summed};
+          draw(silo + 1);
+        });
+      });
+    });
+  }
+
+  static std::uint32_t moved(std::uint32_t list, const std::vector<std::uint32_t>& order) {
+    std::uint32_t result = 0;
+    for (std::size_t place = 0; place < order.size(); ++place) result |= ((list >> place) & 1U) << order[place];
+    return result;
+  }
+  bool is_first_of_its_kind() const {
+    return std::none_of(orders_.begin(), orders_.end(), [&](const std::vector<std::uint32_t>& order) {
+      std::vector<Lists> other(lists_.size());
+      for (std::size_t silo = 0; silo < lists_.size(); ++silo) {
+        for (std::size_t which = 0; which < 3; ++which) other[order[silo]][which] = moved(lists_[silo][which], order);
+      }
+      return other < lists_;
+    });
+  }
+
+  static SiloList silos_of(std::uint32_t list) {
+    SiloList silos;
+    for (; list != 0; list &= list - 1) silos.push_back(static_cast<std::uint32_t>(std::countr_zero(list)) + 1);
+    return silos;
+  }
+  void play() {
+    std::vector<Story> stories(terms_.silos + 1);
+    for (std::uint32_t silo = 1; silo <= terms_.silos; ++silo) {
+      const Lists& lists = lists_[silo - 1];
+      stories[silo] = {silos_of(lists[0]), silos_of(lists[1]), silos_of(lists[2])};
+    }
+    LiedToSum sum(parties_, terms_.threshold, terms_.colluding_silos(), protocol_);
+    sum.play(stories);
+    result_.add(sum);
+  }
+
+  const SiloParties& parties_;
+  Terms terms_;
+  Protocol protocol_;
+  std::vector<Lists> lists_;
+  std::vector<std::vector<std::uint32_t>> orders_;
+  Search result_;
+};
+
+// Stories of a coordinator to any number of silos, drawn: one sum or two, one attempt at each or two, values of which
+// some silos are told others, up to three different lists a stage, each told to whoever is in it; colluding silos
+// anywhere.
+class DrawnStories {
+ public:
+  DrawnStories(const SiloParties& parties, const Terms& terms, Protocol protocol, std::uint32_t seed)
+      : parties_(parties), terms_(terms), protocol_(protocol), draw_(seed) {}
+
+  Search run(std::chrono::milliseconds time, std::size_t most) {
+    const auto until = std::chrono::steady_clock::now() + time;
+    while (result_.leak.empty() && result_.stories < most && std::chrono::steady_clock::now() < until) play();
+    return result_;
+  }
+
+ private:
+  std::uint32_t below(std::uint32_t end) { return std::uniform_int_distribution<std::uint32_t>(0, end - 1)(draw_); }
+  bool happens(double probability) { return std::bernoulli_distribution(probability)(draw_); }
+
+  // At least t silos of a list, often all or no more: any, or without some that stand together on the ring; `inside`,
+  // if not 0, among them.
+  SiloList part_of(const SiloList& whole, std::uint32_t inside = 0) {
+    const auto spare = static_cast<std::uint32_t>(whole.size()) - terms_.threshold;
+    const std::uint32_t lost = happens(0.4) ? 0 : happens(0.7) ? spare : below(spare + 1);
+    SiloList order = whole;
+    if (happens(0.5)) {
+      std::shuffle(order.begin(), order.end(), draw_);
+    } else {
+      std::rotate(order.begin(), order.begin() + below(static_cast<std::uint32_t>(order.size())), order.end());
+    }
+    if (const auto found = std::find(order.begin(), order.end(), inside); found != order.end()) {
+      std::iter_swap(order.begin(), found);
+    }
+    order.resize(order.size() - lost);
+    std::sort(order.begin(), order.end());
+    return order;
+  }
+  // The silos that a list leaves out, and as many of it as make them t.
+  SiloList against(const SiloList& list, const SiloList& whole) {
+    SiloList others;
+    std::set_difference(whole.begin(), whole.end(), list.begin(), list.end(), std::back_inserter(others));
+    SiloList rest = list;
+    std::shuffle(rest.begin(), rest.end(), draw_);
+    for (std::size_t place = 0; others.size() < terms_.threshold; ++place) others.push_back(rest[place]);
+    std::sort(others.begin(), others.end());
+    return others;
+  }
+  // Some lists, the second one against the first.
+  std::vector<SiloList> stories_about(const SiloList& whole, std::uint32_t variety) {
+    std::vector<SiloList> lists{part_of(whole)};
+    while (lists.size() < variety) {
+      lists.push_back(lists.size() == 1 && happens(0.5) ? against(lists[0], whole) : part_of(whole));
+    }
+    return lists;
+  }
+  // One of these lists that this silo is in and that is a part of the other; else one of its own.
+  SiloList one_for(std::uint32_t silo, const std::vector<SiloList>& lists, const SiloList& within) {
+    const SiloList& list = lists[below(static_cast<std::uint32_t>(lists.size()))];
+    if (is_in(list, silo) && is_subset(list, within)) return list;
+    return part_of(within, silo);
+  }
+  static bool is_in(const SiloList& list, std::uint32_t silo) {
+    return std::binary_search(list.begin(), list.end(), silo);
+  }
+
+  // Values: the same for all, or zero for some, or for all but a few.
+  std::vector<std::uint32_t> values() {
+    std::vector<std::uint32_t> public_values(terms_.silos + 1, 1);
+    if (happens(0.5)) return public_values;
+    const double share = happens(0.5) ? 0.5 : happens(0.5) ? 0.9 : 0.1;
+    for (std::uint32_t& value : public_values) value = happens(share) ? 0 : 1 + below(2);
+    return public_values;
+  }
+
+  std::vector<Story> attempt(const std::set<std::uint32_t>& colluding) {
+    const SiloList all = all_silos(terms_.silos);
+    const std::uint32_t victim = 1 + below(terms_.silos);  // often told less than the others
+    const SiloList participants = happens(0.7) ? all : part_of(all);
+    const auto sharing = stories_about(participants, 1 + below(3));
+    const auto summed = stories_about(sharing[0], 1 + below(3));
+    const bool is_each_told_its_own = happens(0.5);
+    std::vector<Story> stories(terms_.silos + 1);
+    for (const std::uint32_t silo : participants) {
+      Story& story = stories[silo];
+      story.participants = participants;
+      if (colluding.contains(silo) || happens(0.02)) continue;
+      const bool is_told_all = is_each_told_its_own && silo != victim;
+      story.sharing = is_told_all ? participants : one_for(silo, sharing, participants);
+      story.summed = is_each_told_its_own ? part_of(story.sharing, silo) : one_for(silo, summed, story.sharing);
+      story.may_mask = !happens(0.02);
+      story.may_reveal = !happens(0.02);
+    }
+    return stories;
+  }
+
+  void play() {
+    SiloList order = all_silos(terms_.silos);
+    if (happens(0.5)) std::shuffle(order.begin(), order.end(), draw_);
+    const std::set<std::uint32_t> colluding(order.begin(), order.begin() + terms_.colluding);
+    LiedToRun run(parties_, terms_.threshold, colluding, protocol_);
+    for (std::uint32_t sums = happens(0.7) ? 1 : 2; sums > 0; --sums) {
+      SumStory story{values(), {}};
+      for (std::uint32_t attempts = happens(0.7) ? 1 : 2; attempts > 0; --attempts) {
+        story.attempts.push_back(attempt(colluding));
+      }
+      run.play(story);
+    }
+    result_.add(run);
+  }
+
+  const SiloParties& parties_;
+  Terms terms_;
+  Protocol protocol_;
+  std::mt19937 draw_;
+  Search result_;
+};
 
 std::string text_of(const Terms& terms) {
   return fmt::format("{} silos, threshold {}, {} colluding", terms.silos, terms.threshold, terms.colluding);

@@ -1,14 +1,10 @@
 #include "report/html.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+#include "tests/testing.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::html_test {
 
 using nlohmann::json;
-using testing::HasSubstr;
-using testing::Not;
 
 TEST(Escaped, LeavesNoCharacterThatCouldBeginOrEndAnything) {
   EXPECT_EQ(escaped("a<b>&\"c\"'d'"), "a&lt;b&gt;&amp;&quot;c&quot;&#39;d&#39;");
@@ -98,5 +94,4 @@ TEST(ChartHtml, HoldsWhatToDrawAndATableThatIsOpenWithoutScripts) {
   EXPECT_EQ(html.find("</script>"), html.rfind("</script>"));
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::html_test

@@ -1,13 +1,12 @@
 // Documents of pages, small and whole, and what stands on the page of one.
 #pragma once
 
-#include <string>
-
 #include <nlohmann/json.hpp>
 
 #include "report/document_sections.hpp"
 #include "report/page.hpp"
 #include "tests/common/ledger/sample_ledger.hpp"
+#include "tests/testing.hpp"
 
 namespace dpreduce {
 
@@ -102,13 +101,23 @@ inline PageDocument ledger_of_two_runs() {
   return document_of(ledger_of_a_run(true));
 }
 
-inline std::string page_of_one(const PageDocument& document) {
-  return page_of({&document, 1});
+inline std::string page_of_one(const PageDocument& document, Audience audience = Audience::kOwner) {
+  return page_of({&document, 1}, audience);
+}
+inline std::string page_of_report(const nlohmann::json& report, Audience audience = Audience::kOwner) {
+  return page_of_one(fit_of(report), audience);
 }
 
 // Not a matcher: a page is too long to be printed.
 inline bool has(const std::string& page, const std::string& part) {
   return page.find(part) != std::string::npos;
+}
+
+inline void expect_shown(const std::string& page, const std::vector<std::string>& parts) {
+  for (const std::string& part : parts) EXPECT_TRUE(has(page, part)) << part;
+}
+inline void expect_hidden(const std::string& page, const std::vector<std::string>& parts) {
+  for (const std::string& part : parts) EXPECT_FALSE(has(page, part)) << part;
 }
 
 inline std::size_t count_of(const std::string& text, const std::string& part) {

@@ -45,12 +45,6 @@ TEST(ClassLeastSquares, CostsNoMoreNoiseThanOneGramMatrix) {
   }
 }
 
-TEST(ClassLeastSquares, OfRowsOfSeveralClassesMultiplyByTheirNumber) {
-  EXPECT_EQ(declared_squares("class_least_squares", terms_of(1.0, 3)), (Squares{{3 * kS4, kS4, 3 * kS2}}));
-  EXPECT_EQ(declared_squares("class_least_squares", terms_of(1.0, 3, Adjacency::kReplaceOne)),
-            (Squares{{6 * kS4, 2 * kS4, 9 * kS2}, {0, 0, 12 * kS2}}));
-}
-
 TEST(ClassLeastSquares, TakesAsManyLabelsAsSquaresFitInto64Bits) {
   const auto squares = [](std::size_t most_labels, Adjacency adjacency) {
     ReleaseTerms terms = terms_of(1.0, most_labels, adjacency);
@@ -63,20 +57,17 @@ TEST(ClassLeastSquares, TakesAsManyLabelsAsSquaresFitInto64Bits) {
   EXPECT_THROW(squares(9, Adjacency::kReplaceOne), UsageError);
 }
 
-TEST(ClassLeastSquares, ListsEachFamilyOnce) {
+TEST(ClassLeastSquares, ListsEachFamilyOnceAndWithoutAlphaNoGramOfAllRows) {
   const PlannedRelease release = planned("class_least_squares", terms_of(1.0));
   ASSERT_EQ(release.blocks.size(), 3U);
   EXPECT_EQ(release.block("class_grams").elements, kClasses * triangle_elements(kDim));
   EXPECT_EQ(release.block("class_grams").triangles, kClasses);
   EXPECT_EQ(release.block("gram").elements, triangle_elements(kDim));
   EXPECT_EQ(release.block("class_sums").elements, kClasses * kDim);
-}
-
-TEST(ClassLeastSquares, WithoutAlphaReleasesNoGramOfAllRows) {
-  const PlannedRelease release = planned("class_least_squares", terms_of(0.0, 1, Adjacency::kReplaceOne));
-  ASSERT_EQ(release.blocks.size(), 2U);
-  EXPECT_EQ(release.blocks[0].name, "class_grams");
-  EXPECT_EQ(release.blocks[1].name, "class_sums");
+  const PlannedRelease without = planned("class_least_squares", terms_of(0.0, 1, Adjacency::kReplaceOne));
+  ASSERT_EQ(without.blocks.size(), 2U);
+  EXPECT_EQ(without.blocks[0].name, "class_grams");
+  EXPECT_EQ(without.blocks[1].name, "class_sums");
 }
 
 TEST(ClassLeastSquares, RefusesImpossibleTerms) {

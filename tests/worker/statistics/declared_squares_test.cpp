@@ -1,8 +1,9 @@
-// What statistics declare that one row moves, by hand; and how they share their budget between blocks.
+// What statistics declare that one row moves, by hand; how they share their budget between blocks; and what they cost.
 #include "tests/worker/declared_squares.hpp"
 
 #include "common/ledger/noise_plan.hpp"
 #include "tests/testing.hpp"
+#include "tests/worker/scoring_model.hpp"
 #include "worker/hessian_rows.hpp"
 
 namespace dpreduce::declared_squares_test {
@@ -12,23 +13,53 @@ ReleaseTerms terms_of(std::size_t classes, std::size_t most_labels, Adjacency ad
       .classes = classes, .most_labels = most_labels, .dim = 4, .metric = Metric::kEuclidean, .adjacency = adjacency};
 }
 
-TEST(ClassMeans, OfRowsOfOneClassAreWhatTheyWereCalibratedFor) {
-  EXPECT_EQ(declared_squares("class_means", terms_of(10, 1, Adjacency::kAddRemove)), (Squares{{kS2, 1}}));
-  EXPECT_EQ(declared_squares("class_means", terms_of(10, 1, Adjacency::kReplaceOne)),
-            (Squares{{4 * kS2, 0}, {2 * kS2, 2}}));
-}
+struct Declared {
+  std::string statistic;
+  ReleaseTerms terms;
+  Squares added;      // of one row more
+  Squares exchanged;  // of one row for another
+};
 
-TEST(ClassMeans, OfRowsOfSeveralClassesMultiplyByTheirNumber) {
-  EXPECT_EQ(declared_squares("class_means", terms_of(10, 3, Adjacency::kAddRemove)), (Squares{{3 * kS2, 3}}));
-  EXPECT_EQ(declared_squares("class_means", terms_of(10, 3, Adjacency::kReplaceOne)),
-            (Squares{{12 * kS2, 0}, {6 * kS2, 6}}));
-}
-
-TEST(ClassMeans, OfDirectionsHaveNoCountsAndNeitherHaveFeatureSums) {
-  ReleaseTerms terms = terms_of(10, 3, Adjacency::kReplaceOne);
-  EXPECT_EQ(declared_squares("feature_sums", terms), (Squares{{12 * kS2}, {6 * kS2}}));
-  terms.metric = Metric::kCosine;
-  EXPECT_EQ(declared_squares("class_means", terms), (Squares{{12 * kS2}, {6 * kS2}}));
+TEST(DeclaredSquares, AreThoseByHandUnderBothAdjacencies) {
+  const std::uint64_t of_softmax = hessian_bound(Loss::kSoftmax, 5);
+  const std::uint64_t of_sigmoid = hessian_bound(Loss::kSigmoid, 5);
+  constexpr Adjacency kAdded = Adjacency::kAddRemove;
+  ReleaseTerms of_directions = terms_of(10, 3, kAdded);  // without counts
+  of_directions.metric = Metric::kCosine;
+  const Declared by_hand[] = {
+      {"class_means", terms_of(10, 1, kAdded), {{kS2, 1}}, {{4 * kS2, 0}, {2 * kS2, 2}}},
+      {"class_means", terms_of(10, 3, kAdded), {{3 * kS2, 3}}, {{12 * kS2, 0}, {6 * kS2, 6}}},
+      {"class_means", of_directions, {{3 * kS2}}, {{12 * kS2}, {6 * kS2}}},
+      {"feature_sums", terms_of(10, 3, kAdded), {{3 * kS2}}, {{12 * kS2}, {6 * kS2}}},
+      {"least_squares",
+       {.classes = 10, .most_labels = 3, .dim = 4},
+       {{kS4, 3 * kS2}},
+       {{2 * kS4, 9 * kS2}, {0, 12 * kS2}}},
+      {"class_least_squares",
+       {.classes = 10, .most_labels = 3, .dim = 30, .gram_share = 0.6},
+       {{3 * kS4, kS4, 3 * kS2}},
+       {{6 * kS4, 2 * kS4, 9 * kS2}, {0, 0, 12 * kS2}}},
+      {"gram", {.dim = 4}, {{kS4}}, {{2 * kS4}}},
+      {"pca", {.dim = 4}, {{kS4}}, {{2 * kS4}}},
+      {"gradient", {.classes = 5, .most_labels = 1, .dim = 4, .rounds = 7}, {{kS4}}, {{4 * kS4}}},
+      {"gradient", {.classes = 5, .most_labels = 3, .dim = 4, .rounds = 7}, {{kS4}}, {{4 * kS4}}},
+      {"adaptive_gradient", {.classes = 5, .dim = 4}, {{kS4, 1}}, {{4 * kS4, 2}}},
+      {"newton", {.classes = 5, .dim = 4}, {{kS4, of_softmax}}, {{4 * kS4, 2 * of_softmax}}},
+      {"newton", {.classes = 5, .dim = 4, .loss = Loss::kSigmoid}, {{kS4, of_sigmoid}}, {{4 * kS4, 2 * of_sigmoid}}},
+      {"fisher",
+       {.classes = 3, .dim = 4},
+       {{kS2, kS4, 1}},
+       {{3 * kS2, 2 * kS4, 0}, {4 * kS2, 0, 0}, {2 * kS2, 2 * kS4, 2}}},
+      {"center", {.dim = 4}, {{kS2, 1}}, {{kS2, 1}, {4 * kS2, 0}}},  // the number of rows is protected under both
+      {"center_rest", {.dim = 4}, {{kS2}}, {{4 * kS2}}},             // whatever the ball is
+      {"class_sizes", {.classes = 3}, {{1}}, {{2}}}};
+  for (const Declared& declared : by_hand) {
+    SCOPED_TRACE(fmt::format("{} of {} labels", declared.statistic, declared.terms.most_labels));
+    ReleaseTerms terms = declared.terms;
+    EXPECT_EQ(declared_squares(declared.statistic, terms), declared.added);
+    terms.adjacency = Adjacency::kReplaceOne;
+    EXPECT_EQ(declared_squares(declared.statistic, terms), declared.exchanged);
+  }
 }
 
 // All pairs of sets of classes: no exchange costs more than the worst profile, at any price of a count.
@@ -56,13 +87,6 @@ TEST(ClassMeans, ExchangesOfSetsAreWithinTheirProfilesAndReachThem) {
   }
 }
 
-TEST(LeastSquares, SumsOfSeveralClassesMultiplyByTheirNumberAndTheGramMatrixDoesNot) {
-  ReleaseTerms terms{.classes = 10, .most_labels = 3, .dim = 4};
-  EXPECT_EQ(declared_squares("least_squares", terms), (Squares{{kS4, 3 * kS2}}));
-  terms.adjacency = Adjacency::kReplaceOne;
-  EXPECT_EQ(declared_squares("least_squares", terms), (Squares{{2 * kS4, 9 * kS2}, {0, 12 * kS2}}));
-}
-
 // {2 S^4 (1 - t^2), 2 S^2 (1 - t)}: two rows of full length and one class, at every angle and price of the sums.
 TEST(LeastSquares, NoExchangeCostsMoreThanTheWorseCorner) {
   const Squares corners =
@@ -80,30 +104,16 @@ TEST(LeastSquares, NoExchangeCostsMoreThanTheWorseCorner) {
   }
 }
 
-TEST(Gram, MovesByTheFourthPowerOfARowUnderEitherName) {
+TEST(DeclaredBlocks, OfAGramMatrixAreATriangleAndOfRoundsEachOfThem) {
   for (const char* name : {"gram", "pca"}) {
-    EXPECT_EQ(declared_squares(name, {.dim = 4}), (Squares{{kS4}}));
-    EXPECT_EQ(declared_squares(name, {.dim = 4, .adjacency = Adjacency::kReplaceOne}), (Squares{{2 * kS4}}));
-    EXPECT_EQ(registered_statistic(name).request({.dim = 4}, 1.0).blocks.front().elements, 10U);
-    EXPECT_EQ(registered_statistic(name).request({.dim = 4}, 1.0).blocks.front().noise, BlockNoise::kSymmetric);
+    const ReleaseRequest request = registered_statistic(name).request({.dim = 4}, 1.0);
+    EXPECT_EQ(request.blocks.front().elements, 10U) << name;
+    EXPECT_EQ(request.blocks.front().noise, BlockNoise::kSymmetric) << name;
   }
-}
-
-TEST(Gradient, MovesByTheSameWhateverTheClassesOfARow) {
   for (const std::size_t most_labels : {1U, 3U}) {
-    ReleaseTerms terms{.classes = 5, .most_labels = most_labels, .dim = 4, .rounds = 7};
-    EXPECT_EQ(declared_squares("gradient", terms), (Squares{{kS4}}));
+    const ReleaseTerms terms{.classes = 5, .most_labels = most_labels, .dim = 4, .rounds = 7};
     EXPECT_EQ(registered_statistic("gradient").request(terms, 1.0).rounds, 7U);
-    terms.adjacency = Adjacency::kReplaceOne;
-    EXPECT_EQ(declared_squares("gradient", terms), (Squares{{4 * kS4}}));
   }
-}
-
-TEST(AdaptiveGradient, CountsEveryRowOnOneSide) {
-  ReleaseTerms terms{.classes = 5, .dim = 4};
-  EXPECT_EQ(declared_squares("adaptive_gradient", terms), (Squares{{kS4, 1}}));
-  terms.adjacency = Adjacency::kReplaceOne;
-  EXPECT_EQ(declared_squares("adaptive_gradient", terms), (Squares{{4 * kS4, 2}}));
 }
 
 TEST(AdaptiveGradient, SpendsTwoPerCentOnTheCounts) {
@@ -111,16 +121,6 @@ TEST(AdaptiveGradient, SpendsTwoPerCentOnTheCounts) {
   const NoisePlan plan = make_noise_plan(1.0, Adjacency::kAddRemove, {request});
   const double mu = plan.releases[0].block("sides").mu;
   EXPECT_NEAR(mu * mu, 0.02, 1e-9);
-}
-
-TEST(Newton, DeclaresTheBoundOfItsLoss) {
-  for (const Loss loss : {Loss::kSoftmax, Loss::kSigmoid}) {
-    const std::uint64_t bound = hessian_bound(loss, 5);
-    ReleaseTerms terms{.classes = 5, .dim = 4, .loss = loss};
-    EXPECT_EQ(declared_squares("newton", terms), (Squares{{kS4, bound}}));
-    terms.adjacency = Adjacency::kReplaceOne;
-    EXPECT_EQ(declared_squares("newton", terms), (Squares{{4 * kS4, 2 * bound}}));
-  }
 }
 
 TEST(Newton, SplitsItsBudgetAsSaid) {
@@ -131,12 +131,6 @@ TEST(Newton, SplitsItsBudgetAsSaid) {
   EXPECT_NEAR(std::pow(plan.releases[0].block("gradient").mu, 2), 0.7, 1e-9);
 }
 
-TEST(Fisher, DeclaresSumsMomentsAndCountsOfOneRow) {
-  EXPECT_EQ(declared_squares("fisher", {.classes = 3, .dim = 4}), (Squares{{kS2, kS4, 1}}));
-  EXPECT_EQ(declared_squares("fisher", {.classes = 3, .dim = 4, .adjacency = Adjacency::kReplaceOne}),
-            (Squares{{3 * kS2, 2 * kS4, 0}, {4 * kS2, 0, 0}, {2 * kS2, 2 * kS4, 2}}));
-}
-
 // Shares of mu^2 in the ratio 1 : 2 / K : 2 / sqrt(d).
 TEST(Fisher, SplitsItsBudgetAsSaid) {
   const NoisePlan plan = make_noise_plan(1.0, Adjacency::kAddRemove,
@@ -145,22 +139,6 @@ TEST(Fisher, SplitsItsBudgetAsSaid) {
     const double mu = plan.releases[0].block(block).mu;
     EXPECT_NEAR(mu * mu, std::string(block) == "class_sums" ? 0.5 : 0.25, 1e-9) << block;
   }
-}
-
-TEST(Center, ProtectsTheNumberOfRowsUnderBothAdjacencies) {
-  EXPECT_EQ(declared_squares("center", {.dim = 4}), (Squares{{kS2, 1}}));
-  EXPECT_EQ(declared_squares("center", {.dim = 4, .adjacency = Adjacency::kReplaceOne}),
-            (Squares{{kS2, 1}, {4 * kS2, 0}}));
-}
-
-TEST(CenterRest, MovesByItsBallWhateverThatIs) {
-  EXPECT_EQ(declared_squares("center_rest", {.dim = 4}), (Squares{{kS2}}));
-  EXPECT_EQ(declared_squares("center_rest", {.dim = 4, .adjacency = Adjacency::kReplaceOne}), (Squares{{4 * kS2}}));
-}
-
-TEST(ClassSizes, MoveByOneRowOrByTwo) {
-  EXPECT_EQ(declared_squares("class_sizes", {.classes = 3}), (Squares{{1}}));
-  EXPECT_EQ(declared_squares("class_sizes", {.classes = 3, .adjacency = Adjacency::kReplaceOne}), (Squares{{2}}));
 }
 
 TEST(DeclaredSquares, ImpossibleTermsAreRefused) {
@@ -190,6 +168,46 @@ TEST(DeclaredSquares, ImpossibleTermsAreRefused) {
   for (const char* name : {"center", "center_rest", "gram", "gradient", "class_means"}) {
     EXPECT_THROW(registered_statistic(name).request(terms_of(3, 1, Adjacency::kAddRemove), 0.0), std::logic_error)
         << name;
+  }
+}
+
+// What statistics say that ranks get of them, against sums written out: K = 3 classes, d = 4 features.
+
+const ReleaseTerms kTerms{.classes = 3, .most_labels = 1, .dim = 4, .evaluation = all_terms(3)};
+constexpr double kTriangle = 10.0;  // d (d + 1) / 2
+constexpr double kWeights = 12.0;   // K d
+
+StatisticCost cost_of(std::string_view name) {
+  const StatisticEntry& entry = registered_statistic(name);
+  return entry.cost(entry.request(kTerms, 1.0));
+}
+
+TEST(StatisticCosts, RanksGetWhatTheyGoOnWith) {
+  for (const char* name : {"class_means", "feature_sums", "class_sizes", "fisher", "gram", "least_squares"}) {
+    EXPECT_EQ(cost_of(name).words_down, 0.0) << name;
+  }
+  EXPECT_EQ(cost_of("class_least_squares").words_down, kTriangle + kWeights);
+  for (const char* name : {"gradient", "adaptive_gradient", "newton"}) {
+    EXPECT_EQ(cost_of(name).words_down, kWeights / 4.0) << name;
+  }
+  EXPECT_EQ(cost_of("centred_sums").words_down, kWeights);
+  EXPECT_EQ(cost_of("center").words_down, 4.0);
+  EXPECT_EQ(cost_of("center_rest").words_down, 4.0 + 1.0);
+}
+
+TEST(StatisticCosts, WhatChangesRowsIsTold) {
+  EXPECT_EQ(cost_of("class_means").row_change, RowChange::kNone);
+  EXPECT_EQ(cost_of("center").row_change, RowChange::kCenter);
+  EXPECT_EQ(cost_of("center_rest").row_change, RowChange::kCenter);
+  EXPECT_EQ(cost_of("pca").row_change, RowChange::kComponents);
+  EXPECT_EQ(cost_of("gram").row_change, RowChange::kWhitening);
+}
+
+// Of every statistic, also of one that no test above knows.
+TEST(StatisticCosts, NoPointOfARoundIsFree) {
+  for (const StatisticEntry* entry : registered_statistics()) {
+    if (!entry->is_round()) continue;
+    EXPECT_GT(entry->cost(entry->request(kTerms, 1.0)).words_down, 0.0) << entry->name;
   }
 }
 
