@@ -328,7 +328,13 @@ void declare_fit(py::module_& module) {
   module.def(
       "check_fit_keywords", [](const std::vector<Keyword>& keywords) { fit_options_of(items_of(keywords)); },
       py::arg("keywords"));
-  module.def("keywords_of_classes", &keywords_of_classes);
+  module.def("keywords_of_classes", [] {
+    std::vector<std::string> names;
+    for (const KeywordHelp& keyword : fit_keywords()) {
+      if (keyword.is_about_classes) names.push_back(keyword.name);
+    }
+    return names;
+  });
   module.def("methods_that_descend",
              [] { return names_where([](const MethodEntry& entry) { return entry.takes_option("--loss"); }); });
   module.def("fit_keywords", [] {

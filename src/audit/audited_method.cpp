@@ -11,10 +11,11 @@ namespace {
 
 constexpr std::size_t kMostRowMemory = std::size_t{64} << 20;
 
-std::vector<double> zeros_of(const PlannedRelease& planned) {
+// Numbers of one round.
+std::size_t elements_of(const PlannedRelease& planned) {
   std::size_t elements = 0;
   for (const PlannedBlock& block : planned.blocks) elements += block.elements;
-  return std::vector<double>(elements, 0.0);
+  return elements;
 }
 
 }  // namespace
@@ -34,7 +35,8 @@ std::vector<double> Published::numbers(const NoisePlan& plan) const {
     const auto made = releases.find(planned.name);
     const std::size_t first = summary.size();
     for (std::uint64_t round = 0; round < planned.rounds; ++round) {
-      const std::vector<double> values = made == releases.end() ? zeros_of(planned) : values_of(made->second.at(round));
+      const std::vector<double> values =
+          made == releases.end() ? std::vector<double>(elements_of(planned)) : values_of(made->second.at(round));
       summary.resize(first + values.size());
       for (std::size_t e = 0; e < values.size(); ++e) summary[first + e] += values[e];
       if (planned.rounds > 1) rounds.insert(rounds.end(), values.begin(), values.end());
@@ -53,15 +55,11 @@ AuditedMethod::AuditedMethod(const FitOptions& options, std::size_t input_dim, s
 }
 
 // A statistic by itself keeps no rows.
-std::size_t AuditedMethod::memory_for(const WorkerRows& rows) const {
+StreamPlan AuditedMethod::stream_over(const WorkerRows& rows) const {
   Preprocessing largest = plan().preprocessing;
   largest.intercept = 0.5;                                   // whatever its share, an intercept is one coordinate
   const std::size_t row_bytes = 2 * bytes_per_row(largest);  // passes over some classes only hold a row twice
-  return std::clamp(rows.range().count * row_bytes, row_bytes, kMostRowMemory);
-}
-
-StreamPlan AuditedMethod::stream_over(const WorkerRows& rows) const {
-  return fit_->stream_over(rows, 1, memory_for(rows));
+  return fit_->stream_over(rows, 1, std::clamp(rows.range().count * row_bytes, row_bytes, kMostRowMemory));
 }
 
 Statistic AuditedMethod::statistic(std::string_view release, WorkerRows& rows, const Preprocessing& preprocessing,
@@ -110,8 +108,7 @@ double unit_of(const PlannedBlock& block) {
   return std::ldexp(1.0, -static_cast<int>(block.fraction_bits));
 }
 
-}  // namespace
-
+// 1 / v_e of a block's elements.
 std::vector<double> precisions(const PlannedBlock& block) {
   const double on_diagonal = 1.0 / (block.sigma * block.sigma);
   if (block.noise == BlockNoise::kEqual) return std::vector<double>(block.elements, on_diagonal);
@@ -123,6 +120,8 @@ std::vector<double> precisions(const PlannedBlock& block) {
   }
   return result;
 }
+
+}  // namespace
 
 double log_ratio(const PlannedRelease& planned, const Release& release, const Statistic& world_0,
                  const Statistic& world_1) {
@@ -175,10 +174,8 @@ Statistic ExactStatistics::at(const WatchedRelease& release) {
 }
 
 bool counts_rows(const FitPlan& plan) {
-  const auto& requests = plan.requests;
-  return std::any_of(requests.begin(), requests.end(), [](const ReleaseRequest& request) {
-    return std::any_of(request.blocks.begin(), request.blocks.end(),
-                       [](const BlockRequest& block) { return block.fraction_bits > 0; });
+  return std::ranges::any_of(plan.requests, [](const ReleaseRequest& request) {
+    return std::ranges::any_of(request.blocks, [](const BlockRequest& block) { return block.fraction_bits > 0; });
   });
 }
 
@@ -231,17 +228,14 @@ std::vector<View> MethodRun::views() const {
 std::size_t MethodRun::all_numbers() const {
   std::size_t numbers = summary();
   for (const PlannedRelease& planned : method_.plan().noise->releases) {
-    if (planned.rounds == 1) continue;
-    for (const PlannedBlock& block : planned.blocks) numbers += planned.rounds * block.elements;
+    if (planned.rounds > 1) numbers += planned.rounds * elements_of(planned);
   }
   return numbers;
 }
 
 std::size_t MethodRun::summary() const {
   std::size_t numbers = method_.options().data.classes * (method_.plan().dim + 1);
-  for (const PlannedRelease& planned : method_.plan().noise->releases) {
-    for (const PlannedBlock& block : planned.blocks) numbers += block.elements;
-  }
+  for (const PlannedRelease& planned : method_.plan().noise->releases) numbers += elements_of(planned);
   return numbers;
 }
 

@@ -72,7 +72,6 @@ class AuditedMethod {
                 const ReleaseWatcher& watcher = {}) const;
 
  private:
-  std::size_t memory_for(const WorkerRows& rows) const;
   StreamPlan stream_over(const WorkerRows& rows) const;
 
   std::shared_ptr<const ResolvedFit> fit_;
@@ -89,9 +88,6 @@ class AuditedMethod {
 //
 // At D, the ratio is N(-D^2 / 2, D^2) in world 0 and N(D^2 / 2, D^2) in world 1. Ratios of releases that follow one
 // another add up, each at the point that the earlier ones led to.
-
-/// 1 / v_e of a block's elements.
-std::vector<double> precisions(const PlannedBlock& block);
 
 /// ln p_1(r) / p_0(r), whatever else the release has been through. Precondition (asserted): blocks fit the plan.
 double log_ratio(const PlannedRelease& planned, const Release& release, const Statistic& world_0,

@@ -1,7 +1,6 @@
 #include "audit/neighbor_rows.hpp"
 
 #include <cmath>
-#include <functional>
 
 #include <fmt/format.h>
 
@@ -61,13 +60,13 @@ WorkerRows open_world(const FitOptions& options, const WorldRows& files) {
     for (std::uint64_t row = own.range().first; row < own.range().end(); ++row) {
       of_rank.weights.push_back(own.weight(row));
     }
-    if (silos && needs.whole) of_rank.persons = own.units();
+    if (silos) of_rank.persons = own.units();
   });
   std::vector<RowWeight> weights;
   for (const RowsOfRank& own : of_ranks) weights.insert(weights.end(), own.weights.begin(), own.weights.end());
-  if (silos && needs.whole) {
+  if (silos) {
     all.set_units(side_by_side(of_ranks));
-  } else if (needs.coins || needs.whole) {
+  } else {
     Communicator alone = Communicator::alone();
     std::optional<ShardedArray> persons = open_persons(of_world.data.train, all, alone);
     weigh(all, &*persons, bound, count_over_ranks, alone, needs);
@@ -145,13 +144,12 @@ LabeledRows as_persons(const LabeledRows& rows, bool has_canary, const CanaryPer
 
 void make_persons(std::vector<NeighborPair>& pairs, const NeighborTerms& terms) {
   const bool adds = terms.adjacency == Adjacency::kAddRemove;
-  const std::size_t pairs_of_rows = pairs.size();
   if (adds && terms.has_counts) {
     pairs.push_back(pairs.back());
     pairs.back().name = "hollow";
   }
   for (NeighborPair& pair : pairs) {
-    const CanaryPerson canary{terms.person_rows, &pair - pairs.data() >= static_cast<std::ptrdiff_t>(pairs_of_rows)};
+    const CanaryPerson canary{terms.person_rows, pair.name == "hollow"};
     pair.without = as_persons(pair.without, !adds, canary);
     pair.with = as_persons(pair.with, true, canary);
   }
@@ -198,18 +196,13 @@ std::vector<NeighborPair> worst_case_pairs(const NeighborTerms& terms) {
   if (terms.adjacency == Adjacency::kAddRemove) {
     pairs.push_back({"alone", rows_taken_for(terms), rows_taken_for(terms)});
     pairs.push_back({"opposed", other_rows(terms, kCanaryClass), other_rows(terms, kCanaryClass)});
-    for (NeighborPair& pair : pairs) pair.with.add(canary, kCanaryClass);
-    if (terms.person_rows > 0) make_persons(pairs, terms);
-    return pairs;
+  } else {
+    pairs.push_back({"turned", other_rows(terms, kOtherClass), other_rows(terms, kOtherClass)});
+    pairs.back().without.add(along_diagonal(terms, -kCanaryLength), kCanaryClass);
+    pairs.push_back({"moved", other_rows(terms, kOtherClass), other_rows(terms, kOtherClass)});
+    pairs.back().without.add(at_right_angles_to(canary), kOtherClass);
   }
-  NeighborPair turned{"turned", other_rows(terms, kOtherClass), other_rows(terms, kOtherClass)};
-  turned.without.add(along_diagonal(terms, -kCanaryLength), kCanaryClass);
-  NeighborPair moved{"moved", other_rows(terms, kOtherClass), other_rows(terms, kOtherClass)};
-  moved.without.add(at_right_angles_to(canary), kOtherClass);
-  for (NeighborPair& pair : {std::ref(turned), std::ref(moved)}) {
-    pair.with.add(canary, kCanaryClass);
-    pairs.push_back(std::move(pair));
-  }
+  for (NeighborPair& pair : pairs) pair.with.add(canary, kCanaryClass);
   if (terms.person_rows > 0) make_persons(pairs, terms);
   return pairs;
 }

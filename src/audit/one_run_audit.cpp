@@ -231,14 +231,13 @@ std::vector<double> scores_of(const Canaries& canaries, const RowTransform& tran
   const std::size_t classes = options.data.classes;
   const CanaryRows of_canary = canary_rows_of(options.data);
   const double sigma = released.sigma() / kS;
-  const std::size_t features = canaries.in.dim;
   const std::size_t dim = transform.output_dim();
 
   std::vector<double> scores(canaries.coin.size());
   for (std::size_t c = 0; c < std::min(classes, scores.size()); ++c) {
-    LabeledRows members{features, {}, {}};
+    LabeledRows members{canaries.in.dim, {}, {}};
     for (std::size_t canary = c; canary < scores.size(); canary += classes) {
-      members.add(std::span(canaries.in.x).subspan(canary * features, features), canaries.in.y[canary]);
+      members.add(canaries.in.row(canary), canaries.in.y[canary]);
     }
     const Eigen::MatrixXd in = lattice_matrix(members, transform, of_canary);
     Eigen::MatrixXd out = Eigen::MatrixXd::Zero(in.rows(), in.cols());

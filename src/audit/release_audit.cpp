@@ -64,14 +64,6 @@ class RepeatedRelease {
   std::uint64_t left_ = 0;
 };
 
-// Released values, and last their log ratio.
-std::vector<double> observe(const PlannedRelease& planned, const Release& release, const Statistic& without,
-                            const Statistic& with) {
-  std::vector<double> observed = values_of(release);
-  observed.push_back(log_ratio(planned, release, without, with));
-  return observed;
-}
-
 ReleaseLoss audit_release(const AuditedMethod& method, const PlannedRelease& planned, const Statistic& without,
                           const Statistic& with, std::size_t most_trials, double error,
                           const std::string& ledger_path) {
@@ -80,9 +72,11 @@ ReleaseLoss audit_release(const AuditedMethod& method, const PlannedRelease& pla
   RepeatedRelease repeated(method, planned, ledger_path);
   Runs worlds[2];
   for (const Statistic* exact : {&without, &with}) {
-    std::vector<std::vector<double>> observed;
+    std::vector<std::vector<double>> observed;  // released values, and last their log ratio
     for (std::size_t trial = 0; trial < trials; ++trial) {
-      observed.push_back(observe(planned, repeated.next(*exact), without, with));
+      const Release release = repeated.next(*exact);
+      observed.push_back(values_of(release));
+      observed.back().push_back(log_ratio(planned, release, without, with));
     }
     worlds[exact == &with ? 1 : 0] = table_of(observed);
   }
@@ -94,11 +88,16 @@ ReleaseLoss audit_release(const AuditedMethod& method, const PlannedRelease& pla
 
 }  // namespace
 
-std::vector<ReleaseLoss> audit_releases(const AuditedMethod& method, WorkerRows& without, WorkerRows& with,
-                                        const ReleaseAuditTerms& terms, const std::string& ledger_path,
-                                        const PublicRows& public_rows) {
-  DPREDUCE_ASSERT(terms.most_trials >= 24);
+std::vector<ReleaseLoss> audit_each_release(const AuditedMethod& method, const WorldFiles& files,
+                                            const ReleaseAuditTerms& terms, const std::string& ledger_path) {
   const std::vector<PlannedRelease>& releases = method.plan().noise->releases;
+  const bool is_whole_run = releases.size() == 1 && releases.front().rounds == 1;
+  if (releases.empty() || is_whole_run) return {};
+  DPREDUCE_ASSERT(terms.most_trials >= 24);
+  WorkerRows without = open_world(method.options(), files.without);
+  WorkerRows with = open_world(method.options(), files.with);
+  std::optional<WorkerRows> features;
+  if (!files.public_x.empty()) features = WorkerRows::open({files.public_x}, {}, 0, 1);
   const auto audited = std::count_if(releases.begin(), releases.end(), [](const auto& r) { return !r.is_sampled(); });
   ExactStatistics exact_without(method, without);
   ExactStatistics exact_with(method, with);
@@ -111,20 +110,8 @@ std::vector<ReleaseLoss> audit_releases(const AuditedMethod& method, WorkerRows&
                                    terms.most_trials, terms.error / static_cast<double>(audited),
                                    ledger_path + ".release"));
   };
-  method.run(without, ledger_path, public_rows, stop);
+  method.run(without, ledger_path, {.features = features ? &*features : nullptr}, stop);
   return losses;
-}
-
-std::vector<ReleaseLoss> audit_each_release(const AuditedMethod& method, const WorldFiles& files,
-                                            const ReleaseAuditTerms& terms, const std::string& ledger_path) {
-  const std::vector<PlannedRelease>& releases = method.plan().noise->releases;
-  const bool is_whole_run = releases.size() == 1 && releases.front().rounds == 1;
-  if (releases.empty() || is_whole_run) return {};
-  WorkerRows without = open_world(method.options(), files.without);
-  WorkerRows with = open_world(method.options(), files.with);
-  std::optional<WorkerRows> features;
-  if (!files.public_x.empty()) features = WorkerRows::open({files.public_x}, {}, 0, 1);
-  return audit_releases(method, without, with, terms, ledger_path, {.features = features ? &*features : nullptr});
 }
 
 }  // namespace dpreduce

@@ -26,14 +26,10 @@ struct ReleaseAuditTerms {
   double error = 0.0;           ///< probability that any of the bounds is false
 };
 
-/// One entry for each release of the plan that is not made of samples. `ledger_path` belongs to this call alone.
-/// Precondition (asserted): most_trials >= 24. Throws as AuditedMethod::run.
+/// One entry for each release of the plan that is not made of samples, on the pair of worlds `files`; no entries where
+/// one release in one round is the whole run. `ledger_path` belongs to this call alone. Precondition (asserted):
+/// most_trials >= 24. Throws as open_world and AuditedMethod::run.
 /// Cost: that of the noise, for (32 / mu_b)^2 trials a world, at most as many as the terms say.
-std::vector<ReleaseLoss> audit_releases(const AuditedMethod& method, WorkerRows& without, WorkerRows& with,
-                                        const ReleaseAuditTerms& terms, const std::string& ledger_path,
-                                        const PublicRows& public_rows = {});
-
-/// The same on the pair of worlds `files`; no entries where one release in one round is the whole run.
 std::vector<ReleaseLoss> audit_each_release(const AuditedMethod& method, const WorldFiles& files,
                                             const ReleaseAuditTerms& terms, const std::string& ledger_path);
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <exception>
-#include <numeric>
 #include <optional>
+#include <thread>
 
 #include "audit/confidence_bounds.hpp"
 #include "common/base/error.hpp"
@@ -76,26 +76,22 @@ constexpr std::size_t kMostThresholds = 400;
 // An attack on columns: a learned one, or a single column that is a score already.
 class ColumnAttack {
  public:
-  explicit ColumnAttack(Eigen::Index score) : columns_{score} {}
-  ColumnAttack(std::vector<Eigen::Index> columns, Discriminant discriminant, const Runs& runs_0, const Runs& runs_1)
-      : columns_(std::move(columns)), learned_(Attack(discriminant, seen(runs_0), seen(runs_1))) {}
+  explicit ColumnAttack(const View& score) : view_(score) {}
+  ColumnAttack(const View& numbers, Discriminant discriminant, const Runs& runs_0, const Runs& runs_1)
+      : view_(numbers), learned_(Attack(discriminant, seen(runs_0), seen(runs_1))) {}
 
   Eigen::VectorXd scores(const Runs& runs) const {
-    return learned_ ? learned_->scores(seen(runs)) : Eigen::VectorXd(runs.col(columns_.front()));
+    return learned_ ? learned_->scores(seen(runs)) : Eigen::VectorXd(seen(runs).col(0));
   }
 
  private:
-  Runs seen(const Runs& runs) const { return runs(Eigen::all, columns_); }
+  Runs seen(const Runs& runs) const {
+    return runs.middleCols(static_cast<Eigen::Index>(view_.first), static_cast<Eigen::Index>(view_.columns));
+  }
 
-  std::vector<Eigen::Index> columns_;
+  View view_;
   std::optional<Attack> learned_;
 };
-
-std::vector<Eigen::Index> columns_of(const View& view) {
-  std::vector<Eigen::Index> columns(view.columns);
-  std::iota(columns.begin(), columns.end(), static_cast<Eigen::Index>(view.first));
-  return columns;
-}
 
 void require_there(const View& view, const Runs& runs) {
   DPREDUCE_ASSERT(view.columns >= 1 && view.first + view.columns <= static_cast<std::size_t>(runs.cols()));
@@ -148,9 +144,11 @@ struct Choice {
   double bound = -1.0;
 };
 
-// The middle of the thresholds whose bound is nearly the best: the best itself owes too much to luck.
+// Takes, if its bound is better, the middle of the thresholds whose bound is nearly the best: the best itself owes too
+// much to luck.
 template <typename Bound>
-Choice middle_of_the_best(std::size_t attack, Side side, const std::vector<double>& thresholds, Bound bound_at) {
+void take_if_better(Choice& choice, std::size_t attack, Side side, const std::vector<double>& thresholds,
+                    Bound bound_at) {
   constexpr double kNearlyBest = 0.9;
   std::vector<double> bounds;
   for (const double threshold : thresholds) bounds.push_back(bound_at(threshold));
@@ -160,11 +158,7 @@ Choice middle_of_the_best(std::size_t attack, Side side, const std::vector<doubl
     if (bounds[t] >= kNearlyBest * best) good.push_back(t);
   }
   const std::size_t middle = good[good.size() / 2];
-  return {attack, side, thresholds[middle], bounds[middle]};
-}
-
-void take_if_better(Choice& choice, const Choice& other) {
-  if (other.bound > choice.bound) choice = other;
+  if (bounds[middle] > choice.bound) choice = {attack, side, thresholds[middle], bounds[middle]};
 }
 
 }  // namespace
@@ -208,11 +202,11 @@ ProvenLoss proven_loss(const Runs& world_0, const Runs& world_1, const std::vect
   for (const View& view : views) {
     require_there(view, world_0);
     if (view.kind == ViewKind::kScore) {
-      attacks.emplace_back(static_cast<Eigen::Index>(view.first));
+      attacks.emplace_back(view);
       continue;
     }
     for (const Discriminant discriminant : {Discriminant::kLinear, Discriminant::kQuadratic}) {
-      attacks.emplace_back(columns_of(view), discriminant, learning(world_0), learning(world_1));
+      attacks.emplace_back(view, discriminant, learning(world_0), learning(world_1));
     }
   }
 
@@ -222,13 +216,12 @@ ProvenLoss proven_loss(const Runs& world_0, const Runs& world_1, const std::vect
     const Scores scores(attacks[attack], choosing(world_0), choosing(world_1));
     const std::vector<double> thresholds = scores.thresholds();
     for (const Side side : {Side::kAccusals, Side::kDenials}) {
-      take_if_better(for_epsilon, middle_of_the_best(attack, side, thresholds, [&](double threshold) {
-                       return epsilon_lower_bound(scores.above(threshold), side, delta, error / 2);
-                     }));
+      take_if_better(for_epsilon, attack, side, thresholds, [&](double threshold) {
+        return epsilon_lower_bound(scores.above(threshold), side, delta, error / 2);
+      });
     }
-    take_if_better(for_mu, middle_of_the_best(attack, Side::kAccusals, thresholds, [&](double threshold) {
-                     return mu_lower_bound(scores.above(threshold), error / 2);
-                   }));
+    take_if_better(for_mu, attack, Side::kAccusals, thresholds,
+                   [&](double threshold) { return mu_lower_bound(scores.above(threshold), error / 2); });
   }
 
   const auto count = [&](const Choice& choice) {

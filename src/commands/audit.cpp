@@ -28,7 +28,6 @@
 #include "common/base/json_text.hpp"
 #include "common/base/option_table.hpp"
 #include "common/base/text.hpp"
-#include "common/data/row_files.hpp"
 #include "common/data/synthetic.hpp"
 #include "common/lattice/row_transform.hpp"
 #include "common/model/classifier_file.hpp"
@@ -36,7 +35,6 @@
 #include "fit/validated_options.hpp"
 #include "methods/fit_options.hpp"
 #include "methods/fit_table.hpp"
-#include "methods/method_terms.hpp"
 #include "methods/registry.hpp"
 #include "report/run_facts.hpp"
 
@@ -92,15 +90,11 @@ EvaluationOptions audited_evaluation() {
 }
 
 AuditOptions validated(AuditOptions options) {
-  if (!method_entry(options.fit.method).trains) options.fit.evaluation = audited_evaluation();
-  if (method_entry(options.fit.method).chooses_public_rows) {
-    options.fit.data.public_x = {"public rows of the audit"};
-    options.fit.rows.normalize = Normalize::kL2;  // what rows are compared by
-  }
-  if (method_entry(options.fit.method).whitens_rows) {
-    options.fit.rows.normalize =
-        Normalize::kL2;  // whitened rows are short where they are only clipped, and hide a canary
-  }
+  const MethodEntry& method = method_entry(options.fit.method);
+  if (!method.trains) options.fit.evaluation = audited_evaluation();
+  if (method.chooses_public_rows) options.fit.data.public_x = {"public rows of the audit"};
+  // L2 is what rows are compared by; whitened rows are short where they are only clipped, and hide a canary.
+  if (method.chooses_public_rows || method.whitens_rows) options.fit.rows.normalize = Normalize::kL2;
   if (options.fit.data.rows_per_person) options.fit.data.train.person = {"persons of the audit"};
   if (options.fit.silos.silos_per_person) options.fit.silos.under_engine = true;  // the audit's own
   if (options.fit.data.has_targets()) options.fit.data.classes = 0;

@@ -1,7 +1,6 @@
 // dpreduce privacy calibrate: the noise that a budget needs.
 #include <cstdint>
 #include <memory>
-#include <optional>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -53,15 +52,12 @@ Calibration calibrate_sampled_steps(const CalibrateOptions& options) {
   const double noise_multiplier = calibrated_noise_multiplier(target, options.budget.accountant);
   const double sigma = round_up(HighPrecision(noise_multiplier) * options.sensitivity);
   require_positive("sigma", sigma);
-  return {sigma, {target.epsilon, target.delta, std::nullopt, std::nullopt}};
-}
-
-Calibration calibrated(const CalibrateOptions& options) {
-  return options.sampling_rate < 1.0 ? calibrate_sampled_steps(options) : calibrate_full_steps(options);
+  return {sigma, sampled_guarantee_of(options.budget)};
 }
 
 nlohmann::json result_of(const CalibrateOptions& options) {
-  const auto [sigma, guarantee] = calibrated(options);
+  const auto [sigma, guarantee] =
+      options.sampling_rate < 1.0 ? calibrate_sampled_steps(options) : calibrate_full_steps(options);
   nlohmann::json json = to_json(guarantee);
   json.update({{"sigma", sigma},
                {"sensitivity", options.sensitivity},
@@ -120,8 +116,7 @@ CommandEntry calibrate_command() {
       "  dpreduce privacy calibrate --epsilon 1 --delta 1e-5\n"
       "  dpreduce privacy calibrate --rho 0.1 --delta 1e-6 --sensitivity 1.414213562 --format json\n"
       "  dpreduce privacy calibrate --epsilon 2 --delta 1e-6 --steps 1000 --sampling-rate 0.01";
-  tell<CalibrateOptions>(
-      command, [options](const ParsedCommand&) { return *options; }, result_of, calibration_text);
+  tell<CalibrateOptions>(command, result_of, calibration_text, [options] { return *options; });
   return command;
 }
 

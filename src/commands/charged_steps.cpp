@@ -45,12 +45,7 @@ void require_consent(const FitOptions& options, Communicator& ranks) {
 }
 
 void require_on_roster(const FitOptions& options) {
-  if (options.silos.roster.empty()) return;
-  const Roster roster = read_roster(options.silos.roster);
-  if (roster.classes != options.data.classes) {
-    throw BadInput("--roster {}: declares {} classes, but {} {}", options.silos.roster, roster.classes,
-                   options.data.has_targets() ? "targets of a row are" : "--classes is", options.data.classes);
-  }
+  if (!options.silos.roster.empty()) require_classes_of_roster(options, read_roster(options.silos.roster));
 }
 
 PartyLog* log_of(const Communicator& ranks) {
@@ -74,10 +69,6 @@ Timings::OnPhase phases_to_log(const Communicator& ranks) {
 
 void warn_on_error_stream(const std::string& line) {
   fmt::print(stderr, "{}\n", line);
-}
-
-void report_earlier_runs(const FitAccount& account) {
-  for (const std::string& note : account.notes) warn_on_error_stream("dpreduce: " + note);
 }
 
 namespace {

@@ -22,7 +22,7 @@ void require_silos(const FitOptions& options, const Communicator& ranks);
 /// that to the others, and no more. Throws as require_met.
 void require_consent(const FitOptions& options, Communicator& ranks);
 
-/// Throws BadInput where the roster has another number of classes than --classes. (open_ranked_rows compares features.)
+/// Throws BadInput where the options are not of the roster's classes. (open_ranked_rows compares features.)
 void require_on_roster(const FitOptions& options);
 
 /// Log that a party of a run among silos writes for its owner; null elsewhere.
@@ -35,9 +35,6 @@ Timings::OnPhase phases_to_log(const Communicator& ranks);
 
 /// Prints a line for the user, on standard error.
 void warn_on_error_stream(const std::string& line);
-
-/// Reports to the user what earlier runs have left. On the coordinator.
-void report_earlier_runs(const FitAccount& account);
 
 /// Opens the outputs of a run, by `open`, before anything is spent. A run that goes on replaces the outputs of the run
 /// before, if they are of that run. An account that cannot be used removes its new file. Throws BadInput where a file

@@ -29,22 +29,16 @@ CLI::Option* declared(CLI::App& app, const Option& option, NamedLists& lists) {
       throw CLI::ValidationError(error.what());
     }
   };
-  switch (option.values) {
-    case OptionValues::kNone:
-      return app.add_flag_callback(
-          option.names, [read] { read({}); }, option.help);
-    case OptionValues::kOptional:
-      return app
-          .add_option_function<std::string>(
-              option.names, [read](const std::string& word) { read({word}); }, option.help)
-          ->expected(0, 1);
-    case OptionValues::kOne:
-      return app.add_option_function<std::string>(
-          option.names, [read](const std::string& word) { read({word}); }, option.help);
-    case OptionValues::kMany:
-      return app.add_option_function<std::vector<std::string>>(option.names, read, option.help);
+  if (option.values == OptionValues::kMany) {
+    return app.add_option_function<std::vector<std::string>>(option.names, read, option.help);
   }
-  throw std::logic_error("dpreduce: internal error: an option of no known number of values");
+  if (option.values == OptionValues::kNone) {
+    return app.add_flag_callback(
+        option.names, [read] { read({}); }, option.help);
+  }
+  CLI::Option* const one = app.add_option_function<std::string>(
+      option.names, [read](const std::string& word) { read({word}); }, option.help);
+  return option.values == OptionValues::kOptional ? one->expected(0, 1) : one;
 }
 
 void declare_options(CLI::App& app, const OptionTable& table, NamedLists& lists) {

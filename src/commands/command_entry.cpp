@@ -38,10 +38,8 @@ void take_party(SiloOptions& silos, const ParsedCommand& parsed, const std::vect
 }
 
 const CommandEntry* CommandEntry::command(const std::string& word) const {
-  for (const CommandEntry& own : commands) {
-    if (own.name == word) return &own;
-  }
-  return nullptr;
+  const auto own = std::ranges::find(commands, word, &CommandEntry::name);
+  return own == commands.end() ? nullptr : &*own;
 }
 
 NamedCommand named_command(const CommandEntry& root, const std::vector<std::string>& words) {

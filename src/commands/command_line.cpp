@@ -16,7 +16,6 @@
 #include "common/data/worker_rows.hpp"
 #include "common/ledger/ledger_key.hpp"
 #include "common/ranks/rank_archive.hpp"
-#include "methods/fit_table.hpp"
 
 namespace dpreduce {
 namespace {
@@ -115,10 +114,6 @@ void require_outputs_apart(const OptionTable& options, const ConfiguredArguments
   }
 }
 
-bool looks_like_option(const std::string& word) {
-  return word.starts_with("-");
-}
-
 // Returns whether a word without dashes may be the value of an option that need not be named.
 bool takes_word(const CommandEntry& command) {
   return std::ranges::any_of(command.options.options(),
@@ -152,14 +147,14 @@ void check_names(const CommandEntry& root, const std::vector<std::string>& argum
   const auto& [command, names] = named_command(root, arguments);
   const std::string name = fmt::format("{}", fmt::join(names, " "));
   auto word = arguments.begin() + std::ssize(names);
-  const bool is_stray = word != arguments.end() && !looks_like_option(*word);
+  const bool is_stray = word != arguments.end() && !word->starts_with('-');
   if (is_stray && !command->commands.empty() && !takes_word(*command)) {
     std::vector<std::string> commands;
     for (const CommandEntry& own : command->commands) commands.push_back(own.name);
     refuse_word(fmt::format("'{}'", *word), "a command", name, did_you_mean(*word, commands));
   }
   for (; word != arguments.end(); ++word) {
-    if (looks_like_option(*word)) require_option(*word, *command, name);
+    if (word->starts_with('-')) require_option(*word, *command, name);
   }
 }
 
@@ -213,7 +208,7 @@ RequestedJob requested_job(const CommandEntry& root, const std::vector<std::stri
   std::string reason;  // of a mistake in --config
   try {
     reason = " (every rank reads the --config with which it was started: it may set --secure-aggregation)";
-    const std::vector<std::string> all = given_words(root, arguments);
+    const std::vector<std::string> all = with_config_files(root, arguments).arguments;
     reason.clear();
     if (!all.empty() && is_for_parties(all.front()) && has_party_option(root, all)) {
       return {.is_of_silos = true, .is_preview = has_option(all, "--dry-run")};
@@ -231,10 +226,6 @@ RequestedJob requested_job(const CommandEntry& root, const std::vector<std::stri
   return {};
 }
 
-std::vector<std::string> given_words(const CommandEntry& root, const std::vector<std::string>& arguments) {
-  return with_config_files(root, arguments).arguments;
-}
-
 std::string unheard_words(const CommandEntry& root, const std::vector<std::string>& own,
                           const std::vector<std::string>& of_rank_0) {
   const std::size_t names = own.size();
@@ -243,7 +234,7 @@ std::string unheard_words(const CommandEntry& root, const std::vector<std::strin
     const auto rest = of_rank_0.begin() + static_cast<std::ptrdiff_t>(names);
     if (rest == of_rank_0.end() || !name_command_alone(root, {of_rank_0.begin(), rest + 1})) return {};
   }
-  const std::vector<std::string> all = given_words(root, own);
+  const std::vector<std::string> all = with_config_files(root, own).arguments;
   if (all == of_rank_0) return {};
   const auto [here, there] = std::mismatch(all.begin(), all.end(), of_rank_0.begin(), of_rank_0.end());
   return fmt::format(

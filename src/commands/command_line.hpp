@@ -51,12 +51,9 @@ struct RequestedJob {
 /// options of `root`.
 RequestedJob requested_job(const CommandEntry& root, const std::vector<std::string>& arguments);
 
-/// Returns all words of a rank, those of its `--config` among them. Throws UsageError as with_config_files.
-std::vector<std::string> given_words(const CommandEntry& root, const std::vector<std::string>& arguments);
-
-/// Reason why a rank with the words `own` must not run the command of rank 0, whose given_words are `of_rank_0`: its
-/// own words differ, and would be ignored. Empty if the words are the same, or just the name of that command. Throws as
-/// given_words.
+/// Reason why a rank with the words `own` must not run the command of rank 0, whose words are `of_rank_0`, those of its
+/// `--config` among them: its own words differ, and would be ignored. Empty if the words are the same, or just the name
+/// of that command. Throws UsageError as with_config_files.
 std::string unheard_words(const CommandEntry& root, const std::vector<std::string>& own,
                           const std::vector<std::string>& of_rank_0);
 

@@ -3,7 +3,6 @@
 
 #include <functional>
 #include <string>
-#include <type_traits>
 
 #include <nlohmann/json.hpp>
 
@@ -41,16 +40,15 @@ struct FitCommand {
 /// Makes a command of the coordinator's report its result as JSON, to programs that call it too, or as text. `asked`
 /// makes validated options, which have the format.
 template <typename Options>
-void tell(CommandEntry& command, std::function<Options(const ParsedCommand&)> asked,
-          nlohmann::json (*result)(const std::type_identity_t<Options>&),
-          std::string (*text)(const std::type_identity_t<Options>&, const nlohmann::json&)) {
-  command.chosen = [asked, result, text](const ParsedCommand& parsed) {
-    return by_coordinator([options = asked(parsed), result, text] {
+void tell(CommandEntry& command, nlohmann::json (*result)(const Options&),
+          std::string (*text)(const Options&, const nlohmann::json&), std::function<Options()> asked) {
+  command.chosen = [asked, result, text](const ParsedCommand&) {
+    return by_coordinator([options = asked(), result, text] {
       const nlohmann::json told = result(options);
       print_result(options.format, told, [&] { return text(options, told); });
     });
   };
-  command.result = [asked, result](const ParsedCommand& parsed) { return readable_json_text(result(asked(parsed))); };
+  command.result = [asked, result](const ParsedCommand&) { return readable_json_text(result(asked())); };
 }
 
 }  // namespace dpreduce

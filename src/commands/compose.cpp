@@ -33,23 +33,16 @@ struct MechanismOption {
   Mechanism (*mechanism)(std::span<const double> parameters);
 };
 
-template <typename M>
-Mechanism of_one(std::span<const double> parameters) {
-  return M{parameters[0]};
-}
-
-Mechanism of_rate(std::span<const double> parameters) {
-  return SubsampledGaussian{parameters[0], parameters[1]};
-}
-
 constexpr MechanismOption kMechanisms[] = {
     {"gaussian", "Z", "Z the noise multiplier", "Gaussian noise, Z = sigma / L2 sensitivity",
-     of_one<GaussianMechanism>},
+     [](std::span<const double> given) -> Mechanism { return GaussianMechanism{given[0]}; }},
     {"subsampled", "Z:Q", "Z the noise multiplier, Q the sampling rate", "the same on Poisson samples of rate Q",
-     of_rate},
+     [](std::span<const double> given) -> Mechanism {
+       return SubsampledGaussian{given[0], given[1]};
+     }},
     {"exponential", "E", "E the epsilon",
      "exponential mechanism with a monotone utility: log probabilities change by a range of at most E",
-     of_one<ExponentialMechanism>}};
+     [](std::span<const double> given) -> Mechanism { return ExponentialMechanism{given[0]}; }}};
 
 // A mechanism of the run, with the option that named it.
 struct ComposedPart {
@@ -175,18 +168,15 @@ CommandEntry compose_command() {
   CommandEntry command{.name = "compose", .help = "total privacy loss of several mechanisms on the same data"};
   OptionTable& table = command.options;
   for (const MechanismOption& mechanism : kMechanisms) declare_mechanism(table, mechanism, options->run);
+  table.begin_group("Privacy");
   table.number("--delta", options->delta, "at which epsilon is reported; at most 1 / (10 n) for a public n")
       .required()
-      .defaults_to("")
-      .in_group("Privacy");
-  table
-      .choice("--adjacency", options->adjacency,
-              "replace-one counts as two records; if replacing a record moves the sum by less than that, give Z "
-              "relative to this distance, and add-remove here")
-      .in_group("Privacy");
-  table.count("--group", options->group, "r: records that differ, such as one person's")
-      .at_least(1)
-      .in_group("Privacy");
+      .defaults_to("");
+  table.choice("--adjacency", options->adjacency,
+               "replace-one counts as two records; if replacing a record moves the sum by less than that, give Z "
+               "relative to this distance, and add-remove here");
+  table.count("--group", options->group, "r: records that differ, such as one person's").at_least(1);
+  table.begin_group("");
   declare_format(table, options->format);
   declare_config(table);
   command.footer =
@@ -194,8 +184,7 @@ CommandEntry compose_command() {
       "  dpreduce privacy compose --gaussian 10:50 --gaussian 4 --delta 1e-6\n"
       "  dpreduce privacy compose --subsampled 1.1:0.01:1000 --exponential 0.1:5 --delta 1e-6 --format json\n"
       "  dpreduce privacy compose --gaussian 20 --adjacency replace-one --group 3 --delta 1e-6";
-  tell<ComposeOptions>(
-      command, [options](const ParsedCommand&) { return validated(*options); }, result_of, composition_text);
+  tell<ComposeOptions>(command, result_of, composition_text, [options] { return validated(*options); });
   return command;
 }
 

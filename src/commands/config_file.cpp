@@ -89,7 +89,7 @@ SiloConsent consent_of(std::span<const TomlItem> items, const std::string& file)
     }
     Option& option = *table.find(option_of(table, name, item, place).long_name());
     if (option.is_given()) throw UsageError("{}: '{}' appears twice", place, item.key);
-    option.given = arguments_of(option, item, place).arguments;
+    option.given = arguments_of(option, item, place).value();
     if (option.given.empty()) throw UsageError("{}: '{}' is an empty list", place, item.key);
     try {
       option.read(option.given);
@@ -170,11 +170,11 @@ Arguments with_items(const CommandEntry& root, Arguments arguments, const std::v
     if (!is_first) {
       throw UsageError("{}: '{}' is set in line {} already; keep one of the two", place, item.key, earlier->second);
     }
-    const OptionArguments given = arguments_of(option, item, place);
-    if (!given.is_set || is_given(arguments, option)) continue;
+    const auto given = arguments_of(option, item, place);
+    if (!given || is_given(arguments, option)) continue;
     from_file.push_back(fmt::format("--{}", option.long_name()));
     if (places != nullptr) places->emplace(from_file.back(), place);
-    from_file.insert(from_file.end(), given.arguments.begin(), given.arguments.end());
+    from_file.insert(from_file.end(), given->begin(), given->end());
   }
   arguments.insert(arguments.begin() + static_cast<std::ptrdiff_t>(named.names.size()), from_file.begin(),
                    from_file.end());
@@ -240,40 +240,6 @@ std::optional<SiloConsent> take_consent(std::vector<TomlItem>& items, const std:
   return consent;
 }
 
-struct OwnFile {
-  std::vector<TomlItem> items;
-  std::optional<SiloConsent> consent;
-};
-
-// A party's own file, with options of that command. Mistakes in it are thrown as BadInput: only its owner can report
-// and mend them. `require_own` looks at whose it is.
-template <typename RequireOwn>
-OwnFile read_own_file(const CommandEntry& root, const CommandEntry& command, const std::string& path,
-                      bool is_coordinator, const RequireOwn& require_own) {
-  const std::string file = fmt::format("{} {}", kOwn, path);
-  OwnFile own;
-  std::vector<TomlItem>& items = own.items;
-  try {
-    items = read_items(path, kOwn);
-    require_own(items, file);
-    own.consent = take_consent(items, file, is_coordinator);
-    with_items(root, {command.name}, items, file);  // only to be checked
-  } catch (const UsageError& error) {
-    throw BadInput(error.what());
-  }
-  for (const TomlItem& item : items) {
-    if (item.section.empty() || item.section == Arguments{"fit"} || item.section == Arguments{command.name})
-      require_own_item(command, item, file, is_coordinator);
-  }
-  return own;
-}
-
-// The command that parties among silos are started with: the one that is named, or `fit`.
-const CommandEntry& command_of_parties(const CommandEntry& root, const Arguments& arguments) {
-  const CommandEntry& named = *named_command(root, arguments).command;
-  return named.options.find("--secure-aggregation") != nullptr ? named : *root.command("fit");
-}
-
 // A party over a network is who its identity says: its files have no rank.
 void require_no_rank(const std::vector<TomlItem>& items, const std::string& file) {
   const auto silo = std::ranges::find(items, "silo", &TomlItem::key);
@@ -282,6 +248,34 @@ void require_no_rank(const std::vector<TomlItem>& items, const std::string& file
       "{}: 'silo' is the rank of a party under mpirun; over a network --identity names the party, so "
       "remove this line",
       place_of(*silo, file));
+}
+
+// Options of that command in the own file of a party, which has no rank over a network. Its consent goes to
+// `configured`. Mistakes are thrown as BadInput: only the file's owner can report and mend them.
+std::vector<TomlItem> read_own_file(const CommandEntry& root, const CommandEntry& command, const std::string& pattern,
+                                    std::optional<std::size_t> party, ConfiguredArguments& configured) {
+  const std::string file = fmt::format("{} {}", kOwn, configured.own_file);
+  const bool is_coordinator = party ? *party == 0 : command.role == PartyRole::kCoordinator;
+  std::vector<TomlItem> items;
+  try {
+    items = read_items(configured.own_file, kOwn);
+    party ? require_owner(items, pattern, file, *party) : require_no_rank(items, file);
+    configured.consent = take_consent(items, file, is_coordinator);
+    with_items(root, {command.name}, items, file);  // only to be checked
+  } catch (const UsageError& error) {
+    throw BadInput(error.what());
+  }
+  for (const TomlItem& item : items) {
+    if (item.section.empty() || item.section == Arguments{"fit"} || item.section == Arguments{command.name})
+      require_own_item(command, item, file, is_coordinator);
+  }
+  return items;
+}
+
+// The command that parties among silos are started with: the one that is named, or `fit`.
+const CommandEntry& command_of_parties(const CommandEntry& root, const Arguments& arguments) {
+  const CommandEntry& named = *named_command(root, arguments).command;
+  return named.options.find("--secure-aggregation") != nullptr ? named : *root.command("fit");
 }
 
 // How many of the two options that name a party's rows are given.
@@ -305,14 +299,9 @@ void add_own_file(const CommandEntry& root, ConfiguredArguments& configured, con
   const Option& ledger = *command.options.find(kLedger);
   const bool are_rows_given_to_all = rows_given(command, arguments) > 0;
   const bool is_ledger_given_to_all = is_given(arguments, ledger);
-  const bool is_coordinator = is_over_network ? command.role == PartyRole::kCoordinator : *party == 0;
-  OwnFile own = read_own_file(
-      root, command, configured.own_file, is_coordinator, [&](std::vector<TomlItem>& items, const std::string& file) {
-        is_over_network ? require_no_rank(items, file) : require_owner(items, pattern, file, *party);
-      });
-  configured.consent = std::move(own.consent);
-  arguments = with_items(root, std::move(arguments), own.items, fmt::format("{} {}", kOwn, configured.own_file),
-                         &configured.places);
+  const std::vector<TomlItem> own = read_own_file(root, command, pattern, party, configured);
+  arguments =
+      with_items(root, std::move(arguments), own, fmt::format("{} {}", kOwn, configured.own_file), &configured.places);
   configured.rows_are_own = !are_rows_given_to_all && rows_given(command, arguments) == kOptionsOfRows;
   configured.ledger_is_own = !is_ledger_given_to_all && is_given(arguments, ledger);
 }

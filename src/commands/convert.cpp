@@ -130,8 +130,7 @@ CommandEntry convert_command() {
       "  dpreduce privacy convert --epsilon 1 --delta 1e-6\n"
       "  dpreduce privacy convert --rho 0.1 --delta 1e-6 --format json\n"
       "  dpreduce privacy convert --sigma 5 --sensitivity 1.414213562 --delta 1e-6";
-  tell<ConvertOptions>(
-      command, [options](const ParsedCommand&) { return validated(*options); }, result_of, conversion_text);
+  tell<ConvertOptions>(command, result_of, conversion_text, [options] { return validated(*options); });
   return command;
 }
 

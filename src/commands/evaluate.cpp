@@ -1,5 +1,4 @@
 // `dpreduce evaluate`: accuracy of a model, exact for the owner of test rows, or private.
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <memory>
@@ -153,6 +152,14 @@ void require_room(const Classifier& classifier, WorkerRows& rows, Communicator& 
   });
 }
 
+// Throws UsageError where `test` names classes and the model predicts numbers, or the other way round.
+void require_kind_of_model(const Classifier& classifier, const RowFiles& test) {
+  if (classifier.predicts_numbers() == test.has_targets) return;
+  throw UsageError(classifier.predicts_numbers()
+                       ? "--test-y: the model predicts numbers; give them as --test-targets FILE"
+                       : "--test-targets: the model predicts classes; give them as --test-y FILE");
+}
+
 void run(const EvaluateOptions& options, Communicator& ranks) {
   const OutputOptions& output = options.run.output;
   std::optional<Classifier> classifier;
@@ -164,7 +171,7 @@ void run(const EvaluateOptions& options, Communicator& ranks) {
     require_kind_of_model(*classifier, test);
     test.class_names = classifier->parts().class_names;
     rows.emplace(open_rows_for(*classifier, options.model(), test, ranks.rank(), ranks.size()));
-    const std::array outputs{NamedPath{"--report", options.run.output.report}};
+    const std::array outputs{NamedPath{"--report", output.report}};
     require_not_read(outputs, *rows);
     if (ranks.is_coordinator() && !output.report.empty()) {
       AtomicFile check_writable(output.report, output.overwrite ? Existing::kReplace : Existing::kKeep);

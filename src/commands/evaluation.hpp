@@ -4,8 +4,6 @@
 #include <cstddef>
 #include <optional>
 
-#include <nlohmann/json_fwd.hpp>
-
 #include "common/data/row_files.hpp"
 #include "common/data/worker_rows.hpp"
 #include "common/model/classifier.hpp"
@@ -19,9 +17,6 @@ namespace dpreduce {
 /// chunks.
 void for_each_chunk(Communicator& ranks, const Classifier& classifier, WorkerRows& rows, BadRows bad_rows,
                     const OnFeatureChunk& visit);
-
-/// Throws UsageError where `test` names classes and the model predicts numbers, or the other way round.
-void require_kind_of_model(const Classifier& classifier, const RowFiles& test);
 
 /// Throws BadInput unless each test row has `count` targets, as many as the model predicts.
 void require_targets_of_model(const WorkerRows& test, std::size_t count);

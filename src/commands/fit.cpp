@@ -73,11 +73,6 @@ bool holds_bytes(const std::string& path, std::span<const std::byte> bytes) {
   return std::ranges::equal(std::as_bytes(std::span(held)), bytes);
 }
 
-// Returns whether the run makes a model: a private evaluation makes none.
-bool makes_model(const FitOptions& options) {
-  return options.evaluation.models.empty();
-}
-
 // The files that a run leaves, opened before anything is spent. On the coordinator.
 struct Outputs {
   // Throws BadInput if an existing model is of another run: a resumed run makes its own again, byte for byte.
@@ -94,7 +89,7 @@ struct Outputs {
   }
 
   Outputs(const FitOptions& options, const FitPlan& plan, Existing existing) {
-    if (makes_model(options)) {
+    if (options.is_of_training_rows()) {
       model.emplace(options.output.out, existing);
       model->reserve(options.statistics.empty() ? model_bytes(options, plan) : statistics_bytes(plan));
     }
@@ -117,7 +112,7 @@ struct Outputs {
 // Throws where an output is a file that this rank reads rows from.
 void require_outputs_apart(const FitOptions& options, const OpenFit& open, const std::optional<WorkerRows>& test,
                            int rank) {
-  const std::array outputs{NamedPath{"--out", makes_model(options) ? options.output.out : ""},
+  const std::array outputs{NamedPath{"--out", options.is_of_training_rows() ? options.output.out : ""},
                            NamedPath{"--report", options.output.report}, NamedPath{"--html", options.output.html},
                            NamedPath{"--metrics", options.output.metrics},
                            NamedPath{"--timings", options.output.timings}};
@@ -196,8 +191,7 @@ class FitSteps {
   // Before anything is spent, to whoever sits at a terminal; scripts have it from --dry-run.
   void report_columns() const {
     if (!ranks_.is_coordinator() || options().output.quiet || options().output.dry_run) return;
-    if (isatty(STDERR_FILENO) == 0) return;
-    if (options().rows.finds_some()) return;
+    if (isatty(STDERR_FILENO) == 0 || options().rows.finds_some()) return;
     if (const std::string note = note_on_columns(options(), plan()); !note.empty()) {
       warn_on_error_stream("dpreduce: " + note);
     }
@@ -262,7 +256,9 @@ class FitSteps {
 
   void open_outputs(std::optional<FitAccount>& account) {
     ranks_.at_coordinator([&] {
-      if (account) report_earlier_runs(*account);
+      if (account) {
+        for (const std::string& note : account->notes) warn_on_error_stream("dpreduce: " + note);
+      }
       if (outputs_) return;
       if (!account) return static_cast<void>(outputs_.emplace(options(), plan(), existing_outputs()));
       goes_on_ = account->goes_on;
@@ -272,18 +268,18 @@ class FitSteps {
   }
 
   FittedRun train_on_rows(std::optional<FitAccount> account) {
-    if (plan().noise && makes_model(options())) figures_.emplace(*plan().noise, has_readers(options().output));
+    if (plan().noise && options().is_of_training_rows()) figures_.emplace(*plan().noise, has_readers(options().output));
     const bool shows = ranks_.is_coordinator() && !options().output.quiet;
     progress_.emplace(shows ? ProgressLine::form_of_standard_error() : ProgressLine::Form::kNone, plan());
-    return train(
-        open_.fit, open_.training, open_.public_rows(), ranks_, std::move(account),
-        {.threads = open_.threads,
-         .timings = std::move(timings_),
-         .progress = progress_->of_passes(),
-         .observer = makes_model(options()) ? shown_to(figures_, outputs_, keeps_gram() ? &keeper_ : nullptr, told_)
-                                            : told_.watcher(),
-         .warn = warn_on_error_stream,
-         .evaluated = open_.evaluated ? &*open_.evaluated : nullptr});
+    return train(open_.fit, open_.training, open_.public_rows(), ranks_, std::move(account),
+                 {.threads = open_.threads,
+                  .timings = std::move(timings_),
+                  .progress = progress_->of_passes(),
+                  .observer = options().is_of_training_rows()
+                                  ? shown_to(figures_, outputs_, keeps_gram() ? &keeper_ : nullptr, told_)
+                                  : told_.watcher(),
+                  .warn = warn_on_error_stream,
+                  .evaluated = open_.evaluated ? &*open_.evaluated : nullptr});
   }
 
   void finish(FittedRun& run) {
@@ -292,7 +288,8 @@ class FitSteps {
       outputs_->write_model(
           options(), keeps_statistics() ? to_bytes(keeper_.taken(*run.fit)) : to_bytes(run.classifier), goes_on_);
     });
-    if (PartyLog* const log = log_of(ranks_); log != nullptr && makes_model(options()) && !keeps_statistics()) {
+    if (PartyLog* const log = log_of(ranks_);
+        log != nullptr && options().is_of_training_rows() && !keeps_statistics()) {
       log->line(fmt::format("model: SHA-256 {}", to_hex(sha256(to_bytes(run.classifier)))));
     }
     run.timings.end_phase("write");
@@ -346,7 +343,7 @@ class FitSteps {
   }
 
   nlohmann::json report_of(const FittedRun& run, const std::optional<TestFigures>& test) {
-    if (!makes_model(options())) return private_report(run, told_.figures(), ranks_.size());
+    if (!options().is_of_training_rows()) return private_report(run, told_.figures(), ranks_.size());
     nlohmann::json report = fit_report(run, test, ranks_.size(), open_.threads);
     if (open_.evaluated) report["test"] = evaluation_json(run, told_.figures());
     if (test && !trained_and_tested_.empty()) report["test"].update(training_rows_note());

@@ -17,7 +17,6 @@
 #include <nlohmann/json.hpp>
 
 #include "commands/commands.hpp"
-#include "common/base/error.hpp"
 #include "common/base/json_text.hpp"
 #include "common/base/option_table.hpp"
 #include "common/base/public_names.hpp"
@@ -40,7 +39,7 @@ struct InspectOptions {
 };
 
 InspectOptions validated(InspectOptions options) {
-  options.classes = classes_of(options.classes, options.rows.class_names);
+  if (options.classes == 0) options.classes = options.rows.class_names.size();
   if (options.rows.has_targets) return options;
   if (!options.rows.y.empty()) require_classes(options.classes);
   require_class_names(options.rows.class_names, options.classes);
@@ -73,8 +72,7 @@ class LogHistogram {
   static constexpr std::size_t kBins = 192 * 16;
 
   double quantile(double share) const {
-    std::uint64_t total = 0;
-    for (const std::uint64_t count : bins_) total += count;
+    const std::uint64_t total = std::accumulate(bins_.begin(), bins_.end(), std::uint64_t{0});
     std::uint64_t seen = 0;
     for (std::size_t bin = 0; bin < kBins; ++bin) {
       seen += bins_[bin];

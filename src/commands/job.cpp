@@ -29,35 +29,6 @@ constexpr double kMilliseconds = 1e3;  // a second
 constexpr double kBytesPerMegabit = 1e6 / 8;
 constexpr double kPercent = 100;
 
-}  // namespace
-
-SiloTerms terms_of(const SiloOptions& options, int size) {
-  const int silos = size - 1;
-  if (silos < 2 || static_cast<std::size_t>(silos) > kMostSilos) {
-    throw UsageError(
-        "--secure-aggregation with {} ranks: rank 0 is the coordinator, and silos must be 2 to {}; start 3 "
-        "ranks or more with mpirun -n",
-        size, kMostSilos);
-  }
-  const auto k = static_cast<std::uint32_t>(silos);
-  if (options.threshold && *options.threshold > k) {
-    throw UsageError("--threshold {}: must be from 2 to the {} silos", *options.threshold, k);
-  }
-  const std::optional<std::uint32_t>& threshold = options.threshold;
-  SiloTerms terms{k, threshold.value_or(std::min(k, default_threshold(k + options.colluding))), options.colluding, {}};
-  terms.options = sha256(options.agreed);
-  if (terms.threshold < 2) throw UsageError("--threshold {}: must be at least 2", terms.threshold);
-  if (2 * std::uint64_t{terms.threshold} <= std::uint64_t{k} + terms.colluding) {
-    throw UsageError(
-        "--threshold {} with {} silos, {} colluding: twice the threshold must pass {}, or silos could sign "
-        "two contradictory lists and a coordinator open one of them; use at least {}",
-        terms.threshold, k, terms.colluding, k + terms.colluding, (k + terms.colluding) / 2 + 1);
-  }
-  return terms;
-}
-
-namespace {
-
 SiloEntry entry_of(const SiloOptions& options, int rank, int size) {
   std::optional<Roster> roster;
   const SiloTerms terms = terms_of(options, size);
@@ -109,6 +80,30 @@ std::string options_of(const SiloEntry& entry, const SiloOptions& silos) {
 }
 
 }  // namespace
+
+SiloTerms terms_of(const SiloOptions& options, int size) {
+  const int silos = size - 1;
+  if (silos < 2 || static_cast<std::size_t>(silos) > kMostSilos) {
+    throw UsageError(
+        "--secure-aggregation with {} ranks: rank 0 is the coordinator, and silos must be 2 to {}; start 3 "
+        "ranks or more with mpirun -n",
+        size, kMostSilos);
+  }
+  const auto k = static_cast<std::uint32_t>(silos);
+  if (options.threshold && *options.threshold > k) {
+    throw UsageError("--threshold {}: must be from 2 to the {} silos", *options.threshold, k);
+  }
+  const std::uint32_t usual = std::min(k, default_threshold(k + options.colluding));
+  const SiloTerms terms{k, options.threshold.value_or(usual), options.colluding, sha256(options.agreed)};
+  if (terms.threshold < 2) throw UsageError("--threshold {}: must be at least 2", terms.threshold);
+  if (2 * std::uint64_t{terms.threshold} <= std::uint64_t{k} + terms.colluding) {
+    throw UsageError(
+        "--threshold {} with {} silos, {} colluding: twice the threshold must pass {}, or silos could sign "
+        "two contradictory lists and a coordinator open one of them; use at least {}",
+        terms.threshold, k, terms.colluding, k + terms.colluding, (k + terms.colluding) / 2 + 1);
+  }
+  return terms;
+}
 
 std::string ledger_of_party(const FitOptions& options, std::size_t rank) {
   const std::string& ledger = options.privacy.ledger;
@@ -162,8 +157,6 @@ SiloParty::SiloParty(Wire& wire, int rank, int size, const FitOptions& options, 
       std::make_unique<SiloJob>(logged_, rank, std::move(entry), report_lost, maker), rank, size));
 }
 
-SiloParty::~SiloParty() = default;
-
 WorkEnd end_of(const std::function<void()>& work, const char* cure_of_memory) {
   const auto of_own = [](ExitCode code, const std::string& words) {
     return WorkEnd{.code = code, .words = words, .failure = std::current_exception()};
@@ -201,11 +194,6 @@ int run_preview(const std::vector<std::string>& arguments) {
   preview_silo(command_of_party(dpreduce_command(), arguments, static_cast<int>(silo)).options,
                static_cast<std::uint32_t>(silo));
   return static_cast<int>(ExitCode::kDone);
-}
-
-int join_and_run(const CommandEntry& root, const std::vector<std::string>& arguments, const std::string& doubt) {
-  Communicator ranks = Communicator::join(doubt);
-  return run_job(root, arguments, ranks);
 }
 
 // Returns whether the coordinator's process has ended where a silo cannot begin: then the error in the arguments that
@@ -285,7 +273,9 @@ int run_program(CommandEntry (*commands)(), const std::vector<std::string>& argu
                            AtomicFile::remove_unfinished);
   }
   const auto run = [&] {
-    return asked.is_preview ? run_preview(arguments) : join_and_run(commands(), arguments, asked.doubt);
+    if (asked.is_preview) return run_preview(arguments);
+    Communicator ranks = Communicator::join(asked.doubt);
+    return run_job(commands(), arguments, ranks);
   };
   return run_guarded([&] { return reported(run); }, AtomicFile::remove_unfinished);
 }

@@ -45,7 +45,6 @@ SiloTerms terms_of(const SiloOptions& options, int size);
 class SiloParty {
  public:
   SiloParty(Wire& wire, int rank, int size, const FitOptions& options, PartyLog& log, const SessionMaker& maker = {});
-  ~SiloParty();
   Communicator& ranks() { return *ranks_; }
 
  private:

@@ -5,6 +5,7 @@
 // words; values are words as on a command line, truth values true and false.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -20,14 +21,15 @@ namespace dpreduce {
 const Option& option_of(const OptionTable& table, const std::string& command, const TomlItem& item,
                         const std::string& place);
 
-struct OptionArguments {
-  bool is_set = true;                       ///< false: a flag, and its value is false
-  std::vector<std::string> arguments = {};  ///< none of a flag
-};
+/// Returns the arguments that the item gives its option: none to a flag that is true, nullopt to one that is false.
+/// Throws UsageError where a flag is neither, or an option of one value has a list.
+std::optional<std::vector<std::string>> arguments_of(const Option& option, const TomlItem& item,
+                                                     const std::string& place);
 
-/// Returns the arguments that the item gives its option. Throws UsageError where a flag is neither true nor false, or
-/// an option of one value has a list.
-OptionArguments arguments_of(const Option& option, const TomlItem& item, const std::string& place);
+/// Reads the keywords into the options of `table`, those of `command`; messages begin with `call`. Throws UsageError as
+/// fit_options_of.
+void read_keywords(OptionTable& table, const std::string& command, std::span<const TomlItem> keywords,
+                   const std::string& call);
 
 /// Returns the fit that `keywords` request, on rows that the program holds. Not validated: fit() does that, with its
 /// rows. Throws UsageError naming the keyword, where it is no option of fit, is there twice or of another type, or is
@@ -38,15 +40,13 @@ FitOptions fit_options_of(std::span<const TomlItem> keywords);
 struct KeywordHelp {
   std::string name;
   std::string help;
-  std::string type;  ///< of a value: "a|b|c" are all choices; empty: a truth value
+  std::string type;       ///< of a value: "a|b|c" are all choices; empty: a truth value
+  bool is_about_classes;  ///< and so none of a fit to numbers
 };
 
 /// Keywords of a fit: the options of `dpreduce fit` but those that name files of rows, of names and of outputs, are
 /// about silos, or are about how a command prints.
 std::vector<KeywordHelp> fit_keywords();
-
-/// Names of the keywords that are about classes, and so none of a fit to numbers.
-std::vector<std::string> keywords_of_classes();
 
 /// Returns what runs `command` with these options, on rows and files that the program has in their place. Throws
 /// UsageError as fit_options_of, and as the command does.

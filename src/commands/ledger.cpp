@@ -61,6 +61,9 @@ struct LedgerOptions {
 };
 
 void show(const LedgerOptions& options) {
+  if (options.delta && !(*options.delta > 0.0 && *options.delta < 1.0)) {
+    throw UsageError("--delta {}: must be above 0 and below 1", *options.delta);
+  }
   require_file(options.ledger);
   const LedgerState state = Ledger::read(options.ledger);
   const bool is_json = options.format == OutputFormat::kJson;
@@ -135,12 +138,6 @@ CommandEntry ledger_command() {
   shown.footer =
       "Examples:\n  dpreduce ledger show ledger.jsonl\n  dpreduce ledger show --ledger ledger.jsonl --delta 1e-8 "
       "--format json";
-  shown.chosen = [options](const ParsedCommand&) {
-    if (options->delta && !(*options->delta > 0.0 && *options->delta < 1.0)) {
-      throw UsageError("--delta {}: must be above 0 and below 1", *options->delta);
-    }
-    return by_coordinator(show, *options);
-  };
 
   CommandEntry& verified = add("verify", "check a ledger for edits, of the last line too (exit 6)", verify);
   declare_ledger(verified.options);

@@ -91,16 +91,10 @@ class NetworkRun {
     const NetworkTerms terms{roster_, self_, milliseconds_of(party.fit.silos.timeout_seconds),
                              milliseconds_of(party.network.run_timeout_seconds), &log};
     if (is_coordinator()) {
-      const NetworkAddress listen = parse_address("--listen", party.network.address);
-      auto wire = std::make_unique<CoordinatorWire>(identity, terms, listen);
-      coordinator_ = wire.get();
-      wire_ = std::move(wire);
+      wire_ = &coordinator_.emplace(identity, terms, parse_address("--listen", party.network.address));
     } else {
-      const NetworkAddress dialed = parse_address("--connect", party.network.address);
-      auto wire = std::make_unique<SiloWire>(identity, terms, dialed, std::vector<std::string>{},
-                                             parse_proxy(party.network.proxy));
-      silo_ = wire.get();
-      wire_ = std::move(wire);
+      wire_ = &silo_.emplace(identity, terms, parse_address("--connect", party.network.address),
+                             std::vector<std::string>{}, parse_proxy(party.network.proxy));
     }
     health_.emplace(party.network.health, *wire_, is_coordinator() ? "coordinator" : "silo",
                     roster_.members[self_].name);
@@ -112,8 +106,7 @@ class NetworkRun {
           wait();
           health_->set_state("running");
           SiloParty party(*wire_, static_cast<int>(self_), size(), party_.fit, log_, maker);
-          const bool trains = party_.fit.evaluation.files.empty();
-          FitCommand{party_.fit, trains ? fit_and_write : evaluate_and_write}(party.ranks());
+          (party_.fit.evaluation.files.empty() ? fit_and_write : evaluate_and_write)(party_.fit, party.ranks());
         },
         "");
     end(ended.code);
@@ -130,7 +123,7 @@ class NetworkRun {
   }
 
   void wait() {
-    if (silo_ != nullptr) {
+    if (silo_) {
       if (!party_.network.proxy.empty()) say(fmt::format("connecting through the proxy {}", party_.network.proxy));
       silo_->wait_for_run([&](const std::string& line) { say(line); });
       return say("the run begins");
@@ -157,16 +150,17 @@ class NetworkRun {
   Roster roster_;
   std::uint32_t self_ = 0;
   SiloTerms terms_;
-  std::unique_ptr<NetworkWire> wire_;
-  CoordinatorWire* coordinator_ = nullptr;  // the same, of that role
-  SiloWire* silo_ = nullptr;
+  std::optional<CoordinatorWire> coordinator_;  // one of the two, by role
+  std::optional<SiloWire> silo_;
+  NetworkWire* wire_ = nullptr;  // that one
   std::optional<HealthFile> health_;
 };
 
+// The first options of the table, each party's own.
 void declare_network(OptionTable& table, PartyRole role, NetworkOptions& network, SiloOptions& silos) {
   table.begin_group("Network");
   const auto declare_address = [&](const char* name, const char* help) {
-    table.text(name, network.address, help).typed("HOST:PORT").required().said(SetBy::kParty);
+    table.text(name, network.address, help).typed("HOST:PORT").required();
   };
   if (role == PartyRole::kCoordinator) {
     declare_address("--listen", "address and port to listen on for silos");
@@ -175,34 +169,29 @@ void declare_network(OptionTable& table, PartyRole role, NetworkOptions& network
                 "start after this many seconds with the connected silos, if they are at least --threshold; default: "
                 "wait for the full roster")
         .from(0, kLongestWait)
-        .typed("SECONDS")
-        .said(SetBy::kParty);
+        .typed("SECONDS");
     table
         .number("--silo-patience", silos.patience_seconds,
                 "longest total time for which a silo may keep --threshold others waiting, before the run ends for all; "
                 "default: 20 times --silo-timeout")
         .from(0.1, kLongestWait)
-        .typed("SECONDS")
-        .said(SetBy::kParty);
+        .typed("SECONDS");
   } else {
     declare_address("--connect", "the coordinator's address and port; the silo connects to no one else");
     table
         .text("--proxy", network.proxy,
               "HTTP proxy on the way to the coordinator: it is asked for a tunnel (CONNECT); TLS still ends at the "
               "coordinator; default: none, whatever https_proxy says")
-        .typed("HOST:PORT")
-        .said(SetBy::kParty);
+        .typed("HOST:PORT");
   }
   table
       .number("--run-timeout", network.run_timeout_seconds,
               "longest time of the whole run, including the wait for the others")
       .from(1, kLongestWait)
-      .typed("SECONDS")
-      .said(SetBy::kParty);
-  table.file("--health", network.health, "JSON status file for supervisors, updated every two seconds")
-      .written()
-      .said(SetBy::kParty);
+      .typed("SECONDS");
+  table.file("--health", network.health, "JSON status file for supervisors, updated every two seconds").written();
   table.begin_group("");
+  for (Option& own : table.options()) own.said(SetBy::kParty);
 }
 
 // Prints what a silo would send and promise; nobody is called.
@@ -283,9 +272,7 @@ CommandEntry network_command(PartyRole role) {
     fit.silos.secure_aggregation = true;
     fit.silos.over_network = true;
     if (!fit.silos.patience_seconds) fit.silos.patience_seconds = kTimeoutsOfPatience * fit.silos.timeout_seconds;
-    fit.silos.rows_are_own = true;
-    fit.silos.consent = parsed.consent;
-    fit.silos.agreed = agreed_options(parsed.options, fit.data.train.class_names);
+    take_party(fit.silos, parsed, fit.data.train.class_names);
     if (role == PartyRole::kCoordinator)
       fit.data.train.x = fit.data.train.y = fit.data.train.person = fit.data.train.group = {};
     fit = before_anybody_is_called(std::move(fit));

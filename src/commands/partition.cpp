@@ -11,10 +11,8 @@
 
 #include "commands/commands.hpp"
 #include "common/base/error.hpp"
-#include "common/base/json_text.hpp"
 #include "common/base/option_table.hpp"
 #include "common/base/paths.hpp"
-#include "common/base/standard_output.hpp"
 #include "common/data/silo_assignment.hpp"
 #include "common/data/silo_files.hpp"
 
@@ -61,8 +59,6 @@ PartitionOptions validated(PartitionOptions options) {
   return options;
 }
 
-constexpr const char* kNoteOfSilos = "exact numbers of rows: for simulations on public data";
-
 WorkerRows open_data_set(const PartitionOptions& options) {
   if (paths_are_per_worker(options.x) || paths_are_per_worker(options.y)) {
     throw UsageError("{rank} in --x or --y: one data set is split into silos; give its files without {rank}");
@@ -71,24 +67,22 @@ WorkerRows open_data_set(const PartitionOptions& options) {
 }
 
 void print(const PartitionOptions& options, const std::vector<SiloFiles>& files) {
-  if (options.format == OutputFormat::kJson) {
-    nlohmann::json silos = nlohmann::json::array();
-    for (const SiloFiles& silo : files) {
-      silos.push_back({{"x", silo.x}, {"y", silo.y}, {"rows", silo.rows}, {"class_counts", silo.class_counts}});
-    }
-    nlohmann::json json{{"scheme", to_string(options.scheme)},
-                        {"seed", options.seed},
-                        {"classes", options.classes},
-                        {"note", kNoteOfSilos},
-                        {"silos", silos}};
-    if (options.alpha) json["alpha"] = *options.alpha;
-    if (options.classes_per_silo) json["classes_per_silo"] = *options.classes_per_silo;
-    if (options.rotation) json["rotation"] = *options.rotation;
-    if (options.offset) json["offset"] = *options.offset;
-    fmt::print("{}\n", json_text(json, 2));
-    return;
+  nlohmann::json silos = nlohmann::json::array();
+  std::string paths;
+  for (const SiloFiles& silo : files) {
+    silos.push_back({{"x", silo.x}, {"y", silo.y}, {"rows", silo.rows}, {"class_counts", silo.class_counts}});
+    paths += fmt::format("{}\n{}\n", silo.x, silo.y);
   }
-  for (const SiloFiles& silo : files) fmt::print("{}\n{}\n", silo.x, silo.y);
+  nlohmann::json json{{"scheme", to_string(options.scheme)},
+                      {"seed", options.seed},
+                      {"classes", options.classes},
+                      {"note", "exact numbers of rows: for simulations on public data"},
+                      {"silos", silos}};
+  if (options.alpha) json["alpha"] = *options.alpha;
+  if (options.classes_per_silo) json["classes_per_silo"] = *options.classes_per_silo;
+  if (options.rotation) json["rotation"] = *options.rotation;
+  if (options.offset) json["offset"] = *options.offset;
+  print_result(options.format, json, [&] { return paths; });
 }
 
 void run(const PartitionOptions& options) {

@@ -86,10 +86,6 @@ bool writes_labels(const PredictOptions& options) {
   return !options.out.empty() && !options.sets && options.scores != "" && options.probabilities != "";
 }
 
-bool goes_through_scores(const PredictOptions& options) {
-  return options.scores || options.probabilities || options.sets;
-}
-
 // The rows of this rank of so many, which are not what is written.
 WorkerRows open_features(const PredictOptions& options, const Classifier& classifier, int rank, int ranks) {
   WorkerRows rows = open_rows_for(classifier, options.model, {options.x, {}, options.bad_rows}, rank, ranks);
@@ -214,22 +210,23 @@ void predict_labels(const PredictOptions& options, Communicator& ranks, const Cl
   });
 }
 
-// The files that are made of scores.
+// The files that are made of scores, or of predicted numbers, which go to standard output where there is none.
 class ScoreFiles {
  public:
   ScoreFiles(const PredictOptions& options, const Classifier& classifier, std::optional<double> threshold,
              std::uint64_t rows)
       : options_(options), classifier_(classifier), threshold_(threshold) {
-    const auto of_classes = [&](const std::string& path, DType dtype) {
-      return PredictionFile::of_classes(path, classifier, dtype, rows, existing(options));
+    if (classifier.predicts_numbers()) {
+      if (options.out.empty()) return;
+      numbers_.emplace(PredictionFile::of_targets(options.out, classifier, rows, existing(options)));
+      return;
+    }
+    const auto open = [&](std::optional<PredictionFile>& file, const std::string& path, DType dtype) {
+      if (!path.empty()) file.emplace(PredictionFile::of_classes(path, classifier, dtype, rows, existing(options)));
     };
-    if (const std::string path = file_of(options.scores, options); !path.empty()) {
-      scores_.emplace(of_classes(path, DType::kFloat32));
-    }
-    if (const std::string path = file_of(options.probabilities, options); !path.empty()) {
-      probabilities_.emplace(of_classes(path, DType::kFloat32));
-    }
-    if (options.sets) sets_.emplace(of_classes(options.out, DType::kUint8));
+    open(scores_, file_of(options.scores, options), DType::kFloat32);
+    open(probabilities_, file_of(options.probabilities, options), DType::kFloat32);
+    if (options.sets) open(sets_, options.out, DType::kUint8);
     if (writes_labels(options)) {
       labels_.emplace(
           PredictionFile::of_labels(options.out, classifier, rows, options.top_k.value_or(0), existing(options)));
@@ -239,6 +236,7 @@ class ScoreFiles {
   // Labels and sets are decided by exact scores. Those that are written are rounded to float32, which may put a score
   // on the other side of the threshold.
   void append(std::vector<double> scores) {
+    if (classifier_.predicts_numbers()) return append_numbers(scores);
     if (labels_) labels_->append(labels_of(scores, classifier_.classes(), options_.top_k));
     if (sets_) sets_->append_sets(sets_of(scores));
     if (scores_) scores_->append(std::vector<float>(scores.begin(), scores.end()));
@@ -250,12 +248,19 @@ class ScoreFiles {
   }
 
   void commit() {
-    for (std::optional<PredictionFile>* file : {&labels_, &sets_, &scores_, &probabilities_}) {
+    for (std::optional<PredictionFile>* file : {&numbers_, &labels_, &sets_, &scores_, &probabilities_}) {
       if (*file) (*file)->commit();
     }
   }
 
  private:
+  void append_numbers(std::span<const double> numbers) {
+    if (numbers_) return numbers_->append(numbers);
+    for (std::size_t place = 0; place < numbers.size(); ++place) {
+      fmt::print("{}{}", numbers[place], (place + 1) % classifier_.classes() == 0 ? '\n' : ' ');
+    }
+  }
+
   std::vector<std::byte> sets_of(std::span<const double> scores) const {
     std::vector<std::byte> sets(scores.size());
     std::transform(scores.begin(), scores.end(), sets.begin(),
@@ -266,12 +271,14 @@ class ScoreFiles {
   const PredictOptions& options_;
   const Classifier& classifier_;
   std::optional<double> threshold_;
+  std::optional<PredictionFile> numbers_;
   std::optional<PredictionFile> labels_;
   std::optional<PredictionFile> sets_;
   std::optional<PredictionFile> scores_;
   std::optional<PredictionFile> probabilities_;
 };
 
+// Numbers in place of classes are scores as well. The coordinator reads all rows, and writes as it goes.
 void predict_of_scores(const PredictOptions& options, Communicator& ranks, const Classifier& classifier,
                        std::optional<double> threshold) {
   ranks.at_coordinator([&] {
@@ -281,26 +288,6 @@ void predict_of_scores(const PredictOptions& options, Communicator& ranks, const
       files.append(classifier.predict_scores(features, default_threads()));
     });
     files.commit();
-  });
-}
-
-// Predicts numbers in place of classes: the coordinator reads all rows, and writes as it goes.
-void predict_numbers(const PredictOptions& options, Communicator& ranks, const Classifier& classifier) {
-  ranks.at_coordinator([&] {
-    WorkerRows rows = open_features(options, classifier, 0, 1);
-    std::optional<PredictionFile> file;
-    if (!options.out.empty()) {
-      file.emplace(PredictionFile::of_targets(options.out, classifier, rows.range().count, existing(options)));
-    }
-    const std::size_t count = classifier.classes();
-    for_each_chunk(ranks, classifier, rows, options.bad_rows, [&](const RowChunk&, std::span<const float> features) {
-      const std::vector<double> numbers = classifier.predict_scores(features, default_threads());
-      if (file) return file->append(std::span<const double>(numbers));
-      for (std::size_t place = 0; place < numbers.size(); ++place) {
-        fmt::print("{}{}", numbers[place], (place + 1) % count == 0 ? '\n' : ' ');
-      }
-    });
-    if (file) file->commit();
   });
 }
 
@@ -348,9 +335,7 @@ void run(const PredictOptions& options, Communicator& ranks) {
   });
   agree_on_columns(*rows, ranks);  // refused before anything is written
   rows.reset();
-  if (classifier->predicts_numbers()) {
-    predict_numbers(options, ranks, *classifier);
-  } else if (goes_through_scores(options)) {
+  if (classifier->predicts_numbers() || options.scores || options.probabilities || options.sets) {
     predict_of_scores(options, ranks, *classifier, threshold);
   } else {
     predict_labels(options, ranks, *classifier);

@@ -96,12 +96,7 @@ RefitOptions refit_options_of(std::span<const TomlItem> keywords, const KeptStat
   RequestedRefit asked;
   OptionTable table;
   declare_refit(table, asked);
-  for (const TomlItem& item : keywords) {
-    const Option& option = option_of(table, "refit", item, "refit");
-    OptionArguments given = arguments_of(option, item, "refit");
-    if (given.is_set) option.read(given.arguments);
-  }
-  table.settle();
+  read_keywords(table, "refit", keywords, "refit");
   return options_of(asked, statistics);
 }
 

@@ -17,6 +17,12 @@ constexpr std::size_t kUsualColumns = 80;
 constexpr std::size_t kShortestBar = 8;
 constexpr std::size_t kLongestBar = 30;
 
+std::map<std::string, std::uint64_t, std::less<>> rounds_of(const FitPlan& plan) {
+  std::map<std::string, std::uint64_t, std::less<>> rounds;
+  for (const ReleaseRequest& request : plan.requests) rounds[request.name] = request.rounds;
+  return rounds;
+}
+
 }  // namespace
 
 ProgressLine::Form ProgressLine::form_of_standard_error() {
@@ -54,7 +60,7 @@ std::string ProgressLine::line() const {
     const double rate = share_ / elapsed;
     told +=
         rounds_ < 2.0 ? fmt::format(", {:.2g} %/s", 100.0 * rate) : fmt::format(", {:.2g} rounds/s", rounds_ * rate);
-    told += fmt::format(", {} left", print_duration(seconds_left(share_, elapsed)));
+    told += fmt::format(", {} left", print_duration(elapsed * (1.0 - share_) / share_));
   }
   if (form_ == Form::kLog) return fmt::format("{}: {}", doing_, told);
   // A line that is broken in two cannot be drawn over.
@@ -100,10 +106,6 @@ std::string RunPace::doing() const {
   return rounds_ < 2.0 ? phase_ : fmt::format("{}, round {} of {}", phase_, started_, rounds_);
 }
 
-double seconds_left(double share, double elapsed) {
-  return elapsed * (1.0 - share) / share;
-}
-
 std::string print_duration(double seconds) {
   const double rounded = std::round(seconds);
   if (rounded < 60.0) return fmt::format("{:.0f} s", rounded);
@@ -112,16 +114,6 @@ std::string print_duration(double seconds) {
   const double hours = std::floor(minutes / 60.0);
   return fmt::format("{:.0f} h {:.0f} min", hours, minutes - 60.0 * hours);
 }
-
-namespace {
-
-std::map<std::string, std::uint64_t, std::less<>> rounds_of(const FitPlan& plan) {
-  std::map<std::string, std::uint64_t, std::less<>> rounds;
-  for (const ReleaseRequest& request : plan.requests) rounds[request.name] = request.rounds;
-  return rounds;
-}
-
-}  // namespace
 
 RunProgress::RunProgress(ProgressLine::Form form, const FitPlan& plan) : pace_(rounds_of(plan)), line_(form) {}
 

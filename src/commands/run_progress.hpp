@@ -89,10 +89,6 @@ class RunPace {
   ProgressLine::Clock::time_point began_{};
 };
 
-/// Estimates the seconds that something still takes, `share` of it being done after `elapsed` seconds. Precondition: 0
-/// < share <= 1.
-double seconds_left(double share, double elapsed);
-
 /// "40 s", "7 min", "2 h 10 min".
 std::string print_duration(double seconds);
 

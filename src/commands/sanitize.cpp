@@ -66,10 +66,6 @@ std::string not_protected(const SanitizeOptions& options) {
       options.ledger.empty() ? "no ledger is kept" : "on " + options.ledger);
 }
 
-NoiseKey new_key(const SanitizeOptions& options) {
-  return options.seed ? NoiseKey::from_seed(*options.seed) : NoiseKey::from_entropy();
-}
-
 // Looks for room for the whole release. Nothing where there is no ledger.
 std::unique_ptr<ChargedRun> account_of(const SanitizeOptions& options, const NoisePlan& plan, std::size_t dim) {
   if (options.ledger.empty()) return nullptr;
@@ -121,13 +117,10 @@ std::vector<std::string> write_rows(const SanitizeOptions& options, WorkerRows& 
     y.emplace(path("y.npy"), DType::kInt64, Shape{rows.range().count}, existing);
     write_labels(rows, *y);
   }
-  RandomStream stream = new_key(options).stream("sanitised rows", {});
-  const RowTransform transform({.input_dim = rows.dim(),
-                                .pool = 1,
-                                .normalize = options.normalize,
-                                .clip_norm = options.clip_norm,
-                                .center = {},
-                                .intercept = 0.0});
+  RandomStream stream =
+      (options.seed ? NoiseKey::from_seed(*options.seed) : NoiseKey::from_entropy()).stream("sanitised rows", {});
+  const RowTransform transform(
+      {.input_dim = rows.dim(), .normalize = options.normalize, .clip_norm = options.clip_norm, .center = {}});
   const StreamPlan plan{kMostLabels, options.bad_rows, kRowMemory, default_threads()};
   if (account != nullptr) {
     for_each_lattice_chunk(

@@ -108,6 +108,12 @@ std::string files_text(const FitOptions& options, std::uint32_t silo) {
   return text;
 }
 
+std::string method_text(const FitOptions& options, const ResolvedFit& fit, const Roster& roster) {
+  return fmt::format("method     {} on {} features, {} {}; {}, the unit is {}\n", fit.options().method.name, roster.dim,
+                     roster.classes, options.data.has_targets() ? "numbers to predict" : "classes",
+                     to_string(options.privacy.adjacency), name_of(options.data.unit()));
+}
+
 // Throws what the run's first look at its ledger would throw (SiloAccount).
 void require_room(const ResolvedFit& fit, const SiloTerms& silos) {
   if (!fit.plan().noise) return;
@@ -118,12 +124,15 @@ void require_room(const ResolvedFit& fit, const SiloTerms& silos) {
 
 }  // namespace
 
+void require_classes_of_roster(const FitOptions& options, const Roster& roster) {
+  if (roster.classes == options.data.classes) return;
+  throw BadInput("--roster {}: declares {} classes, but {} {}", options.silos.roster, roster.classes,
+                 options.data.has_targets() ? "targets of a row are" : "--classes is", options.data.classes);
+}
+
 ResolvedFit fit_on_roster(FitOptions options, const Roster& roster) {
   if (options.data.has_targets()) options.data.classes = roster.classes;
-  if (roster.classes != options.data.classes) {
-    throw BadInput("--roster {}: declares {} classes, but --classes is {}", options.silos.roster, roster.classes,
-                   options.data.classes);
-  }
+  require_classes_of_roster(options, roster);
   std::uint64_t public_rows = 0;
   if (may_choose_public_rows(options)) {
     public_rows = WorkerRows::open(options.data.public_x, {}, 0, 1).range().count;
@@ -136,19 +145,6 @@ std::vector<ConsentTerm> terms_of_silo(const FitOptions& options, const Resolved
   return compared_terms(*options.silos.consent, fit, silos, Ledger::read(options.privacy.ledger));
 }
 
-SiloPreview silo_preview(const FitOptions& options, const Roster& roster, const SiloTerms& silos, std::uint32_t silo) {
-  const ResolvedFit fit = fit_on_roster(options, roster);
-  std::vector<ConsentTerm> terms = terms_of_silo(options, fit, silos);
-  const std::string method =
-      fmt::format("method     {} on {} features, {} {}; {}, the unit is {}\n", fit.options().method.name, roster.dim,
-                  roster.classes, options.data.has_targets() ? "numbers to predict" : "classes",
-                  to_string(options.privacy.adjacency), name_of(options.data.unit()));
-  return {"dry run: nothing was sent, no rows were read, nothing was spent\n" + parties_text(roster, silos, silo) +
-              method + sent_text(options, fit.plan(), silos) + ledger_text(options, fit, silos) +
-              consent_text(options, terms) + files_text(options, silo),
-          std::move(terms)};
-}
-
 void preview_silo(const FitOptions& options, std::uint32_t silo) {
   if (options.silos.roster.empty()) {
     throw UsageError(
@@ -159,11 +155,16 @@ void preview_silo(const FitOptions& options, std::uint32_t silo) {
   if (options.output.format != OutputFormat::kText)
     throw UsageError("--format json: the --dry-run of a silo has text output only");
   const SiloEntry entry = entry_on_roster(options.silos, static_cast<int>(silo));
-  const SiloPreview preview = silo_preview(options, *entry.roster, entry.terms, silo);
-  fmt::print("{}", preview.text);
+  const Roster& roster = *entry.roster;
+  const ResolvedFit fit = fit_on_roster(options, roster);
+  const std::vector<ConsentTerm> terms = terms_of_silo(options, fit, entry.terms);
+  const std::string preview = parties_text(roster, entry.terms, silo) + method_text(options, fit, roster) +
+                              sent_text(options, fit.plan(), entry.terms) + ledger_text(options, fit, entry.terms) +
+                              consent_text(options, terms) + files_text(options, silo);
+  fmt::print("dry run: nothing was sent, no rows were read, nothing was spent\n{}", preview);
   std::fflush(stdout);
-  require_met(preview.terms);
-  require_room(fit_on_roster(options, *entry.roster), entry.terms);
+  require_met(terms);
+  require_room(fit, entry.terms);
 }
 
 }  // namespace dpreduce

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "common/silos/handshake.hpp"
@@ -13,6 +12,9 @@
 
 namespace dpreduce {
 
+/// Throws BadInput where the roster has another number of classes than --classes, or of targets than rows have.
+void require_classes_of_roster(const FitOptions& options, const Roster& roster);
+
 /// Returns the fit for rows as the roster describes them. No file of rows is opened; where prototypes are chosen among
 /// public rows, these are counted. `options` are a party's, validated. Throws as ResolvedFit.
 ResolvedFit fit_on_roster(FitOptions options, const Roster& roster);
@@ -21,17 +23,10 @@ ResolvedFit fit_on_roster(FitOptions options, const Roster& roster);
 /// fit_on_roster, and LedgerCorrupt.
 std::vector<ConsentTerm> terms_of_silo(const FitOptions& options, const ResolvedFit& fit, const SiloTerms& silos);
 
-struct SiloPreview {
-  std::string text;  ///< lines: what the silo would send and promise, to whom, what its owner allows
-  std::vector<ConsentTerm> terms{};
-};
-
-/// Preview of silo number `silo`. Connects to nobody. Throws as terms_of_silo.
-SiloPreview silo_preview(const FitOptions& options, const Roster& roster, const SiloTerms& silos, std::uint32_t silo);
-
-/// Prints the preview for the silo whose options these are (command_of_party), whose identity must be the roster's.
-/// Throws UsageError without a roster; BadInput as Identity::load and read_roster; what silo_preview throws; and, once
-/// all is printed, as require_met where the run would be refused, and as Ledger::check where its budget has no room.
+/// Prints the preview for the silo whose options these are (command_of_party), whose identity must be the roster's:
+/// what the silo would send and promise, to whom, what its owner allows. Connects to nobody. Throws UsageError without
+/// a roster; BadInput as Identity::load and read_roster; as terms_of_silo; and, once all is printed, as require_met
+/// where the run would be refused, and as Ledger::check where its budget has no room.
 void preview_silo(const FitOptions& options, std::uint32_t silo);
 
 }  // namespace dpreduce

@@ -112,8 +112,7 @@ CommandEntry split_command() {
       "Examples:\n"
       "  dpreduce privacy split --block sum:1:768 --block count:1:1 --epsilon 1 --delta 1e-5\n"
       "  dpreduce privacy split --block gram:1:589824 --block labels:1:7680 --mu 0.5 --format json";
-  tell<SplitOptions>(
-      command, [options](const ParsedCommand&) { return validated(*options); }, result_of, split_text);
+  tell<SplitOptions>(command, result_of, split_text, [options] { return validated(*options); });
   return command;
 }
 

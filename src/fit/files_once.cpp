@@ -1,5 +1,6 @@
 #include "fit/files_once.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -20,11 +21,11 @@ namespace dpreduce {
 // A file of rows as a rank sees it.
 struct SeenFile {
   std::string path;
-  std::uint64_t rows = 0;   // where ranks share a list
-  FileIdentity identity{};  // where each rank has files of its own
+  FileIdentity identity{};
+  bool has_labels = false;  // else features
+  std::uint64_t rows = 0;
+  bool lies_in_other_files = false;
 };
-// The files of a rank's features, and of its labels where it has any.
-using SeenFiles = std::vector<std::vector<SeenFile>>;
 
 // Files and features of rows that a rank knows in two roles. Names are those of options, with the path.
 struct SeenRoles {
@@ -34,89 +35,85 @@ struct SeenRoles {
 };
 
 DPREDUCE_ARCHIVE(FileIdentity, machine, device, inode, bytes, modified_ns, place, is_memory)
-DPREDUCE_ARCHIVE(SeenFile, path, rows, identity)
+DPREDUCE_ARCHIVE(SeenFile, path, identity, has_labels, rows, lies_in_other_files)
 DPREDUCE_ARCHIVE(SeenRoles, training, others, alike)
 
 namespace {
 
-// The arrays of rows: features, and labels where there are any.
-std::vector<const ShardedArray*> arrays_of(const WorkerRows& rows) {
-  std::vector<const ShardedArray*> arrays{&rows.features()};
-  if (rows.has_labels()) arrays.push_back(&rows.labels());
-  return arrays;
+void add_files(std::vector<SeenFile>& seen, const ShardedArray& array, const std::string& before_path,
+               bool has_labels = false) {
+  for (std::size_t shard = 0; shard < array.files(); ++shard) {
+    seen.push_back({before_path + array.path_of(shard), array.identity_of(shard), has_labels, array.rows_in_file(shard),
+                    array.lies_in_other_files(shard)});
+  }
 }
 
-// The files, as ranks compare them.
-SeenFiles seen_files(const WorkerRows& rows, bool is_shared) {
-  SeenFiles seen;
-  for (const ShardedArray* const array : arrays_of(rows)) {
-    std::vector<SeenFile>& files = seen.emplace_back();
-    for (std::size_t shard = 0; shard < array->files(); ++shard) {
-      SeenFile& file = files.emplace_back(SeenFile{.path = array->path_of(shard)});
-      if (is_shared) {
-        file.rows = array->rows_in_file(shard);
-      } else {
-        file.identity = array->identity_of(shard);
-      }
-    }
-  }
-  return seen;
+// The files of features, and then those of labels where there are any.
+std::vector<SeenFile> files_of(const WorkerRows& rows) {
+  std::vector<SeenFile> files;
+  add_files(files, rows.features(), "");
+  if (rows.has_labels()) add_files(files, rows.labels(), "", true);
+  return files;
 }
 
 struct FileOfRank {
-  int rank;
+  std::size_t rank;
   SeenFile file;
 };
 
 // Arrays by inode: only arrays of one inode have to be compared.
 using FilesByInode = std::multimap<std::uint64_t, FileOfRank>;
 
-void refuse_if_seen(const FilesByInode& seen, const FileOfRank& file) {
-  const auto [first, last] = seen.equal_range(file.file.identity.inode);
-  for (auto other = first; other != last; ++other) {
-    const SeenFile& earlier = other->second.file;
-    if (!is_same_array(earlier.identity, file.file.identity)) continue;
-    const bool is_elsewhere = earlier.identity.machine != file.file.identity.machine;
-    throw BadInput(
-        "{} (rank {}) and {} (rank {}) are the same file, and its records would count twice; give each "
-        "rank its own files{}",
-        earlier.path, other->second.rank, file.file.path, file.rank,
-        is_elsewhere ? " (they have the same inode, size and time of change on two machines; if they are "
-                       "different files, touch one of them)"
-                     : "");
-  }
+// The file among these that is the same array; null where there is none.
+const FileOfRank* same_file(const FilesByInode& files, const FileIdentity& identity) {
+  const auto [first, last] = files.equal_range(identity.inode);
+  const auto found =
+      std::find_if(first, last, [&](const auto& other) { return is_same_array(other.second.file.identity, identity); });
+  return found == last ? nullptr : &found->second;
 }
 
-void refuse_doubles(const std::vector<SeenFiles>& of_ranks) {
-  for (std::size_t array = 0;; ++array) {
+void refuse_if_seen(const FilesByInode& seen, const FileOfRank& file) {
+  const FileOfRank* const earlier = same_file(seen, file.file.identity);
+  if (earlier == nullptr) return;
+  const bool is_elsewhere = earlier->file.identity.machine != file.file.identity.machine;
+  throw BadInput(
+      "{} (rank {}) and {} (rank {}) are the same file, and its records would count twice; give each "
+      "rank its own files{}",
+      earlier->file.path, earlier->rank, file.file.path, file.rank,
+      is_elsewhere ? " (they have the same inode, size and time of change on two machines; if they are "
+                     "different files, touch one of them)"
+                   : "");
+}
+
+void refuse_doubles(const std::vector<std::vector<SeenFile>>& of_ranks) {
+  for (const bool are_labels : {false, true}) {
     FilesByInode seen;
-    bool is_there = false;
     for (std::size_t rank = 0; rank < of_ranks.size(); ++rank) {
-      if (array >= of_ranks[rank].size()) continue;
-      is_there = true;
-      for (const SeenFile& one : of_ranks[rank][array]) {
-        const FileOfRank file{static_cast<int>(rank), one};
+      for (const SeenFile& one : of_ranks[rank]) {
+        if (one.has_labels != are_labels) continue;
+        const FileOfRank file{rank, one};
         refuse_if_seen(seen, file);
         seen.emplace(one.identity.inode, file);
       }
     }
-    if (!is_there) return;
   }
 }
 
 // Throws BadInput where two ranks have one of these files.
 void require_own_files(const WorkerRows& rows, Communicator& ranks) {
-  const std::vector<std::string> archives = ranks.trusted().gather(archived(seen_files(rows, false)));
+  const std::vector<std::string> archives = ranks.trusted().gather(archived(files_of(rows)));
   ranks.together([&] {
-    std::vector<SeenFiles> of_ranks;
-    for (const std::string& archive : archives) of_ranks.push_back(unarchived<SeenFiles>(archive));
+    std::vector<std::vector<SeenFile>> of_ranks;
+    for (const std::string& archive : archives) of_ranks.push_back(unarchived<std::vector<SeenFile>>(archive));
     refuse_doubles(of_ranks);
   });
 }
 
 // Throws BadInput where ranks have different files. The list may be long: a digest of it is compared.
 void require_one_list(const WorkerRows& rows, Communicator& ranks) {
-  const std::size_t digest = std::hash<std::string>()(archived(seen_files(rows, true)));
+  std::vector<SeenFile> list = files_of(rows);
+  for (SeenFile& file : list) file.identity = {};  // which machines may number otherwise
+  const std::size_t digest = std::hash<std::string>()(archived(list));
   const std::vector<std::string> digests = ranks.trusted().gather(std::to_string(digest));
   ranks.together([&] {
     for (std::size_t rank = 1; rank < digests.size(); ++rank) {
@@ -129,24 +126,27 @@ void require_one_list(const WorkerRows& rows, Communicator& ranks) {
   });
 }
 
-std::vector<ClaimedArray> claimed_arrays(const ShardedArray& array) {
-  std::vector<ClaimedArray> claimed;
-  for (std::size_t shard = 0; shard < array.files(); ++shard) {
-    const FileIdentity& file = array.identity_of(shard);
-    claimed.push_back({file.device, file.inode, file.place});
-  }
-  return claimed;
+ClaimedArray claimed_array(const FileIdentity& file) {
+  return {file.device, file.inode, file.place};
 }
 
-void add_files(std::vector<SeenFile>& seen, const ShardedArray& array, const std::string& option) {
-  for (std::size_t shard = 0; shard < array.files(); ++shard) {
-    seen.push_back({.path = option + " " + array.path_of(shard), .identity = array.identity_of(shard)});
+// A file, and the silo with a smaller number that has claimed it.
+struct ClaimedFile {
+  std::string path;
+  std::uint32_t silo;
+};
+
+std::optional<ClaimedFile> first_claimed(const WorkerRows& rows, const FileClaims& claims) {
+  for (const SeenFile& file : files_of(rows)) {
+    const std::optional<std::uint32_t> silo = claims.earlier_claimant(claimed_array(file.identity));
+    if (silo) return ClaimedFile{file.path, *silo};
   }
+  return std::nullopt;
 }
 
 void add_files(std::vector<SeenFile>& seen, const WorkerRows& rows, const std::string& role) {
-  add_files(seen, rows.features(), "--" + role + "-x");
-  if (rows.has_labels()) add_files(seen, rows.labels(), "--" + role + "-y");
+  add_files(seen, rows.features(), "--" + role + "-x ");
+  if (rows.has_labels()) add_files(seen, rows.labels(), "--" + role + "-y ");
 }
 
 std::string features_alike(const OtherRole& other, WorkerRows& training) {
@@ -165,17 +165,15 @@ std::string file_in_both(const std::vector<SeenRoles>& of_ranks) {
   FilesByInode training;
   for (std::size_t rank = 0; rank < of_ranks.size(); ++rank) {
     for (const SeenFile& file : of_ranks[rank].training) {
-      training.emplace(file.identity.inode, FileOfRank{static_cast<int>(rank), file});
+      training.emplace(file.identity.inode, FileOfRank{rank, file});
     }
   }
   for (std::size_t rank = 0; rank < of_ranks.size(); ++rank) {
     for (const SeenFile& file : of_ranks[rank].others) {
-      const auto [first, last] = training.equal_range(file.identity.inode);
-      for (auto own = first; own != last; ++own) {
-        if (!is_same_array(own->second.file.identity, file.identity)) continue;
-        return fmt::format("{}{} and {}{} are the same", file.path, of_rank(rank, of_ranks.size()),
-                           own->second.file.path, of_rank(static_cast<std::size_t>(own->second.rank), of_ranks.size()));
-      }
+      const FileOfRank* const own = same_file(training, file.identity);
+      if (own == nullptr) continue;
+      return fmt::format("{}{} and {}{} are the same", file.path, of_rank(rank, of_ranks.size()), own->file.path,
+                         of_rank(own->rank, of_ranks.size()));
     }
   }
   for (const SeenRoles& roles : of_ranks) {
@@ -188,15 +186,20 @@ std::string file_in_both(const std::vector<SeenRoles>& of_ranks) {
 std::string claimed_by_silo(const OtherRole& other, const Communicator& ranks) {
   if (!ranks.silos()->may_share_machine()) return "";
   const FileClaims coordinator(ranks.silos()->run(), static_cast<std::uint32_t>(ranks.size()));
-  for (const ShardedArray* const array : arrays_of(*other.rows)) {
-    const std::vector<ClaimedArray> claimed = claimed_arrays(*array);
-    for (std::size_t shard = 0; shard < claimed.size(); ++shard) {
-      const std::optional<std::uint32_t> silo = coordinator.earlier_claimant(claimed[shard]);
-      if (silo)
-        return fmt::format("{} ({} rows) is a training file of silo {}", array->path_of(shard), other.name, *silo);
-    }
+  const std::optional<ClaimedFile> file = first_claimed(*other.rows, coordinator);
+  return file ? fmt::format("{} ({} rows) is a training file of silo {}", file->path, other.name, file->silo) : "";
+}
+
+// Refuses a file whose rows lie in other files: nobody can compare them, and a file from elsewhere may refer to the
+// private ones.
+void require_rows_of_their_own(const OtherRole& other) {
+  if (other.rows == nullptr) return;
+  for (const SeenFile& file : files_of(*other.rows)) {
+    if (!file.lies_in_other_files) continue;
+    throw BadInput(
+        "{}: its rows are in other files, to which it refers; {} rows must be in the file itself: copy them into one",
+        file.path, other.name);
   }
-  return "";
 }
 
 }  // namespace
@@ -209,24 +212,17 @@ void require_files_once(const WorkerRows& rows, bool is_shared, Communicator& ra
 std::unique_ptr<FileClaims> claim_files(const WorkerRows& rows, const Communicator& ranks) {
   if (!ranks.silos()->may_share_machine()) return nullptr;
   auto claims = std::make_unique<FileClaims>(ranks.silos()->run(), static_cast<std::uint32_t>(ranks.rank()));
-  for (const ShardedArray* const array : arrays_of(rows)) {
-    for (const ClaimedArray& one : claimed_arrays(*array)) claims->claim(one);
-  }
+  for (const SeenFile& file : files_of(rows)) claims->claim(claimed_array(file.identity));
   return claims;
 }
 
 void require_no_earlier_claim(const WorkerRows& rows, const FileClaims& claims) {
-  for (const ShardedArray* const array : arrays_of(rows)) {
-    const std::vector<ClaimedArray> claimed = claimed_arrays(*array);
-    for (std::size_t shard = 0; shard < claimed.size(); ++shard) {
-      const std::optional<std::uint32_t> silo = claims.earlier_claimant(claimed[shard]);
-      if (!silo) continue;
-      throw BadInput(
-          "{}: silo {} of this run also reads it, on this machine, and its records would count twice; give "
-          "each silo its own files",
-          array->path_of(shard), *silo);
-    }
-  }
+  const std::optional<ClaimedFile> file = first_claimed(rows, claims);
+  if (!file) return;
+  throw BadInput(
+      "{}: silo {} of this run also reads it, on this machine, and its records would count twice; give "
+      "each silo its own files",
+      file->path, file->silo);
 }
 
 void require_no_file_left_out(const RowFiles& options, const Communicator& ranks) {
@@ -252,7 +248,7 @@ std::string training_rows_among(const OtherRole& other, WorkerRows& training, co
   SeenRoles own;
   const auto look = [&] {
     add_files(own.training, training, "train");
-    if (beside.array != nullptr) add_files(own.training, *beside.array, beside.option);
+    if (beside.array != nullptr) add_files(own.training, *beside.array, std::string(beside.option) + " ");
     if (other.rows == nullptr) return;
     add_files(own.others, *other.rows, other.name);
     if (training.features().files() > 0 && other.rows->features().files() > 0) {
@@ -281,24 +277,6 @@ std::string training_rows_among(const OtherRole& other, WorkerRows& training, co
   });
   return ranks.trusted().broadcast(std::move(found));
 }
-
-namespace {
-
-// Refuses a file whose rows lie in other files: nobody can compare them, and a file from elsewhere may refer to the
-// private ones.
-void require_rows_of_their_own(const OtherRole& other) {
-  if (other.rows == nullptr) return;
-  for (const ShardedArray* const array : arrays_of(*other.rows)) {
-    for (std::size_t shard = 0; shard < array->files(); ++shard) {
-      if (!array->lies_in_other_files(shard)) continue;
-      throw BadInput(
-          "{}: its rows are in other files, to which it refers; {} rows must be in the file itself: copy them into one",
-          array->path_of(shard), other.name);
-    }
-  }
-}
-
-}  // namespace
 
 void require_public(const OtherRole& other, WorkerRows& training, const PrivateArray& beside, Communicator& ranks) {
   std::string found;

@@ -20,35 +20,35 @@
 #include "methods/training_method.hpp"
 
 namespace dpreduce {
-namespace {
 
-void require_callable(const FitOptions& options, const Communicator& ranks, Accounts accounts) {
+FitOptions checked_call(FitOptions options, const Communicator& ranks, Accounts accounts) {
   if (options.silos.secure_aggregation || ranks.silos() != nullptr) {
     throw UsageError("--secure-aggregation: a run among silos is started by the command `dpreduce fit`");
   }
   if (options.data.train.x.empty()) throw UsageError("--train-x: name the training features");
   if (options.data.train.y.empty()) throw UsageError("--train-y: name the training labels, or --targets");
   if (options.output.dry_run) throw UsageError("--dry-run: construct a ResolvedFit, which has the plan of a fit");
-  if (accounts == Accounts::kLedger) return;
-  if (options.privacy.limit_epsilon || options.privacy.limit_delta) {
+  const bool is_elsewhere = accounts == Accounts::kElsewhere;
+  if (is_elsewhere && (options.privacy.limit_epsilon || options.privacy.limit_delta)) {
     throw UsageError(
         "--budget-epsilon: the budget is checked on a ledger: give --ledger; if accounts are kept elsewhere, check it "
         "there");
   }
-  if (options.privacy.resume) {
+  if (is_elsewhere && options.privacy.resume) {
     throw UsageError("--resume: a run is resumed from its ledger, but accounts are kept elsewhere here");
   }
-}
-
-}  // namespace
-
-FitOptions checked_call(FitOptions options, const Communicator& ranks, Accounts accounts) {
-  require_callable(options, ranks, accounts);
-  const bool needs_ledger = accounts == Accounts::kLedger && !options.privacy.budget.non_private;
+  const bool needs_ledger = !is_elsewhere && !options.privacy.budget.non_private;
   if (!needs_ledger && options.privacy.ledger.empty()) options.privacy.ledger = PrivacyOptions{}.ledger;  // not used
   return validated(std::move(options));
 }
 
+namespace {
+
+// Checks that every rank has the same options, `accounts` and class weights. Machine options, test rows and the paths
+// of ledger and outputs may differ: they serve at the coordinator. Noise is made for the options of rank 0: a rank
+// that clipped its rows by another norm would not be covered by that noise. Collective; not among silos, which compare
+// digests. Throws UsageError if this rank's options are not those of rank 0, BadInput if its features have other
+// names, PeerFailed elsewhere.
 void require_one_call(const FitOptions& options, Accounts accounts, const std::vector<double>& class_weights,
                       Communicator& ranks) {
   if (ranks.size() == 1) return;
@@ -77,8 +77,6 @@ void require_one_call(const FitOptions& options, Accounts accounts, const std::v
                           fmt::format("rank {}", ranks.rank()), "on rank 0");
   });
 }
-
-namespace {
 
 std::unique_ptr<Releaser> make_releaser(const ResolvedFit& fit, Communicator& ranks,
                                         std::optional<FitAccount>& account) {
@@ -117,9 +115,12 @@ FittedRun fit_on(const FitOptions& asked, const RowsInMemory* memory, Communicat
   return train(open.fit, open.training, open.public_rows(), ranks, std::move(account), std::move(terms));
 }
 
-Classifier fitted_classifier(const ResolvedFit& fit, LinearScores scores, Preprocessing preprocessing,
-                             const std::vector<double>& class_weights) {
+// Returns the trained model; of an evaluation the model that was evaluated.
+Classifier classifier_of(const ResolvedFit& fit, LinearScores scores, Preprocessing preprocessing,
+                         const std::vector<double>& class_weights) {
   const FitOptions& options = fit.options();
+  std::vector<Classifier> evaluated = evaluated_models(options.evaluation);
+  if (!evaluated.empty()) return std::move(evaluated.front());
   preprocessing.intercept = 0.0;  // folded into the bias
   preprocessing.targets.share = 0.0;
   ClassifierParts parts{.method = options.method.name,
@@ -144,14 +145,6 @@ void make_constant(LinearScores& scores, std::size_t target, const Preprocessing
   const std::size_t width = scores.weights.size() / rows.targets.count;
   std::fill_n(scores.weights.begin() + static_cast<std::ptrdiff_t>(target * width), width, 0.0);
   scores.bias[target] = rows.targets.center[target];
-}
-
-// Returns the trained model; of an evaluation the model that was evaluated.
-Classifier classifier_of(const ResolvedFit& fit, LinearScores scores, const Preprocessing& preprocessing,
-                         const std::vector<double>& class_weights) {
-  std::vector<Classifier> models = evaluated_models(fit.options().evaluation);
-  return models.empty() ? fitted_classifier(fit, std::move(scores), preprocessing, class_weights)
-                        : std::move(models.front());
 }
 
 // Releases the metrics of test rows, where they share the budget: one more release of the run, of other rows, by the
@@ -216,10 +209,8 @@ FittedRun train(std::shared_ptr<const ResolvedFit> fit, WorkerRows& training, co
       Classifier classifier = classifier_of(*fit, std::move(scores), run.rows().preprocessing(), terms.class_weights);
       fitted.emplace(FittedRun{.fit = fit,
                                .classifier = std::move(classifier),
-                               .chosen_public_rows = run.choices().chosen_public_rows() != nullptr
-                                                         ? std::optional(*run.choices().chosen_public_rows())
-                                                         : std::nullopt,
-                               .chosen_setting = run.choices().chosen_setting(),
+                               .chosen_public_rows = run.chosen_public_rows(),
+                               .chosen_setting = run.chosen_setting(),
                                .hidden_targets = std::move(hidden),
                                .timings = Timings(),
                                .ledger_before = std::move(ledger_before),

@@ -35,14 +35,6 @@ enum class Accounts {
 /// while accounts are kept elsewhere; for a dry run or silos; and as validated.
 FitOptions checked_call(FitOptions options, const Communicator& ranks, Accounts accounts);
 
-/// Checks that every rank has the same options, `accounts` and class weights. Machine options, test rows and the paths
-/// of ledger and outputs may differ: they serve at the coordinator. Noise is made for the options of rank 0: a rank
-/// that clipped its rows by another norm would not be covered by that noise. Collective; not among silos, which compare
-/// digests. Throws UsageError if this rank's options are not those of rank 0, BadInput if its features have other
-/// names, PeerFailed elsewhere.
-void require_one_call(const FitOptions& options, Accounts accounts, const std::vector<double>& class_weights,
-                      Communicator& ranks);
-
 /// Function that receives a line for the user; may be null.
 using Warn = std::function<void(const std::string&)>;
 
@@ -99,10 +91,10 @@ FittedRun train(std::shared_ptr<const ResolvedFit> fit, WorkerRows& training, co
 
 /// Runs the whole fit on the files that `options` names. Trains by `terms`, except that threads are --threads and
 /// timings begin with the call. Ignores outputs, test rows and format of `options`, which belong to the command.
-/// Collective. Throws UsageError if the options of ranks differ (require_one_call) or contradict each other. Throws
-/// UsageError if a fit with noise has no ledger to be charged on, if an account kept elsewhere is to keep a budget or
-/// resume, and for a dry run or silos, which need the command. Throws also as open_fit, open_account and train. Every
-/// rank throws; PeerFailed if the error is another rank's.
+/// Collective. Throws UsageError if the options of ranks differ or contradict each other, if a fit with noise has no
+/// ledger to be charged on, if an account kept elsewhere is to keep a budget or resume, and for a dry run or silos,
+/// which need the command. Throws also as open_fit, open_account and train. Every rank throws; PeerFailed if the error
+/// is another rank's.
 FittedRun fit(const FitOptions& options, Communicator& ranks, Accounts accounts = Accounts::kLedger,
               TrainingTerms terms = {});
 

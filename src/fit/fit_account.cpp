@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 #include <unistd.h>
 
 #include "common/accounting/budget.hpp"
@@ -40,19 +41,42 @@ std::string reason_to_save_nothing(const ResolvedFit& fit) {
   return {};
 }
 
-// Sentences on runs that died beside this one.
-std::vector<std::string> notes_on_the_dead(const std::string& ledger, const std::string& config,
-                                           const LedgerState& state, bool saves) {
-  std::vector<std::string> notes;
+// Adds sentences on runs that died beside this one.
+void note_the_dead(FitAccount& account, const std::string& ledger, const std::string& config, const LedgerState& state,
+                   bool saves) {
   for (const RunFile::DeadRun& dead : RunFile::dead_runs(ledger, state)) {
     const bool is_same = dead.config == config && saves;
-    notes.push_back(
+    account.notes.push_back(
         fmt::format("run {} ended early with {} release{}: {}; to give it up: `dpreduce ledger release {} --ledger {}`",
                     dead.run_id, dead.releases, dead.releases == 1 ? "" : "s",
                     is_same ? "to resume it, repeat the command with --resume" : "its options differ from this run's",
                     dead.run_id, ledger));
   }
-  return notes;
+}
+
+// Returns a flat object: the method, its settings and the preprocessing; budget, accountant and every block's noise;
+// this version. The object has no number of ranks, threads or rows, and no path. A run file has the object's digest:
+// only a run with the same digest resumes from the file. Precondition: the plan has noise.
+nlohmann::json run_binding(const FitOptions& options, const FitPlan& plan) {
+  nlohmann::json binding = parse_json(plan.config);
+  const nlohmann::json settings = binding.at("settings");
+  binding.erase("settings");
+  binding.update(settings);
+  binding["accountant"] = to_string(options.privacy.budget.accountant);
+  binding["epsilon"] = or_null(options.privacy.budget.epsilon);
+  binding["delta"] = or_null(options.privacy.budget.delta);
+  binding["rho"] = or_null(options.privacy.budget.rho);
+  binding["mu"] = or_null(options.privacy.budget.mu);
+  binding["guarantee"] = to_json(*plan.guarantee);
+  binding["private"] = plan.is_private;
+  binding["public rows"] = !options.data.public_x.empty();
+  binding["noise of the releases"] = {to_hex(sha256(message_of("noise plan", plan.noise.value())))};
+  if (plan.makes_class_grams())
+    binding["candidates"] = make_method(options)->candidates();  // what is made of each is saved
+  if (!options.data.train.class_names.empty()) binding["class names"] = options.data.train.class_names;
+  if (!options.data.train.feature_names.empty()) binding["feature names"] = options.data.train.feature_names;
+  binding["models"] = digests_of_models(options.evaluation);
+  return binding;
 }
 
 // Opens the run file on the coordinator, of a run whose ranks trust each other.
@@ -79,11 +103,9 @@ void open_run_file(FitAccount& account, const ResolvedFit& fit) {
       return;
     }
   }
-  for (std::string& note : notes_on_the_dead(privacy.ledger, config, state, nothing_saved.empty())) {
-    account.notes.push_back(std::move(note));
-  }
-  account.file =
-      RunFile::make(privacy.ledger, config, nothing_saved.empty() ? SavesReleases::kYes : SavesReleases::kNo);
+  const bool saves = nothing_saved.empty();
+  note_the_dead(account, privacy.ledger, config, state, saves);
+  account.file = RunFile::make(privacy.ledger, config, saves ? SavesReleases::kYes : SavesReleases::kNo);
 }
 
 }  // namespace
@@ -112,29 +134,6 @@ std::optional<FitAccount> open_own_account(const ResolvedFit& fit, Communicator&
     account.charging.ledger_path = *account.folder / "ledger.jsonl";
   });
   return account;
-}
-
-nlohmann::json run_binding(const FitOptions& options, const FitPlan& plan) {
-  DPREDUCE_ASSERT(plan.noise.has_value());
-  nlohmann::json binding = parse_json(plan.config);
-  const nlohmann::json settings = binding.at("settings");
-  binding.erase("settings");
-  binding.update(settings);
-  binding["accountant"] = to_string(options.privacy.budget.accountant);
-  binding["epsilon"] = or_null(options.privacy.budget.epsilon);
-  binding["delta"] = or_null(options.privacy.budget.delta);
-  binding["rho"] = or_null(options.privacy.budget.rho);
-  binding["mu"] = or_null(options.privacy.budget.mu);
-  binding["guarantee"] = to_json(*plan.guarantee);
-  binding["private"] = plan.is_private;
-  binding["public rows"] = !options.data.public_x.empty();
-  binding["noise of the releases"] = {to_hex(sha256(message_of("noise plan", *plan.noise)))};
-  if (plan.makes_class_grams())
-    binding["candidates"] = make_method(options)->candidates();  // what is made of each is saved
-  if (!options.data.train.class_names.empty()) binding["class names"] = options.data.train.class_names;
-  if (!options.data.train.feature_names.empty()) binding["feature names"] = options.data.train.feature_names;
-  binding["models"] = digests_of_models(options.evaluation);
-  return binding;
 }
 
 }  // namespace dpreduce

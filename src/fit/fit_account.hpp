@@ -7,12 +7,8 @@
 #include <string>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include "common/base/output_file.hpp"
 #include "fit/resolved_fit.hpp"
-#include "methods/fit_options.hpp"
-#include "methods/fit_plan.hpp"
 
 namespace dpreduce {
 
@@ -36,10 +32,5 @@ std::optional<FitAccount> open_account(const ResolvedFit& fit, Communicator& ran
 /// Opens a ledger that is deleted with the account, for callers that keep accounts elsewhere. Returns nullopt if
 /// nothing is charged. Collective. Throws as PrivateFolder.
 std::optional<FitAccount> open_own_account(const ResolvedFit& fit, Communicator& ranks);
-
-/// Returns a flat object: the method, its settings and the preprocessing; budget, accountant and every block's noise;
-/// this version. The object has no number of ranks, threads or rows, and no path. A run file has the object's digest:
-/// only a run with the same digest resumes from the file. `options` are resolved. Precondition: the plan has noise.
-nlohmann::json run_binding(const FitOptions& options, const FitPlan& plan);
 
 }  // namespace dpreduce

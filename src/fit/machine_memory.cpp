@@ -80,23 +80,18 @@ std::optional<std::uint64_t> left_of_process(const std::filesystem::path& root) 
   return least;
 }
 
-void require_memory(std::uint64_t bytes_of_rank, int ranks_on_machine, std::uint64_t available, std::string_view cure) {
-  const auto ranks = static_cast<std::uint64_t>(ranks_on_machine);
-  if (bytes_of_rank <= available / ranks) return;
-  const auto mib = [](std::uint64_t bytes) { return (bytes >> 20) + 1; };
-  throw UsageError(
-      "not enough memory: a rank needs up to {} MiB, and {} {} on this machine have {} MiB in all; use fewer "
-      "ranks a machine, {}",
-      mib(bytes_of_rank), ranks, ranks == 1 ? "rank" : "ranks", available >> 20, cure);
-}
-
 std::uint64_t MachineShare::bytes_for_rank() const {
   constexpr std::uint64_t kNoBound = std::numeric_limits<std::uint64_t>::max();
   return std::min(available.value_or(kNoBound) / static_cast<std::uint64_t>(ranks), left.value_or(kNoBound));
 }
 
 void MachineShare::require(std::uint64_t bytes_of_rank, std::uint64_t mapped_bytes, std::string_view cure) const {
-  if (available) require_memory(bytes_of_rank, ranks, *available, cure);
+  if (available && bytes_of_rank > *available / static_cast<std::uint64_t>(ranks)) {
+    throw UsageError(
+        "not enough memory: a rank needs up to {} MiB, and {} {} on this machine have {} MiB in all; use fewer "
+        "ranks a machine, {}",
+        (bytes_of_rank >> 20) + 1, ranks, ranks == 1 ? "rank" : "ranks", *available >> 20, cure);
+  }
   if (!left || (bytes_of_rank <= *left && mapped_bytes <= *left - bytes_of_rank)) return;
   throw UsageError(
       "not enough memory: a rank needs up to {} MiB, and maps {} MiB of files, but this process can "

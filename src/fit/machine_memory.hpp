@@ -23,21 +23,16 @@ std::optional<std::uint64_t> left_of_process(const std::filesystem::path& root =
 inline constexpr std::string_view kCureOfFit =
     "lower --memory, reduce features with --pool, --pca or --select, or use a method without Gram matrices";
 
-/// Throws UsageError, naming the remedy `cure`, if ranks_on_machine times bytes_of_rank is more than `available`.
-/// Precondition: ranks_on_machine >= 1.
-void require_memory(std::uint64_t bytes_of_rank, int ranks_on_machine, std::uint64_t available,
-                    std::string_view cure = kCureOfFit);
-
 /// Share of its machine that a rank has.
 struct MachineShare {
-  int ranks = 1;                           ///< on the machine
+  int ranks = 1;                           ///< on the machine, at least 1
   std::optional<std::uint64_t> available;  ///< bytes, for all of these ranks; nullopt if the machine reports none
   std::optional<std::uint64_t> left{};     ///< left_of_process, of this rank
 
   /// Returns the smaller of available / ranks and `left`, of those that are known; no bound if neither is.
   std::uint64_t bytes_for_rank() const;
-  /// Calls require_memory if available memory is known. Throws UsageError if bytes_of_rank, and `mapped_bytes` of files
-  /// beside them, are more than this process may still map.
+  /// Throws UsageError, naming the remedy `cure`, if bytes_of_rank on every rank are more than is available, if that is
+  /// known; and if they, and `mapped_bytes` of files beside them, are more than this process may still map.
   void require(std::uint64_t bytes_of_rank, std::uint64_t mapped_bytes = 0, std::string_view cure = kCureOfFit) const;
 };
 

@@ -36,13 +36,13 @@ using Session = std::array<std::uint8_t, 16>;
 // Bytes that a signature signs: a domain, the session, what all have agreed on, and the message so far.
 std::vector<std::byte> to_sign(std::string_view domain, const Session& session, const MaskedPlan& plan,
                                std::span<const std::byte> message) {
-  PayloadWriter writer;
-  writer.text(domain).bytes(std::as_bytes(std::span(session))).bytes(plan.digest).bytes(message);
-  return writer.take();
+  return PayloadWriter().text(domain).plain(session).bytes(plan.digest).bytes(message).take();
 }
 
-// A message with its signature behind it.
-std::string with_signature(std::vector<std::byte> message, const Signature& signature) {
+// A message with the signature behind it.
+std::string signed_message(const Identity& identity, std::string_view domain, const Session& session,
+                           const MaskedPlan& plan, std::vector<std::byte> message) {
+  const Signature signature = identity.sign(to_sign(domain, session, plan, message));
   message.insert(message.end(), signature.begin(), signature.end());
   return std::string(text_in(message));
 }
@@ -52,11 +52,7 @@ struct Join {
   PublicKey key{};
   Signature signature{};
 
-  std::vector<std::byte> signed_part() const {
-    PayloadWriter writer;
-    writer.u32(silo).bytes(key);
-    return writer.take();
-  }
+  std::vector<std::byte> signed_part() const { return PayloadWriter().u32(silo).bytes(key).take(); }
 };
 
 Join read_join(PayloadReader& reader) {
@@ -99,9 +95,8 @@ std::span<const std::byte> verified(const std::string& message, std::string_view
   const std::span<const std::byte> bytes = bytes_in(message);
   if (bytes.size() < session.size() + kSignatureBytes) throw AggregationAborted("a message is too short");
   const std::span<const std::byte> signed_part = bytes.first(bytes.size() - kSignatureBytes);
-  std::copy_n(signed_part.begin(), session.size(), std::as_writable_bytes(std::span(session)).begin());
-  Signature signature{};
-  std::copy_n(bytes.end() - kSignatureBytes, kSignatureBytes, signature.begin());
+  session = PayloadReader(signed_part).plain<Session>();
+  const auto signature = PayloadReader(bytes.last(kSignatureBytes)).array<kSignatureBytes>();
   if (verifies(plan.roster.members.front().key, to_sign(domain, session, plan, signed_part), signature)) {
     return signed_part.subspan(session.size());
   }
@@ -130,7 +125,7 @@ Request read_request(const std::string& message, const MaskedPlan& plan) {
 // Name of the sum that a request is for: all that its masks depend on beside the keys.
 RunId run_of_request(const Request& request, const MaskedPlan& plan) {
   PayloadWriter writer;
-  writer.text(kSumDomain).bytes(std::as_bytes(std::span(request.session))).bytes(plan.digest);
+  writer.text(kSumDomain).plain(request.session).bytes(plan.digest);
   writer.bytes(request.joins_as_sent).u64(request.step).bytes(sha256(request.task));
   return sha256(writer.take());
 }
@@ -166,10 +161,7 @@ MaskedCoordinator::MaskedCoordinator(MaskedPlan plan, Identity identity)
 
 std::string MaskedCoordinator::invitation() const {
   const Session& session = plan_.plan.ticket.session;
-  PayloadWriter writer;
-  writer.bytes(std::as_bytes(std::span(session)));
-  const std::vector<std::byte> message = writer.take();
-  return with_signature(message, identity_.sign(to_sign(kInvitationDomain, session, plan_, message)));
+  return signed_message(identity_, kInvitationDomain, session, plan_, PayloadWriter().plain(session).take());
 }
 
 std::string MaskedCoordinator::request(const TravelingTask& task, const std::vector<std::string>& joins) const {
@@ -185,7 +177,7 @@ std::string MaskedCoordinator::request(const TravelingTask& task, const std::vec
     }
   }
   PayloadWriter writer;
-  writer.bytes(std::as_bytes(std::span(session))).u64(task.step);
+  writer.plain(session).u64(task.step);
   for (std::size_t place = 0; place < by_silo.size(); ++place) {
     if (by_silo[place] == nullptr) {
       throw AggregationAborted("silo {} ({}) has not joined; all silos of the roster take part", place + 1,
@@ -194,8 +186,7 @@ std::string MaskedCoordinator::request(const TravelingTask& task, const std::vec
     writer.text(*by_silo[place]);
   }
   writer.text(task.to_bytes());
-  const std::vector<std::byte> message = writer.take();
-  return with_signature(message, identity_.sign(to_sign(kRequestDomain, session, plan_, message)));
+  return signed_message(identity_, kRequestDomain, session, plan_, writer.take());
 }
 
 PartialSum MaskedCoordinator::opened(const std::string& request, const TravelingTask& task,
@@ -260,8 +251,7 @@ std::string MaskedSilo::join(const std::string& invitation) {
         "a silo belongs to the process that created it; create one in this process, and join again");
   }
   const Join join{.silo = number_, .key = memory_->sessions[session].key.public_key(), .signature = {}};
-  const std::vector<std::byte> message = join.signed_part();
-  return with_signature(message, identity_.sign(to_sign(kJoinDomain, session, plan_, message)));
+  return signed_message(identity_, kJoinDomain, session, plan_, join.signed_part());
 }
 
 std::vector<std::uint64_t> MaskedSilo::answer(const std::string& message, const RowsInMemory& rows, unsigned threads,
@@ -309,11 +299,8 @@ std::vector<std::uint64_t> MaskedSilo::answer(const std::string& message, const 
   masks.apply(0, words);
 
   const PublicKey digest = sha256(std::as_bytes(std::span(words)));
-  if (before != own->answered.end()) {
-    require(before->second.digest == digest);
-  } else {
-    own->answered.emplace(request.step, Memory::Answered{run, digest});
-  }
+  const auto answered = own->answered.try_emplace(request.step, Memory::Answered{run, digest}).first;
+  require(answered->second.digest == digest);
   return words;
 }
 

@@ -69,31 +69,25 @@ void require_finite(const ArrayView& view, const std::string& name, ThreadTeam& 
   if (bad != found.end()) refuse_not_finite(fmt::format("{}: row {}", name, **bad));
 }
 
-// Puts the name of rows in memory in place of files. Throws UsageError where files are named as well: rows are given in
-// one of these two ways.
-void take_place(std::vector<std::string>& files, const char* option, const char* name) {
-  if (!files.empty()) {
-    throw UsageError("{} {}: rows are given in memory; leave their files out", option, files.front());
-  }
-  files = {name};
-}
-
 }  // namespace
 
 FitOptions with_rows_in_memory(FitOptions options, const RowsInMemory& rows) {
   DataOptions& data = options.data;
-  take_place(data.train.x, "--train-x", "training features in memory");
-  take_place(data.train.y, data.train.has_targets ? "--targets" : "--train-y",
-             data.train.has_targets ? "targets in memory" : "training labels in memory");
-  const auto take_where_given = [](const std::optional<ArrayView>& given, std::vector<std::string>& files,
-                                   const char* option, const char* name) {
-    if (given || !files.empty()) take_place(files, option, name);
+  // Puts the name of rows in memory in place of files.
+  const auto take_place = [](bool is_given, std::vector<std::string>& files, const char* option, const char* name) {
+    if (!files.empty()) {
+      throw UsageError("{} {}: rows are given in memory; leave their files out", option, files.front());
+    }
+    if (is_given) files = {name};
   };
-  take_where_given(rows.train_person, data.train.person, "--train-person", "identifiers of persons in memory");
-  take_where_given(rows.train_weight, data.train.weight, "--train-weight", "weights of rows in memory");
-  take_where_given(rows.public_x, data.public_x, "--public-x", "public rows in memory");
-  take_where_given(rows.validation_x, data.validation.x, "--validation-x", "validation features in memory");
-  take_where_given(rows.validation_y, data.validation.y, "--validation-y", "validation labels in memory");
+  take_place(true, data.train.x, "--train-x", "training features in memory");
+  take_place(true, data.train.y, data.train.has_targets ? "--targets" : "--train-y",
+             data.train.has_targets ? "targets in memory" : "training labels in memory");
+  take_place(rows.train_person.has_value(), data.train.person, "--train-person", "identifiers of persons in memory");
+  take_place(rows.train_weight.has_value(), data.train.weight, "--train-weight", "weights of rows in memory");
+  take_place(rows.public_x.has_value(), data.public_x, "--public-x", "public rows in memory");
+  take_place(rows.validation_x.has_value(), data.validation.x, "--validation-x", "validation features in memory");
+  take_place(rows.validation_y.has_value(), data.validation.y, "--validation-y", "validation labels in memory");
   return options;
 }
 
@@ -207,21 +201,19 @@ PersonCount person_count_of(const SiloOptions& terms, const MethodEntry& method,
   return count_in_silo(terms.silos_per_person.value_or(silos));
 }
 
-// Gives rows the declared weights; of a dry run only their number is looked at. Collective.
-void weigh_as_given(const DataOptions& data, WorkerRows& training, bool is_dry_run, Communicator& ranks,
-                    const RowsInMemory* memory) {
-  std::optional<ShardedArray> weights =
-      open_weights(data.train, training, ranks, memory != nullptr ? memory->train_weight : std::nullopt);
-  if (is_dry_run) return;
-  ranks.together([&] { weigh(training, weights ? &*weights : nullptr, static_cast<float>(*data.weight_bound)); });
-}
-
 // Puts rows in the unit of the fit: weighed by declared weights, or by persons, whose identifiers are returned, and
 // gathered where units are clipped; of a dry run no row is looked at. Collective.
 std::optional<ShardedArray> weigh_rows(const FitOptions& options, bool clips_units, WorkerRows& rows,
                                        Communicator& ranks, const RowsInMemory* memory) {
   const DataOptions& data = options.data;
-  if (!data.train.weight.empty()) weigh_as_given(data, rows, options.output.dry_run, ranks, memory);
+  if (!data.train.weight.empty()) {
+    std::optional<ShardedArray> weights =
+        open_weights(data.train, rows, ranks, memory != nullptr ? memory->train_weight : std::nullopt);
+    const auto weigh_as_given = [&] {
+      weigh(rows, weights ? &*weights : nullptr, static_cast<float>(*data.weight_bound));
+    };
+    if (!options.output.dry_run) ranks.together(weigh_as_given);
+  }
   if (!data.has_units()) return std::nullopt;
   std::optional<ShardedArray> persons =
       open_persons(data.train, rows, ranks, memory != nullptr ? memory->train_person : std::nullopt);

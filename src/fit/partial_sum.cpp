@@ -1,6 +1,10 @@
 #include "fit/partial_sum.hpp"
 
+#include <algorithm>
 #include <functional>
+#include <iterator>
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -45,6 +49,39 @@ FingerprintPart fingerprint_of_sum(const Statistic& statistic, std::uint64_t wit
   return part;
 }
 
+bool is_partition_name(const std::string& name) {
+  return !name.empty() && name.size() <= kLongestName;
+}
+
+// Throws UsageError unless the name has 1 to 255 bytes.
+void require_partition_name(const std::string& partition) {
+  if (is_partition_name(partition)) return;
+  throw UsageError("partition: its name has {} bytes; give each partition its own name, of 1 to {} bytes",
+                   partition.size(), kLongestName);
+}
+
+// Throws BadInput, as value_of_message, unless each partition has a name, and names rise: a partition listed twice
+// would count twice.
+template <typename Partition>
+void require_listed_once(const std::vector<Partition>& listed, std::string_view kind) {
+  const auto falls = std::ranges::adjacent_find(listed, std::greater_equal(), &Partition::name);
+  if (falls == listed.end() && std::ranges::all_of(listed, is_partition_name, &Partition::name)) return;
+  throw BadInput("these bytes are not a {}, or are damaged; make it again", kind);
+}
+
+// Returns the partitions of both lists, by name; `kind` names what holds them, as in "partial sums". Throws UsageError
+// if one partition is in both. Precondition: require_listed_once of each.
+template <typename Partition>
+std::vector<Partition> merged_partitions(const std::vector<Partition>& a, const std::vector<Partition>& b,
+                                         std::string_view kind) {
+  std::vector<Partition> all;
+  std::ranges::merge(a, b, std::back_inserter(all), {}, &Partition::name, &Partition::name);
+  const auto twice = std::ranges::adjacent_find(all, {}, &Partition::name);
+  if (twice == all.end()) return all;
+  throw UsageError("partition {} is in both {}, and may count only once; keep one result of each partition",
+                   shown_partition(twice->name), kind);
+}
+
 std::string first_names(const std::vector<std::string>& names) {
   const auto shown = static_cast<std::ptrdiff_t>(std::min(names.size(), kMostNamed));
   std::vector<std::string> first;
@@ -63,23 +100,8 @@ void PartialSum::serialize(Archive& archive, unsigned) {
   archive_all(archive, session_, step_, task_, partitions_, words_);
 }
 
-bool is_partition_name(const std::string& partition) {
-  return !partition.empty() && partition.size() <= kLongestName;
-}
-
 std::string shown_partition(const std::string& name) {
   return shown_text(name, kLongestName);
-}
-
-void require_partition_name(const std::string& partition) {
-  if (is_partition_name(partition)) return;
-  throw UsageError("partition: its name has {} bytes; give each partition its own name, of 1 to {} bytes",
-                   partition.size(), kLongestName);
-}
-
-void refuse_partition_twice(const std::string& partition, std::string_view kind) {
-  throw UsageError("partition {} is in both {}, and may count only once; keep one result of each partition",
-                   shown_partition(partition), kind);
 }
 
 PartialSum PartialSum::sealed(const Statistic& of_partition, bool has_rows, const SumTicket& ticket,
@@ -102,12 +124,8 @@ PartialSum PartialSum::sealed(const Statistic& of_partition, bool has_rows, cons
   return sum;
 }
 
-bool PartialSum::is_of(const std::array<std::uint8_t, 16>& session, const std::array<std::uint8_t, 32>& task) const {
-  return session_ == session && task_ == task;
-}
-
 void PartialSum::add(const PartialSum& other) {
-  if (!is_of(other.session_, other.task_) || words_.size() != other.words_.size()) {
+  if (session_ != other.session_ || task_ != other.task_ || words_.size() != other.words_.size()) {
     throw UsageError(session_ != other.session_
                          ? "partial sums of two sessions do not add; make all of them from one plan"
                          : fmt::format("partial sums of two tasks, of steps {} and {}, do not add; make all of them "
@@ -119,7 +137,7 @@ void PartialSum::add(const PartialSum& other) {
 }
 
 Statistic PartialSum::opened(const SumTicket& ticket, std::vector<BlockShape> shape) const {
-  if (!is_of(ticket.session, ticket.task)) {
+  if (session_ != ticket.session || task_ != ticket.task) {
     throw UsageError(session_ != ticket.session
                          ? "the partial sum is of another plan's session; make it from this session's plan"
                          : fmt::format("the partial sum is of step {} of this or another session of the plan, and the "
@@ -134,9 +152,8 @@ Statistic PartialSum::opened(const SumTicket& ticket, std::vector<BlockShape> sh
   if (words_.size() != elements + kFingerprintWords + 1) throw AggregationAborted(kDamaged);
   std::vector<std::uint64_t> words = words_;
   const NoiseKey key = ticket.key();
-  const auto is_same = [](const SummedPartition& a, const SummedPartition& b) { return a.name == b.name; };
-  const bool is_listed_once = std::adjacent_find(partitions_.begin(), partitions_.end(), is_same) == partitions_.end();
-  if (!is_listed_once) throw AggregationAborted(kDamaged);
+  const auto twice = std::ranges::adjacent_find(partitions_, {}, &SummedPartition::name);
+  if (twice != partitions_.end()) throw AggregationAborted(kDamaged);
   for (const SummedPartition& partition : partitions_) {
     with_pad(words, key, ticket, partition, [](std::uint64_t& word, std::uint64_t pad) { word -= pad; });
   }
@@ -157,19 +174,17 @@ std::string PartialSum::to_bytes() const {
 
 PartialSum PartialSum::from_bytes(const std::string& bytes) {
   PartialSum sum = value_of_message<PartialSum>(kPartialSum, bytes);
-  if (!are_partitions(sum.partitions_)) refuse_message(kPartialSum);
+  require_listed_once(sum.partitions_, kPartialSum);
   return sum;
 }
 
 void require_same_partitions(const std::vector<std::string>& there, const std::vector<std::string>& expected,
                              const char* where) {
-  std::vector<std::string> wanted = expected;
-  std::sort(wanted.begin(), wanted.end());
-  wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());
+  const std::set<std::string> wanted(expected.begin(), expected.end());
   std::vector<std::string> missing;
   std::vector<std::string> unknown;
-  std::set_difference(wanted.begin(), wanted.end(), there.begin(), there.end(), std::back_inserter(missing));
-  std::set_difference(there.begin(), there.end(), wanted.begin(), wanted.end(), std::back_inserter(unknown));
+  std::ranges::set_difference(wanted, there, std::back_inserter(missing));
+  std::ranges::set_difference(there, wanted, std::back_inserter(unknown));
   if (!missing.empty()) {
     throw UsageError("partitions are missing from the {}: {}; add theirs, or correct the list of expected partitions",
                      where, first_names(missing));
@@ -315,7 +330,7 @@ std::string PersonCounts::to_bytes() const {
 
 PersonCounts PersonCounts::from_bytes(const std::string& bytes) {
   PersonCounts counts = value_of_message<PersonCounts>(kCounts, bytes);
-  if (!are_partitions(counts.partitions_)) refuse_message(kCounts);
+  require_listed_once(counts.partitions_, kCounts);
   return counts;
 }
 

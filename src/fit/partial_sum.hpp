@@ -14,13 +14,10 @@
 // nonce, so two results of the task never have the same stream.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
-#include <iterator>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "common/ledger/statistic.hpp"
@@ -46,37 +43,8 @@ struct SummedPartition {
   std::array<std::uint8_t, 16> nonce{};
 };
 
-/// Throws UsageError unless the name has 1 to 255 bytes.
-void require_partition_name(const std::string& partition);
-/// Returns whether the name has 1 to 255 bytes.
-bool is_partition_name(const std::string& partition);
 /// Returns the name as messages show it: other processes may have made the name up.
 std::string shown_partition(const std::string& name);
-
-/// Returns whether each partition has a name, and names rise: a partition listed twice would count twice.
-template <typename Partition>
-bool are_partitions(const std::vector<Partition>& listed) {
-  for (std::size_t place = 0; place < listed.size(); ++place) {
-    if (!is_partition_name(listed[place].name)) return false;
-    if (place > 0 && listed[place].name <= listed[place - 1].name) return false;
-  }
-  return true;
-}
-
-/// Throws UsageError that names the partition; `kind` names what holds it twice, as in "partial sums".
-[[noreturn]] void refuse_partition_twice(const std::string& partition, std::string_view kind);
-
-/// Returns the partitions of both lists, by name. Throws UsageError if one partition is in both. Precondition:
-/// are_partitions of each.
-template <typename Partition>
-std::vector<Partition> merged_partitions(const std::vector<Partition>& a, const std::vector<Partition>& b,
-                                         std::string_view kind) {
-  std::vector<Partition> all;
-  std::ranges::merge(a, b, std::back_inserter(all), {}, &Partition::name, &Partition::name);
-  const auto twice = std::ranges::adjacent_find(all, {}, &Partition::name);
-  if (twice != all.end()) refuse_partition_twice(twice->name, kind);
-  return all;
-}
 
 /// Sealed statistic of some partitions, with their names and nonces.
 class PartialSum {
@@ -110,8 +78,6 @@ class PartialSum {
   void serialize(Archive& archive, unsigned version);
 
  private:
-  bool is_of(const std::array<std::uint8_t, 16>& session, const std::array<std::uint8_t, 32>& task) const;
-
   std::array<std::uint8_t, 16> session_{};
   std::uint64_t step_ = 0;
   std::array<std::uint8_t, 32> task_{};

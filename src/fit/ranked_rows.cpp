@@ -205,19 +205,12 @@ WorkerRows open_own_share(const RowFiles& options, bool is_shared, RowsOfSilos w
                           is_of_silo);
 }
 
-WorkerRows open_share(const RowFiles& options, int worker, int workers) {
-  WorkerRows rows =
-      WorkerRows::open(options.x, options.y, static_cast<std::size_t>(worker), static_cast<std::size_t>(workers),
-                       named_classes(options.class_names), options.role_of_y());
-  take_labels(rows, options.unlisted_labels, options.bad_rows);
-  return rows;
-}
-
 }  // namespace
 
 WorkerRows open_rows_for(const Classifier& model, const std::string& name_of_model, const RowFiles& options, int worker,
                          int workers) {
-  WorkerRows rows = open_share(options, worker, workers);
+  WorkerRows rows =
+      open_with_groups(options, static_cast<std::size_t>(worker), static_cast<std::size_t>(workers), false);
   require_features_of(rows, model.input_dim(), options.x.front());
   rows.features().require_columns(model.parts().feature_names, "in the model " + name_of_model);
   return rows;
@@ -241,8 +234,7 @@ void agree_on_columns(WorkerRows& rows, Communicator& ranks) {
 
 WorkerRows open_rows_of_rank(const RowFiles& options, const WorkerRows& training, const Communicator& ranks) {
   if (!has_rows(ranks, RowsOfSilos::kCoordinator)) return WorkerRows::none(training.dim());
-  WorkerRows rows =
-      ranks.silos() != nullptr ? open_share(options, 0, 1) : open_share(options, ranks.rank(), ranks.size());
+  WorkerRows rows = open_own_share(options, ranks.silos() == nullptr, RowsOfSilos::kCoordinator, ranks);
   require_features_of(rows, training.dim(), options.x.front());
   require_columns_of(rows, training);
   return rows;

@@ -30,14 +30,6 @@
 namespace dpreduce {
 namespace {
 
-// The members of a ResolvedFit that travel.
-struct DecidedFit {
-  FitOptions options;
-  FitPlan plan;
-};
-
-DPREDUCE_ARCHIVE(DecidedFit, options, plan)
-
 // The least of what ranks have. Collective.
 std::uint64_t least_everywhere(std::uint64_t bytes, Communicator& ranks) {
   constexpr std::uint64_t kExactInDouble = std::uint64_t{1} << 53;
@@ -264,26 +256,6 @@ void plan_memory(FitPlan& plan, const FitOptions& options, std::uint64_t public_
       plan.projection_elements * (sizeof(double) + 2 * sizeof(std::int16_t));  // and on the lattice, and packed
 }
 
-ReleaseTerms terms_of_rows(const DataOptions& data, Adjacency adjacency, const RowTransform& transform) {
-  ReleaseTerms terms;
-  terms.classes = data.classes;
-  terms.most_labels = data.most_labels();
-  terms.dim = transform.output_dim();
-  terms.adjacency = adjacency;
-  terms.has_units = data.weighs_rows();
-  terms.clips_units = data.has_units();
-  return terms;
-}
-
-// Releases made before the method's own releases. `terms` become those of prepared rows.
-std::vector<ReleaseRequest> requests_of_preparation(const FitOptions& options, ReleaseTerms& terms) {
-  std::vector<ReleaseRequest> requests = preparation_requests(options, terms);
-  if (adjusts_scores(options)) {
-    requests.push_back(registered_statistic("class_sizes").request(terms, kSizesShare));
-  }
-  return requests;
-}
-
 // Looks at the resolved center: rules of options know the one that is given.
 void require_center_of_isotropy(const FitOptions& options) {
   const Centering center = options.rows.center.value();
@@ -385,14 +357,14 @@ std::shared_ptr<const ResolvedFit> resolved_for_job(const FitOptions& options, s
   ranks.together([&] {
     if (is_shared && !ranks.is_coordinator()) return;
     fit = std::make_shared<const ResolvedFit>(options, input_dim, public_rows, bytes_for_rank);
-    if (is_shared) archive = archived(DecidedFit{fit->options(), fit->plan()});
+    if (is_shared) archive = archived(std::pair(fit->options(), fit->plan()));
   });
   if (!is_shared) return fit;
   archive = ranks.trusted().broadcast(std::move(archive));
   ranks.together([&] {
     if (ranks.is_coordinator()) return;
-    DecidedFit decided = unarchived<DecidedFit>(archive);
-    fit = std::make_shared<const ResolvedFit>(std::move(decided.options), std::move(decided.plan));
+    auto [decided, plan] = unarchived<std::pair<FitOptions, FitPlan>>(archive);
+    fit = std::make_shared<const ResolvedFit>(std::move(decided), std::move(plan));
   });
   return fit;
 }
@@ -422,8 +394,14 @@ FitPlan make_fit_plan(const FitOptions& options, std::size_t input_dim, std::uin
   plan.preprocessing = known_preprocessing(options.rows, options.data, input_dim);
   const std::unique_ptr<TrainingMethod> method = make_method(options);
   plan.loss = method->loss();
-  ReleaseTerms terms = terms_of_rows(options.data, options.privacy.adjacency, RowTransform(plan.preprocessing));
-  plan.requests = requests_of_preparation(options, terms);
+  ReleaseTerms terms{.classes = options.data.classes,
+                     .most_labels = options.data.most_labels(),
+                     .dim = RowTransform(plan.preprocessing).output_dim(),
+                     .adjacency = options.privacy.adjacency,
+                     .has_units = options.data.weighs_rows(),
+                     .clips_units = options.data.has_units()};
+  plan.requests = preparation_requests(options, terms);
+  if (adjusts_scores(options)) plan.requests.push_back(registered_statistic("class_sizes").request(terms, kSizesShare));
   plan.dim = terms.dim;
   require_more_than_signs(options, plan.dim);
   require_center_of_isotropy(options);

@@ -64,15 +64,10 @@ bool selects_before_method(const FitOptions& options) {
   return options.rows.select > 0 && !method_entry(options.method).selects_features;
 }
 
-// c and h of columns, as they were seen: h is 0 where noise hides it.
-struct SeenRanges {
-  std::vector<double> center;
-  std::vector<double> scale;
-};
-
-// `set` makes known to all rows what was found so far. Collective.
+// Returns c and h of columns, as they were seen: h is 0 where noise hides it. `set` makes known to all rows what was
+// found so far. Collective.
 template <typename Set>
-SeenRanges find_ranges(TrainingRun& run, const RangeReleases& names, std::size_t columns, const Set& set) {
+FeatureColumns find_ranges(TrainingRun& run, const RangeReleases& names, std::size_t columns, const Set& set) {
   const auto found = [&](const char* name, const auto& solve) {
     const Release release = run.release(name);
     std::vector<double> values(columns);
@@ -106,7 +101,7 @@ SeenRanges find_ranges(TrainingRun& run, const RangeReleases& names, std::size_t
 // Returns the targets whose range is hidden.
 std::vector<std::size_t> find_ranges_of_targets(TrainingRun& run, const FitOptions& options) {
   const std::size_t count = options.data.classes;
-  const SeenRanges seen =
+  const FeatureColumns seen =
       find_ranges(run, kOfTargets, count, [&](std::vector<double> center, std::vector<double> scale) {
         for (double& h : scale) h *= std::sqrt(static_cast<double>(count));
         run.rows().set_targets({.count = count, .center = std::move(center), .scale = std::move(scale)});
@@ -120,15 +115,12 @@ std::vector<std::size_t> find_ranges_of_targets(TrainingRun& run, const FitOptio
 
 void find_ranges_of_columns(TrainingRun& run, const FitOptions& options) {
   const Normalize normalize = options.rows.normalize;
-  const SeenRanges seen = find_ranges(run, kOfFeatures, run.rows().preprocessing().input_dim,
-                                      [&](std::vector<double> center, std::vector<double> scale) {
-                                        run.rows().set_columns({std::move(center), std::move(scale)}, normalize);
-                                      });
+  const FeatureColumns seen = find_ranges(run, kOfFeatures, run.rows().preprocessing().input_dim,
+                                          [&](std::vector<double> center, std::vector<double> scale) {
+                                            run.rows().set_columns({std::move(center), std::move(scale)}, normalize);
+                                          });
   if (options.rows.finds_ranges != FindRanges::kWhereColumnsDiffer) return;
-  const bool is_alike =
-      run.decision("columns", 1,
-                   [&]() -> std::vector<double> { return {are_alike(seen.center, seen.scale) ? 1.0 : 0.0}; })
-          .front() != 0.0;
+  const bool is_alike = run.decision("columns", [&] { return are_alike(seen.center, seen.scale) ? 1.0 : 0.0; }) != 0.0;
   // Scaled columns are comparable, so that a row's length says something.
   FeatureColumns found = run.rows().preprocessing().columns;
   run.rows().set_columns(is_alike ? FeatureColumns{} : std::move(found), is_alike ? normalize : Normalize::kNone);
@@ -137,10 +129,7 @@ void find_ranges_of_columns(TrainingRun& run, const FitOptions& options) {
 // Columns of zeros and ones keep their zeros where most entries are zeros: as -1 these would take up most of a row.
 void keep_zeros(TrainingRun& run) {
   const Release zeros = run.release(kRowZeros);
-  const bool keeps =
-      run.decision("zeros", 1,
-                   [&]() -> std::vector<double> { return {are_mostly_zeros(zeros.block("sizes")) ? 1.0 : 0.0}; })
-          .front() != 0.0;
+  const bool keeps = run.decision("zeros", [&] { return are_mostly_zeros(zeros.block("sizes")) ? 1.0 : 0.0; }) != 0.0;
   if (!keeps) return;
   const Preprocessing& rows = run.rows().preprocessing();
   run.rows().set_columns(with_zeros_kept(rows.columns), rows.normalize);

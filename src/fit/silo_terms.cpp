@@ -27,8 +27,8 @@ struct DecidedNoise {
   std::optional<double> delta;
   bool is_private = false;
   std::optional<NoisePlan> whole;
-  std::optional<NoisePlan> of_silo;
-  std::optional<NoisePlan> guaranteed;
+  std::optional<NoisePlan> of_silo{};
+  std::optional<NoisePlan> guaranteed{};
 };
 
 DPREDUCE_ARCHIVE(DecidedNoise, config, models, accountant, unit, epsilon, delta, is_private, whole, of_silo, guaranteed)
@@ -62,9 +62,7 @@ PublicKey noise_plan_digest(const ResolvedFit& fit, const std::optional<NoiseSha
                        .epsilon = terms.epsilon,
                        .delta = terms.delta,
                        .is_private = fit.plan().is_private,
-                       .whole = fit.plan().noise,
-                       .of_silo = std::nullopt,
-                       .guaranteed = std::nullopt};
+                       .whole = fit.plan().noise};
   if (decided.whole && shares) {
     decided.of_silo = plan_of_share(*decided.whole, *shares);
     decided.guaranteed = shares->guaranteed(*decided.whole);
@@ -130,12 +128,6 @@ void compare_persons(Comparison& run, const SiloConsent& consent, const FitOptio
   }
 }
 
-std::uint64_t rounds_of(const FitPlan& plan) {
-  std::uint64_t rounds = 0;
-  for (const ReleaseRequest& release : plan.requests) rounds = std::max(rounds, release.rounds);
-  return rounds;
-}
-
 void compare_training(Comparison& run, const SiloConsent& consent, const FitPlan& plan) {
   const double chosen = std::numeric_limits<double>::infinity();  // by the rows: whatever they have
   run.most("most-clip-norm", plan.has_request("row_sizes") ? chosen : plan.preprocessing.clip_norm,
@@ -145,7 +137,9 @@ void compare_training(Comparison& run, const SiloConsent& consent, const FitPlan
     for (const Loss loss : consent.losses) losses.emplace_back(to_string(loss));
     run.one_of("losses", std::string(to_string(*plan.loss)), losses);
   }
-  run.most("most-rounds", rounds_of(plan), consent.most_rounds);
+  std::uint64_t rounds = 0;
+  for (const ReleaseRequest& release : plan.requests) rounds = std::max(rounds, release.rounds);
+  run.most("most-rounds", rounds, consent.most_rounds);
 }
 
 void compare_cost(Comparison& run, const SiloConsent& consent, const ResolvedFit& fit, const SiloTerms& silos,

@@ -254,9 +254,7 @@ class FitSession::Exchange final : public StatisticSource {
     if (fit_->plan().clips_units()) rows_.set_units({.are_whole = true});
     take_blas_memory();
     std::optional<FitAccount> account = ledger ? open_account(*fit_, ranks_) : open_own_account(*fit_, ranks_);
-    trainer_ = std::thread([this, account = std::make_shared<std::optional<FitAccount>>(std::move(account))] {
-      train_here(std::move(*account));
-    });
+    trainer_ = std::thread([this, account = std::move(account)]() mutable { train_here(std::move(account)); });
     std::unique_lock lock(mutex_);
     wait_for_trainer(lock);
     if (!failure_) return;
@@ -285,7 +283,6 @@ class FitSession::Exchange final : public StatisticSource {
   }
 
   void give(const PartialSum& sum) {
-    require_this_process();
     const std::optional<TravelingTask> task = this->task();
     if (!task) throw UsageError("the session waits for no sum: its fit has ended, or another thread has given one");
     if (partitions_) require_partitions(sum, *partitions_);

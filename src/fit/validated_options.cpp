@@ -109,7 +109,7 @@ FitOptions validated(FitOptions options) {
   require_name_of_model(options.output.out);
   require_fit_for_silos(options);
   if (options.evaluation.share) {
-    options.evaluation.terms.metrics = usual_metrics(0);
+    options.evaluation.terms.metrics = usual_metrics({});
     options.evaluation.terms.classes = data.classes;
   }
   data.test.bad_rows = data.train.bad_rows;

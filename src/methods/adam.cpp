@@ -10,8 +10,6 @@
 #include <cmath>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include "methods/gradient_rounds.hpp"
 #include "methods/registry.hpp"
 

@@ -45,13 +45,13 @@ LinearScores trained_scores(const TrainingMethod& method, TrainingRun& run, cons
   DPREDUCE_ASSERT(scores.bias.size() == run.rows().classes());
   for (std::size_t c = 0; c < shares.size(); ++c) scores.bias[c] -= shares[c];
   const std::uint64_t public_rows =
-      options.rows.center == Centering::kPublic ? run.choices().candidates().features().rows() : 0;
+      options.rows.center == Centering::kPublic ? run.public_candidates().features().rows() : 0;
   if (!refits_on_public_rows(options, run.rows().preprocessing().dim(), public_rows)) {
     run.ranks().broadcast(scores.bias);
     return scores;
   }
   run.ranks().at_coordinator([&] {
-    scores = with_public_refit(std::move(scores), run.rows().preprocessing(), run.choices().candidates().features());
+    scores = with_public_refit(std::move(scores), run.rows().preprocessing(), run.public_candidates().features());
   });
   run.end_phase("public rows");
   return shared_scores(std::move(scores), run);

@@ -29,6 +29,7 @@
 namespace dpreduce {
 namespace {
 
+constexpr const char* kClassGrams = "class_least_squares";
 constexpr const char* kSolutions = "solutions";  // the last block of a record
 
 std::vector<std::size_t> strided_order(std::size_t classes, std::size_t ranks) {
@@ -40,18 +41,6 @@ std::vector<std::size_t> strided_order(std::size_t classes, std::size_t ranks) {
   return order;
 }
 
-// Every rank's copy of what the coordinator owns.
-ReleasedBlock shared(Communicator& ranks, const std::string& name, std::size_t elements, double sigma,
-                     std::span<const std::pair<std::size_t, ReleasedBlock>> owned) {
-  std::vector<std::int64_t> values(elements);
-  if (ranks.is_coordinator()) {
-    const auto released = owned.front().second.values();
-    values.assign(released.begin(), released.end());
-  }
-  ranks.broadcast(std::as_writable_bytes(std::span(values)));
-  return ReleasedBlock(name, std::move(values), sigma);
-}
-
 // Statistics that the first pass and each class add to the release: of this rank's rows, or, from a source, of all
 // rows.
 class AddedGrams {
@@ -60,9 +49,8 @@ class AddedGrams {
       : hasher_(std::in_place, std::span<const std::byte, 32>(secret_of_digests()), inputs.transform.output_dim()),
         own_(std::in_place, request, inputs, *hasher_, std::move(order)),
         sums_(own_->take_sums()) {}
-  AddedGrams(const std::function<Statistic(const StatisticTask&)>& sum, StatisticTask task,
-             std::vector<std::size_t> order)
-      : sum_(sum), task_(std::move(task)), order_(std::move(order)), sums_(first_sums()) {}
+  AddedGrams(StatisticSource& source, StatisticTask task, std::vector<std::size_t> order)
+      : source_(&source), task_(std::move(task)), order_(std::move(order)), sums_(first_sums()) {}
   AddedGrams(const AddedGrams&) = delete;
   AddedGrams& operator=(const AddedGrams&) = delete;
 
@@ -73,7 +61,7 @@ class AddedGrams {
     if (own_) return own_->next(triangle);
     task_.part = StatisticPart::kGramOfClass;
     task_.label = order_[next_++];
-    const Statistic gram = sum_(task_);
+    const Statistic gram = source_->sum(task_);
     // Rows that are summed now must be the rows of the first sum, under the same labels: a row that moved would count
     // twice.
     if (digests_of(gram).front() != digests_.at(task_.label)) {
@@ -95,7 +83,7 @@ class AddedGrams {
   Statistic first_sums() {
     task_.part = StatisticPart::kClassSums;
     std::ranges::copy(secret_of_digests(), std::as_writable_bytes(std::span(task_.secret)).begin());
-    const Statistic whole = sum_(task_);
+    const Statistic whole = source_->sum(task_);
     std::vector<BlockShape> shape = whole.shape();
     digests_ = digests_of(whole);
     shape.pop_back();
@@ -106,7 +94,7 @@ class AddedGrams {
 
   std::optional<RowHasher> hasher_;
   std::optional<ClassGrams> own_;
-  std::function<Statistic(const StatisticTask&)> sum_;
+  StatisticSource* source_ = nullptr;
   StatisticTask task_;
   std::vector<std::size_t> order_;
   std::size_t next_ = 0;
@@ -158,13 +146,13 @@ class ClassSolutions {
 // The whole release for the watcher, block by block.
 class WatchedParts {
  public:
-  explicit WatchedParts(const ReleaseRequest& request) : request_(request) {}
-  void add(const std::string& block, std::size_t number, const ReleasedBlock& part) {
-    sigma_[block] = part.sigma();
-    std::vector<std::int64_t>& values = values_[block];
-    values.resize(elements_of(block));
-    std::copy(part.values().begin(), part.values().end(),
-              values.begin() + static_cast<std::ptrdiff_t>(number * part.values().size()));
+  explicit WatchedParts(const ReleaseRequest& request) : request_(request) {
+    for (const BlockRequest& block : request.blocks) values_[block.name].resize(block.elements);
+  }
+  void add(std::size_t number, const ReleasedBlock& part) {
+    sigma_[part.name()] = part.sigma();
+    std::ranges::copy(part.values(),
+                      values_.at(part.name()).begin() + static_cast<std::ptrdiff_t>(number * part.values().size()));
   }
   Release whole() {
     std::vector<ReleasedBlock> blocks;
@@ -175,12 +163,6 @@ class WatchedParts {
   }
 
  private:
-  std::size_t elements_of(const std::string& name) const {
-    const auto found = std::find_if(request_.blocks.begin(), request_.blocks.end(),
-                                    [&](const BlockRequest& block) { return block.name == name; });
-    return found->elements;
-  }
-
   const ReleaseRequest& request_;
   std::map<std::string, std::vector<std::int64_t>> values_;
   std::map<std::string, double> sigma_;
@@ -260,40 +242,19 @@ class GramRounds {
   std::optional<PartRelease::Pending> pending_;
 };
 
-// Progress shown of passes over rows: in the first pass the share that is done, in those of the classes nothing.
-class FirstPassShown {
- public:
-  explicit FirstPassShown(Communicator& ranks)
-      : on_chunk_([this, &ranks](double share) { show_ ? show_(share) : ranks.check_peers(); }) {}
-  FirstPassShown(const FirstPassShown&) = delete;
-  FirstPassShown& operator=(const FirstPassShown&) = delete;
-
-  void begin(const OnChunk& show) { show_ = show; }
-  void end() { show_ = nullptr; }
-  const OnChunk& on_chunk() const { return on_chunk_; }
-
- private:
-  OnChunk show_;
-  OnChunk on_chunk_;
-};
-
 // The blocks beside the class matrices, as every rank knows them. Collective.
 std::vector<ReleasedBlock> released_sums(Statistic sums, PartRelease& parts, Communicator& ranks) {
   std::vector<ReleasedBlock> known;
   for (std::size_t b = 0; b < sums.shape().size(); ++b) {
     const std::string& block = sums.shape()[b].name;
     const PartRelease::Part whole{0, 0, sums.block(b)};
-    known.push_back(
-        shared(ranks, block, whole.local.size(), parts.sigma(block), parts.start(block, {&whole, 1}).finish()));
+    const PartRelease::Owned owned = parts.start(block, {&whole, 1}).finish();
+    std::vector<std::int64_t> values(whole.local.size());
+    if (ranks.is_coordinator()) std::ranges::copy(owned.front().second.values(), values.begin());
+    ranks.broadcast(std::as_writable_bytes(std::span(values)));
+    known.emplace_back(block, std::move(values), parts.sigma(block));
   }
   return known;
-}
-
-// Number of released integers beside those of each class.
-std::uint64_t integers_of_first_pass(const ReleaseRequest& request) {
-  std::uint64_t integers = 0;
-  for (const BlockRequest& block : request.blocks) integers += block.triangles > 1 ? 0 : block.elements;
-  return integers;
 }
 
 }  // namespace
@@ -305,29 +266,29 @@ void TrainingRun::show_class_grams(const std::function<Release()>& whole) {
 }
 
 // The blocks of its record: those of the first pass, and the bits of what was made of all classes.
-NamedIntegers TrainingRun::made_class_grams(std::string_view name, std::size_t width,
-                                            const std::function<void(const Release&)>& on_sums,
+NamedIntegers TrainingRun::made_class_grams(std::size_t width, const std::function<void(const Release&)>& on_sums,
                                             const OnClassGram& on_gram) {
-  const ReleaseRequest& request = plan_.request(name);
+  const ReleaseRequest& request = plan_.request(kClassGrams);
   const std::size_t owners = static_cast<std::size_t>(ranks_.owners());
   DPREDUCE_ASSERT(!sides_.watcher || owners == 1);
   const std::vector<std::size_t> order = strided_order(rows_.classes(), owners);
-  FirstPassShown shown(ranks_);
+  OnChunk shown;  // of the first pass; passes for the classes show nothing
+  const OnChunk on_chunk = [&](double share) { shown ? shown(share) : ranks_.check_peers(); };
   std::optional<AddedGrams> grams;
-  rows_.in_pass(std::string(name), [&](const OnChunk& show) {
+  rows_.in_pass(kClassGrams, [&](const OnChunk& show) {
     if (sides_.source == nullptr) {
-      shown.begin(show);
-      grams.emplace(request, rows_.inputs(shown.on_chunk()), order);
-      shown.end();
+      shown = show;
+      grams.emplace(request, rows_.inputs(on_chunk), order);
+      shown = nullptr;
     } else {
-      const auto sum = [this](const StatisticTask& task) { return sides_.source->sum(task); };
-      grams.emplace(sum, task_of(name, rows_.preprocessing(), {}), order);
+      grams.emplace(*sides_.source, task_of(kClassGrams, rows_.preprocessing(), {}), order);
     }
   });
   std::optional<WatchedParts> watched;
   if (sides_.watcher) watched.emplace(request);
-  const std::uint64_t integers = rows_.classes() * width + integers_of_first_pass(request);  // of the record
-  NamedIntegers record = releaser_.release_in_parts(name, integers, [&](PartRelease& parts) {
+  std::uint64_t integers = rows_.classes() * width;  // of the record
+  for (const BlockRequest& block : request.blocks) integers += block.triangles > 1 ? 0 : block.elements;
+  NamedIntegers record = releaser_.release_in_parts(kClassGrams, integers, [&](PartRelease& parts) {
     const Release sums(released_sums(grams->take_sums(), parts, ranks_));
     ranks_.together([&] { on_sums(sums); });
     end_phase("sums");
@@ -336,7 +297,7 @@ NamedIntegers TrainingRun::made_class_grams(std::string_view name, std::size_t w
     rounds.release(order, owners, [&](const PartRelease::Owned& own, const std::function<void()>& advance) {
       ranks_.together([&] {
         for (const auto& [label, gram] : own) {
-          if (watched) watched->add(gram.name(), label, gram);
+          if (watched) watched->add(label, gram);
           solutions.add(label, on_gram(label, gram));
           advance();
         }
@@ -345,28 +306,28 @@ NamedIntegers TrainingRun::made_class_grams(std::string_view name, std::size_t w
     });
     NamedIntegers made;
     for (const ReleasedBlock& block : sums.blocks()) {
-      if (watched) watched->add(block.name(), 0, block);
+      if (watched) watched->add(0, block);
       made.emplace_back(block.name(), std::vector(block.values().begin(), block.values().end()));
     }
     made.emplace_back(kSolutions, solutions.take());
     return made;
   });
-  if (watched) sides_.watcher({name, watched->whole(), rows_.preprocessing(), {}});
+  if (watched) sides_.watcher({kClassGrams, watched->whole(), rows_.preprocessing(), {}});
   return record;
 }
 
-std::vector<double> TrainingRun::release_class_grams(std::string_view name, std::size_t width,
+std::vector<double> TrainingRun::release_class_grams(std::size_t width,
                                                      const std::function<void(const Release&)>& on_sums,
                                                      const OnClassGram& on_gram) {
-  std::optional<NamedIntegers> record = releaser_.saved(name);
-  if (!record) record = made_class_grams(name, width, on_sums, on_gram);
+  std::optional<NamedIntegers> record = releaser_.saved(kClassGrams);
+  if (!record) record = made_class_grams(width, on_sums, on_gram);
   std::vector<double> solutions;
   ranks_.at_coordinator([&] {
     solutions.reserve(record->back().second.size());
     for (const std::int64_t bits : record->back().second) solutions.push_back(std::bit_cast<double>(bits));
     record->pop_back();
     DPREDUCE_ASSERT(solutions.size() == rows_.classes() * width);
-    if (sides_.observer) show_observer(name, releaser_.release_of(name, std::move(*record)), {});
+    if (sides_.observer) show_observer(kClassGrams, releaser_.release_of(kClassGrams, std::move(*record)), {});
   });
   return solutions;
 }

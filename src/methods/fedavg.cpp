@@ -42,10 +42,8 @@ void average_over_ranks(std::vector<double>& weights, double clip_norm, Communic
     for (std::size_t e = 0; e < weights.size(); ++e) {
       const double units = weights[e] / unit;
       if (!(std::abs(units) <= largest)) {
-        throw UsageError(
-            "--method fedavg: weights of {:g} are too large to be averaged; lower "
-            "--learning-rate",
-            weights[e]);
+        throw UsageError("--method fedavg: weights of {:g} are too large to be averaged; lower --learning-rate",
+                         weights[e]);
       }
       words[e] = static_cast<std::uint64_t>(std::llrint(units));
     }
@@ -88,9 +86,9 @@ class FederatedAveragingMethod : public RoundsMethod {
     const Lattice lattice = run.rows().lattice();
     const double unit = Lattice{settings_.residual_norm, run.rows().classes()}.scale() * lattice.scale();
     const auto silos = static_cast<std::size_t>(run.ranks().size());
-    DescentStep rule(
-        {.loss = settings_.loss, .learning_rate = settings_.learning_rate, .radius = {}, .averaged = silos},
-        settings_.rounds * local_steps_, run.rows().classes(), lattice.clip_norm);
+    RoundSettings steps = settings_;
+    steps.rounds *= local_steps_;
+    DescentStep rule(steps, Bound::kFixed, run.rows().classes(), lattice.clip_norm, silos);
     return iterate_rounds(run, settings_, [&](std::uint64_t round, std::vector<double>& weights) {
       for (std::uint64_t step = 1; step <= local_steps_; ++step) {
         std::optional<LatticeWeights> at;  // each silo's own, and so fallible on each alone

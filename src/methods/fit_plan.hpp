@@ -1,6 +1,7 @@
 // Plan of a fit before any row is read: pure arithmetic on public knowledge (made by fit/resolved_fit.hpp).
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -9,6 +10,7 @@
 
 #include "common/accounting/budget.hpp"
 #include "common/base/described_types.hpp"
+#include "common/base/error.hpp"
 #include "common/base/privacy_terms.hpp"
 #include "common/lattice/row_transform.hpp"
 #include "common/ledger/data_set_budget.hpp"
@@ -37,13 +39,19 @@ struct FitPlan {
   std::string config_digest;           ///< of that
   std::size_t memory_bytes = 0;        ///< of a rank: row buffers and statistic, for any number of rows
 
-  bool has_request(std::string_view name) const;
+  bool has_request(std::string_view name) const {
+    return std::ranges::find(requests, name, &ReleaseRequest::name) != requests.end();
+  }
   /// Returns the request of that name. Precondition (asserted): there is one.
-  const ReleaseRequest& request(std::string_view name) const;
+  const ReleaseRequest& request(std::string_view name) const {
+    const auto found = std::ranges::find(requests, name, &ReleaseRequest::name);
+    DPREDUCE_ASSERT(found != requests.end());
+    return *found;
+  }
   /// Returns whether a unit's sums are clipped in any release. If so, a unit's rows are needed together.
-  bool clips_units() const;
+  bool clips_units() const { return std::ranges::any_of(requests, &ReleaseRequest::clips_units); }
   /// Returns whether Gram matrices are released class by class (TrainingRun::release_class_grams).
-  bool makes_class_grams() const;
+  bool makes_class_grams() const { return std::ranges::any_of(requests, &ReleaseRequest::in_parts); }
 };
 
 // Archives of a plan, as it is sent between ranks (common/ranks/rank_archive.hpp).

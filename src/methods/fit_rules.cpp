@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "methods/fit_table.hpp"
-#include "methods/method_terms.hpp"
 #include "methods/registry.hpp"
 
 namespace dpreduce {

@@ -5,7 +5,6 @@
 #include "common/base/error.hpp"
 #include "common/data/named_classes.hpp"
 #include "common/data/sharded_array.hpp"
-#include "methods/method_terms.hpp"
 #include "methods/registry.hpp"
 
 namespace dpreduce {
@@ -90,7 +89,13 @@ void declare_data(OptionTable& table, FitOptions& options) {
 }
 
 // Declares what may be spent, and where that is recorded.
-void declare_account(OptionTable& table, PrivacyOptions& privacy) {
+void declare_privacy(OptionTable& table, PrivacyOptions& privacy, bool may_be_exact = false) {
+  table.begin_group("Privacy");
+  declare_budget(table, privacy.budget);
+  if (may_be_exact) {
+    table.flag("--non-private", privacy.budget.non_private, "no noise and no guarantee: for comparison only")
+        .not_over_network("silos would send exact sums");
+  }
   table.choice("--adjacency", privacy.adjacency, "relation of neighboring data sets").of_sweeps();
   table.count("--seed", privacy.seed, "repeatable noise; the run is then NOT private")
       .not_over_network("anyone who knows the seed can remove the noise");
@@ -109,14 +114,6 @@ void declare_account(OptionTable& table, PrivacyOptions& privacy) {
   table.flag("--resume", privacy.resume,
              "resume the killed run on this ledger with the same options: its releases are reused, and only the rest "
              "is charged; without such a run, start a new one");
-}
-
-void declare_privacy(OptionTable& table, PrivacyOptions& privacy) {
-  table.begin_group("Privacy");
-  declare_budget(table, privacy.budget);
-  table.flag("--non-private", privacy.budget.non_private, "no noise and no guarantee: for comparison only")
-      .not_over_network("silos would send exact sums");
-  declare_account(table, privacy);
   table.begin_group("");
 }
 
@@ -322,10 +319,7 @@ void declare_evaluation(OptionTable& table, FitOptions& options, const char* met
 
 void declare_private_evaluation(OptionTable& table, FitOptions& options) {
   declare_persons(table, options.data, "--test-person");
-  table.begin_group("Privacy");
-  declare_budget(table, options.privacy.budget);
-  declare_account(table, options.privacy);
-  table.begin_group("");
+  declare_privacy(table, options.privacy);
   declare_silos(table, options.silos);
 }
 
@@ -334,7 +328,7 @@ void declare_fit(OptionTable& table, FitOptions& options) {
   declare_method(table, options.method);
   declare_rows(table, options.rows);
   declare_choice(table, options.method);
-  declare_privacy(table, options.privacy);
+  declare_privacy(table, options.privacy, true);
   declare_output(table, options.output);
   declare_silos(table, options.silos);
   declare_format(table, options.output.format);
@@ -350,10 +344,7 @@ void declare_release(OptionTable& table, FitOptions& options) {
   declare_rows(table, options.rows);
   table.number("--gram-share", options.method.gram_share, "share of mu^2 for Gram matrices, the rest is for class sums")
       .in_group(kMethodGroup);
-  table.begin_group("Privacy");
-  declare_budget(table, options.privacy.budget);
-  declare_account(table, options.privacy);
-  table.begin_group("");
+  declare_privacy(table, options.privacy);
   declare_output(table, options.output, false);
   declare_silos(table, options.silos);
   declare_format(table, options.output.format);

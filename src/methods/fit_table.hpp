@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/accounting/budget.hpp"
@@ -68,6 +69,28 @@ void declare_private_evaluation(OptionTable& table, FitOptions& options);
 /// Returns the given options of `fit` that must be the same at all parties, one a line (SetBy::kAll, kAllOfFiles).
 std::string agreed_options(const OptionTable& fit, const std::vector<std::string>& class_names);
 
+// Training: --method, and the options that only some methods take.
+//
+// The methods' entries name the options that they take and refuse (registry.hpp). The refusals, and the help on which
+// method takes which option, follow from both.
+
+/// Heading in help of all options of training.
+inline constexpr const char* kMethodGroup = "Method";
+/// Largest --expected-rows.
+inline constexpr double kMostExpectedRows = 1e15;
+
+/// Throws UsageError if `options` have an option that their method does not take, or refuses. The message names the
+/// methods that take the option. Precondition: `table` is of these options, and has all options of a fit.
+void check_method(const FitOptions& options, const OptionTable& table);
+
+/// Adds --method and the methods' own options. Each option names the methods that take it, with their defaults.
+void declare_method(OptionTable& table, MethodOptions& options);
+/// Adds the options of a choice among candidates: --choose and --choose-share.
+void declare_choice(OptionTable& table, MethodOptions& options);
+
+/// Returns "a, b 5": the methods that take an option, each with its default if it has one.
+std::string takers_with_defaults(std::string_view option);
+
 // Rows: their persons, files, classes and targets, and their preparation before a method sees them.
 
 inline constexpr const char* kTestTargets = "--test-targets";
@@ -91,9 +114,6 @@ void declare_labels(OptionTable& table, DataOptions& data);
 /// BadInput as read_class_names. Returns the option --classes.
 Option& declare_classes(OptionTable& table, std::size_t& classes, std::vector<std::string>& names,
                         const std::string& help);
-
-/// Returns K if it is given, else the number of names.
-std::size_t classes_of(std::size_t classes, const std::vector<std::string>& names);
 
 /// Declares the option that names a row's numbers to predict, instead of its `labels`, which are declared.
 Option& declare_targets(OptionTable& table, RowFiles& rows, const char* name, const char* labels, const char* help);

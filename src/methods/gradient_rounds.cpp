@@ -19,6 +19,12 @@ constexpr double kSigmoidStart = -10.0;
 constexpr double kWarmStartShare = 0.2;
 constexpr double kNoiseInScores = 0.9;
 constexpr double kMostRoundsOnSamples = 400.0;
+constexpr std::uint64_t kDescentRounds = 300;
+// Adaptive bound on residuals.
+constexpr double kAimedShare = 0.1;
+constexpr double kSmallestNorm = 1e-3;
+constexpr double kLargestNorm = 2.0;
+
 // Number of sampled rounds in which a row is used as often as in full ones, but no more than have been seen to help.
 std::uint64_t rounds_on_samples(std::uint64_t full_rounds, double rate) {
   if (rate == 1.0) return full_rounds;
@@ -92,6 +98,13 @@ std::vector<double> without_intercept(const std::vector<double>& directions, std
   return directions_of_rows;
 }
 
+// b of the adaptive bound.
+double share_beyond(std::span<const std::int64_t> sides) {
+  const double within = std::max(static_cast<double>(sides[0]), 0.0);
+  const double beyond = std::max(static_cast<double>(sides[1]), 0.0);
+  return beyond / std::max(within + beyond, 1.0);
+}
+
 }  // namespace
 
 double curvature_of_noise(double sigma, std::uint64_t rounds, double clip_norm) {
@@ -114,34 +127,6 @@ RoundSettings round_settings(const FitOptions& fit, std::uint64_t default_rounds
           .sampling_rate = rate,
           .learning_rate = options.learning_rate,
           .radius = options.radius};
-}
-
-std::size_t iterates_to_choose_among(const RoundSettings& settings) {
-  return windows_of(settings).size();
-}
-
-std::optional<double> decision_threshold(Loss loss) {
-  switch (loss) {
-    case Loss::kSigmoid:
-      return 0.0;
-    case Loss::kSquare:
-      return 0.5;
-    case Loss::kSoftmax:
-      break;
-  }
-  return std::nullopt;
-}
-
-std::optional<Link> link_of(Loss loss) {
-  switch (loss) {
-    case Loss::kSoftmax:
-      return Link::kSoftmax;
-    case Loss::kSigmoid:
-      return Link::kSigmoid;
-    case Loss::kSquare:
-      break;
-  }
-  return std::nullopt;
 }
 
 nlohmann::json to_json(const RoundSettings& settings) {
@@ -174,6 +159,20 @@ std::vector<ReleaseRequest> RoundsMethod::requests(ReleaseTerms terms) const {
 
 nlohmann::json RoundsMethod::settings() const {
   return to_json(settings_);
+}
+
+std::size_t RoundsMethod::candidates() const {
+  return windows_of(settings_).size();
+}
+
+std::optional<double> RoundsMethod::threshold() const {
+  if (settings_.loss == Loss::kSoftmax) return std::nullopt;
+  return settings_.loss == Loss::kSquare ? 0.5 : 0.0;
+}
+
+std::optional<Link> RoundsMethod::link() const {
+  if (settings_.loss == Loss::kSquare) return std::nullopt;
+  return settings_.loss == Loss::kSoftmax ? Link::kSoftmax : Link::kSigmoid;
 }
 
 LatticeWeights shared_weights(TrainingRun& run, std::span<const double> weights) {
@@ -216,7 +215,7 @@ LinearScores iterate_rounds(TrainingRun& run, const RoundSettings& settings, con
     for (double& entry : candidates[m].weights) entry /= length;
   }
   run.end_phase("rounds");
-  return fold_intercept(run.choices().choose(std::move(candidates), prior).weights, run.rows().preprocessing());
+  return fold_intercept(run.choose(std::move(candidates), prior).weights, run.rows().preprocessing());
 }
 
 LinearScores train_in_rounds(TrainingRun& run, const RoundSettings& settings, StepRule* rule) {
@@ -250,41 +249,28 @@ LinearScores train_in_rounds(TrainingRun& run, const RoundSettings& settings, St
   return scores;
 }
 
-namespace {
-
-constexpr double kAimedShare = 0.1;
-constexpr double kSmallestNorm = 1e-3;
-constexpr double kLargestNorm = 2.0;
-
-// b.
-double share_beyond(std::span<const std::int64_t> sides) {
-  const double within = std::max(static_cast<double>(sides[0]), 0.0);
-  const double beyond = std::max(static_cast<double>(sides[1]), 0.0);
-  return beyond / std::max(within + beyond, 1.0);
-}
-
-}  // namespace
-
-DescentStep::DescentStep(const DescentSettings& settings, std::uint64_t rounds, std::size_t classes, double clip_norm)
+DescentStep::DescentStep(const RoundSettings& settings, Bound bound, std::size_t classes, double clip_norm,
+                         std::size_t averaged)
     : settings_(settings),
-      rounds_(rounds),
+      bound_(bound),
       clip_norm_(clip_norm),
+      averaged_(averaged),
       // D: a first step that moves every class alike changes a score by up to its reach.
       reach_(score_reach(settings.loss) * std::sqrt(static_cast<double>(classes)) / clip_norm) {}
 
 double DescentStep::next_residual_norm(double residual_norm) const {
-  if (settings_.bound == Bound::kFixed) return residual_norm;
+  if (bound_ == Bound::kFixed) return residual_norm;
   return std::clamp(residual_norm * std::exp(share_beyond_ - kAimedShare), kSmallestNorm, kLargestNorm);
 }
 
 void DescentStep::step(const NoisedRound& round, std::span<double> weights) {
-  if (settings_.bound == Bound::kAdaptive) share_beyond_ = share_beyond(round.release.block("sides").values());
+  if (bound_ == Bound::kAdaptive) share_beyond_ = share_beyond(round.release.block("sides").values());
   const std::vector<double> gradient = round.gradient();
   const double noise = static_cast<double>(gradient.size()) * round.sigma() * round.sigma();
   squares_ += std::max(squared_norm(gradient) - noise, 0.0);
-  const double averaged_sigma = round.sigma() / std::sqrt(static_cast<double>(settings_.averaged));
+  const double averaged_sigma = round.sigma() / std::sqrt(static_cast<double>(averaged_));
   const double curvature =
-      std::hypot(curvature_of_noise(averaged_sigma, rounds_, clip_norm_), std::sqrt(squares_) / reach_);
+      std::hypot(curvature_of_noise(averaged_sigma, settings_.rounds, clip_norm_), std::sqrt(squares_) / reach_);
   if (curvature == 0.0) return;  // no rows and no noise
   const double rate = settings_.learning_rate.value_or(1.0 / curvature);
   for (std::size_t e = 0; e < weights.size(); ++e) weights[e] -= rate * gradient[e];
@@ -295,8 +281,6 @@ void DescentStep::step(const NoisedRound& round, std::span<double> weights) {
 }
 
 namespace {
-
-constexpr std::uint64_t kDescentRounds = 300;
 
 class GradientDescentMethod : public RoundsMethod {
  public:
@@ -315,8 +299,7 @@ class GradientDescentMethod : public RoundsMethod {
 
   LinearScores train(TrainingRun& run) const override {
     run.rows().set_intercept(settings_.intercept_share);
-    DescentStep rule({bound_, settings_.loss, settings_.learning_rate, settings_.radius}, settings_.rounds,
-                     run.rows().classes(), run.rows().lattice().clip_norm);
+    DescentStep rule(settings_, bound_, run.rows().classes(), run.rows().lattice().clip_norm);
     return train_in_rounds(run, settings_, &rule);
   }
 

@@ -100,15 +100,6 @@ struct RoundSettings {
 /// a class are 0 (a public constant; source: [mehta2023], Table 7).
 RoundSettings round_settings(const FitOptions& options, std::uint64_t default_rounds);
 
-/// Number of iterates that train_in_rounds has to choose among.
-std::size_t iterates_to_choose_among(const RoundSettings& settings);
-
-/// Score at which a class is as likely as not: 0 for sigmoids, 1/2 for least squares, nullopt for softmax.
-std::optional<double> decision_threshold(Loss loss);
-
-/// Function of a score that the loss uses as a class's probability; nullopt for squares.
-std::optional<Link> link_of(Loss loss);
-
 /// Returns {"rounds", "loss", "residual_norm", "iterate", "intercept"}, with a warm start also "warm_start_share", on
 /// samples also "batch", and "learning_rate" and "radius" if the user gave them. Used in reports, and in what a ledger
 /// line is bound to.
@@ -150,10 +141,13 @@ class RoundsMethod : public TrainingMethod {
  public:
   std::vector<ReleaseRequest> requests(ReleaseTerms terms) const override;
   nlohmann::json settings() const override;
-  std::size_t candidates() const override { return iterates_to_choose_among(settings_); }
+  /// Number of iterates that train_in_rounds has to choose among.
+  std::size_t candidates() const override;
   std::optional<Loss> loss() const override { return settings_.loss; }
-  std::optional<double> threshold() const override { return decision_threshold(settings_.loss); }
-  std::optional<Link> link() const override { return link_of(settings_.loss); }
+  /// Score at which a class is as likely as not: 0 for sigmoids, 1/2 for least squares, nullopt for softmax.
+  std::optional<double> threshold() const override;
+  /// Function of a score that the loss uses as a class's probability; nullopt for squares.
+  std::optional<Link> link() const override;
 
  protected:
   explicit RoundsMethod(const RoundSettings& settings) : settings_(settings) {}
@@ -183,30 +177,24 @@ class RoundsMethod : public TrainingMethod {
 /// Norm that a round clips residuals to: the fixed norm of the loss, or a norm that follows released counts.
 enum class Bound { kFixed, kAdaptive };
 
-/// Settings of a descent: its bound, its loss, the user's step length and radius.
-struct DescentSettings {
-  Bound bound = Bound::kFixed;
-  Loss loss = Loss::kSoftmax;
-  std::optional<double> learning_rate;
-  std::optional<double> radius;
-  std::size_t averaged = 1;  ///< P, the number of descents whose weights are averaged
-};
-
 /// Step rule of descent, as in the equations above.
 class DescentStep : public StepRule {
  public:
-  /// Makes the rule for T = `rounds` steps on K x d weights of rows of norm C = `clip_norm`.
-  DescentStep(const DescentSettings& settings, std::uint64_t rounds, std::size_t classes, double clip_norm);
+  /// Makes the rule for the T steps of `settings` on K x d weights of rows of norm C = `clip_norm`, for P = `averaged`
+  /// descents whose weights are averaged.
+  DescentStep(const RoundSettings& settings, Bound bound, std::size_t classes, double clip_norm,
+              std::size_t averaged = 1);
 
   double next_residual_norm(double residual_norm) const override;
 
   void step(const NoisedRound& round, std::span<double> weights) override;
 
  private:
-  DescentSettings settings_;
+  RoundSettings settings_;
+  Bound bound_;
   double share_beyond_ = 0.0;  // b of the last round
-  std::uint64_t rounds_;
   double clip_norm_;
+  std::size_t averaged_;
   double reach_;          // D
   double squares_ = 0.0;  // of gradients so far, without their noise
 };

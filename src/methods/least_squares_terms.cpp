@@ -50,8 +50,9 @@ KeptClassGrams::KeptClassGrams(std::size_t classes, std::size_t dim, bool has_gr
       triangle_(triangle_elements(dim)),
       part_(has_gram ? (triangle_ + classes - 1) / classes : 0) {}
 
-void KeptClassGrams::append(std::size_t label, const ReleasedBlock& gram, std::vector<double>& numbers) const {
+std::vector<double> KeptClassGrams::numbers_of(std::size_t label, const ReleasedBlock& gram) const {
   const ReleasedBlock& sums = sums_->block("class_sums");
+  std::vector<double> numbers;
   append_bits(gram.values(), numbers);
   append_bits(sums.values().subspan(label * dim_, dim_), numbers);
   double sigma_of_gram = 0.0;
@@ -64,6 +65,7 @@ void KeptClassGrams::append(std::size_t label, const ReleasedBlock& gram, std::v
     numbers.insert(numbers.end(), part_ - count, 0.0);
   }
   numbers.insert(numbers.end(), {gram.sigma(), sums.sigma(), sigma_of_gram});
+  return numbers;
 }
 
 Release KeptClassGrams::whole(std::span<const double> numbers) const {

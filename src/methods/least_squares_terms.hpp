@@ -33,8 +33,8 @@ class KeptClassGrams {
   std::size_t width() const { return triangle_ + dim_ + part_ + 3; }
   /// Sets the release made before the matrices.
   void set_sums(const Release& sums) { sums_ = sums; }
-  /// Appends the numbers of class `label`. Precondition: set_sums.
-  void append(std::size_t label, const ReleasedBlock& gram, std::vector<double>& numbers) const;
+  /// Returns the numbers of class `label`. Precondition: set_sums.
+  std::vector<double> numbers_of(std::size_t label, const ReleasedBlock& gram) const;
   /// Returns the release that `numbers`, K x width(), hold.
   Release whole(std::span<const double> numbers) const;
 

@@ -1,5 +1,4 @@
 // Least squares in closed form: a ridge regression for each class, or one whose Gram matrix all classes share.
-#include <algorithm>
 #include <array>
 #include <optional>
 #include <span>
@@ -57,7 +56,7 @@ class LeastSquaresMethod : public TrainingMethod {
     for (std::size_t m = 0; m < factors_.size(); ++m) {
       candidates.push_back({fmt::format("ridge x {:g}", factors_[m]), std::move(solutions[m])});
     }
-    return fold_intercept(run.choices().choose(std::move(candidates)).weights, run.rows().preprocessing());
+    return fold_intercept(run.choose(std::move(candidates)).weights, run.rows().preprocessing());
   }
 
  private:
@@ -112,23 +111,16 @@ class ClassLeastSquaresMethod : public TrainingMethod {
   LinearScores train(TrainingRun& run) const override {
     run.rows().set_intercept(intercept_);
     const std::size_t dim = run.rows().lattice().dim;
-    std::optional<ReleasedBlock> gram;
-    std::vector<ClassLeastSquares> problems;
-    std::vector<std::int64_t> class_sums;
+    std::optional<Release> known;  // beside the matrices
     const std::size_t width = ridges_.size() * dim;
     const std::vector<double> solutions = run.release_class_grams(
-        "class_least_squares", width,
-        [&](const Release& sums) {
-          if (alpha_ > 0.0) gram = sums.block("gram");
-          for (const ClassRidge& ridge : ridges_)
-            problems.emplace_back(ridge, run.rows().lattice(), gram ? &*gram : nullptr);
-          const auto released = sums.block("class_sums").values();
-          class_sums.assign(released.begin(), released.end());
-        },
+        width, [&](const Release& sums) { known = sums; },
         [&](std::size_t label, const ReleasedBlock& class_gram) {
+          const ReleasedBlock* const gram = alpha_ > 0.0 ? &known->block("gram") : nullptr;
+          const auto class_sum = known->block("class_sums").values().subspan(label * dim, dim);
           std::vector<double> thetas;
-          for (const ClassLeastSquares& problem : problems) {
-            const auto theta = problem.solve(class_gram, std::span(class_sums).subspan(label * dim, dim));
+          for (const ClassRidge& ridge : ridges_) {
+            const auto theta = solve_class(ridge, run.rows().lattice(), gram, class_gram, class_sum);
             thetas.insert(thetas.end(), theta.begin(), theta.end());
           }
           return thetas;
@@ -144,7 +136,7 @@ class ClassLeastSquaresMethod : public TrainingMethod {
       candidates[m].threshold = 0.5 / (0.5 + ridges_[m].alpha);
       candidates[m].setting = fmt::format("alpha {:g}, ridge x {:g}", ridges_[m].alpha, ridges_[m].ridge_factor);
     }
-    const Candidate chosen = run.choices().choose(std::move(candidates));
+    const Candidate chosen = run.choose(std::move(candidates));
     LinearScores scores = fold_intercept(chosen.weights, run.rows().preprocessing());
     scores.threshold = chosen.threshold;
     return scores;

@@ -9,7 +9,7 @@ namespace {
 
 class MeanMethod : public TrainingMethod {
  public:
-  MeanMethod(Metric metric, std::size_t select) : metric_(metric), select_(select) {}
+  explicit MeanMethod(const FitOptions& options) : metric_(options.method.metric), select_(options.rows.select) {}
 
   std::vector<ReleaseRequest> requests(ReleaseTerms terms) const override {
     terms.metric = metric_;
@@ -39,9 +39,7 @@ const MethodEntry& mean_method() {
       .help = "class means: nearest direction, or nearest center",
       .takes = {{"--metric"}},
       .refuses = {{"--select-share", "features are selected from its own release, at no charge"}},
-      .make = [](const FitOptions& options) -> std::unique_ptr<TrainingMethod> {
-        return std::make_unique<MeanMethod>(options.method.metric, options.rows.select);
-      },
+      .make = make_of<MeanMethod>,
       .reads_rows_once = [](const FitOptions&) { return true; },
       .has_constant = [](const FitOptions& options) { return options.method.metric == Metric::kEuclidean; },
       .selects_features = true};

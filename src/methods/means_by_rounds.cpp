@@ -53,15 +53,12 @@ std::optional<MeansForecast> forecast_of_means(const FitOptions& options, const 
 
 std::optional<double> rows_for_means(TrainingRun& run, double share) {
   const Release release = run.release("isotropy");
-  const double rows = run.decision("isotropy", 1,
-                                   [&]() -> std::vector<double> {
-                                     const Isotropy isotropy = isotropy_of(release.block("gram"));
-                                     const bool means =
-                                         wants_means(isotropy, share, run.rows().lattice().dim, run.rows().classes());
-                                     return {means ? isotropy.rows : 0.0};
-                                   })
-                          .front();
-  if (run.ranks().is_coordinator()) run.choices().note(rows > 0.0 ? "class means" : "rounds");
+  const double rows = run.decision("isotropy", [&] {
+    const Isotropy isotropy = isotropy_of(release.block("gram"));
+    const bool means = wants_means(isotropy, share, run.rows().lattice().dim, run.rows().classes());
+    return means ? isotropy.rows : 0.0;
+  });
+  if (run.ranks().is_coordinator()) run.note(rows > 0.0 ? "class means" : "rounds");
   run.end_phase("isotropy");
   return rows > 0.0 ? std::optional(rows) : std::nullopt;
 }

@@ -1,12 +1,10 @@
-#include "methods/method_terms.hpp"
-
 #include <algorithm>
 
 #include <fmt/format.h>
 
 #include "common/base/error.hpp"
-#include "methods/fit_options.hpp"
-#include "methods/method_options.hpp"
+#include "methods/fit_table.hpp"
+#include "methods/registry.hpp"
 
 namespace dpreduce {
 namespace {
@@ -19,10 +17,9 @@ constexpr double kSmallestAlpha = 1e-6;
 
 // Notes, for the options from the `first` on, which methods take them.
 void name_takers(OptionTable& table, std::size_t first) {
-  for (auto option = table.options().begin() + static_cast<std::ptrdiff_t>(first); option != table.options().end();
-       ++option) {
-    option->in_group(kMethodGroup);
-    option->help += fmt::format(" ({})", takers_with_defaults(option->names));
+  for (std::size_t own = first; own < table.options().size(); ++own) {
+    Option& option = table.options()[own].in_group(kMethodGroup);
+    option.help += fmt::format(" ({})", takers_with_defaults(option.names));
   }
 }
 
@@ -148,10 +145,8 @@ void declare_method(OptionTable& table, MethodOptions& options) {
             .usual = options.name,
             .read =
                 [&options](const std::vector<std::string>& arguments) {
-                  if (find_method(arguments.back()) == nullptr) {
-                    refuse_choice("--method", arguments.back(), all_method_names());
-                  }
                   options.name = arguments.back();
+                  method_entry(options);  // throws if there is none
                 }})
       .shown_as([&options] { return options.name; })
       .in_group(kMethodGroup);

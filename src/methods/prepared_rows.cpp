@@ -1,9 +1,9 @@
 #include "methods/prepared_rows.hpp"
 
-#include <numeric>
 #include <utility>
 
 #include "common/base/error.hpp"
+#include "worker/person_rows.hpp"
 
 namespace dpreduce {
 
@@ -71,12 +71,7 @@ Statistic PreparedRows::statistic(const ReleaseRequest& request, WorkerRows& row
 }
 
 std::uint64_t PreparedRows::first() {
-  if (!first_) {
-    std::vector<std::uint64_t> counts(static_cast<std::size_t>(ranks_.size()), 0);
-    counts[static_cast<std::size_t>(ranks_.rank())] = rows_.range().count;
-    ranks_.sum_everywhere(counts);
-    first_ = std::accumulate(counts.begin(), counts.begin() + ranks_.rank(), std::uint64_t{0});
-  }
+  if (!first_) first_ = first_row_of(rows_, ranks_);
   return *first_;
 }
 

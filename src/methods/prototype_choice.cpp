@@ -20,7 +20,6 @@ struct Outlook {
 };
 
 Outlook outlook_of(const FitOptions& options, std::uint64_t public_rows) {
-  DPREDUCE_ASSERT(public_rows >= 1);
   const BudgetOptions& budget = options.privacy.budget;
   const auto candidates = static_cast<double>(public_rows);
   const auto classes = static_cast<double>(options.data.classes);

@@ -31,11 +31,10 @@ class PublicRowsMethod : public TrainingMethod {
   nlohmann::json settings() const override { return {{"top_k", per_class_}, {"d_min", d_min_}, {"d_max", d_max_}}; }
 
   LinearScores train(TrainingRun& run) const override {
-    const Selection& chosen = run.choices().select_public_rows(clip_);
+    const Selection& chosen = run.select_public_rows(clip_);
     LinearScores scores;
-    run.ranks().together([&] {
-      if (run.ranks().is_coordinator())
-        scores = {mean_rows(chosen, run), std::vector<double>(run.rows().classes(), 0.0)};
+    run.ranks().at_coordinator([&] {
+      scores = {mean_rows(chosen, run), std::vector<double>(run.rows().classes(), 0.0)};
     });
     return shared_scores(std::move(scores), run);
   }
@@ -48,7 +47,7 @@ class PublicRowsMethod : public TrainingMethod {
       const auto prototypes = chosen.of_group(c);
       const double share = 1.0 / (run.rows().preprocessing().clip_norm * static_cast<double>(prototypes.size()));
       for (const std::uint64_t index : prototypes) {
-        const std::vector<double> row = run.choices().candidate_row(index);
+        const std::vector<double> row = run.candidate_row(index);
         for (std::size_t a = 0; a < dim; ++a) weights[c * dim + a] += share * row[a];
       }
     }

@@ -15,19 +15,6 @@ using Entry = const MethodEntry&();
 #include "methods/all_methods.inc"
 #undef METHOD
 
-namespace {
-
-std::string listed(const std::vector<std::string_view>& names) {
-  std::string all;
-  for (std::size_t n = 0; n < names.size(); ++n) {
-    if (n > 0) all += n + 1 == names.size() ? " or " : ", ";
-    all += names[n];
-  }
-  return all;
-}
-
-}  // namespace
-
 std::vector<TakenOption> with_options_of_rounds(std::vector<TakenOption> own) {
   for (const char* option :
        {"--loss", "--iterate", "--warm-start", "--warm-start-share", "--choose", "--choose-share"}) {
@@ -46,12 +33,11 @@ std::span<const MethodEntry* const> all_methods() {
 }
 
 bool MethodEntry::takes_option(std::string_view option) const {
-  return std::any_of(takes.begin(), takes.end(), [&](const TakenOption& taken) { return taken.option == option; });
+  return std::ranges::any_of(takes, [&](const TakenOption& taken) { return taken.option == option; });
 }
 
 bool MethodEntry::refuses_option(std::string_view option) const {
-  return std::any_of(refuses.begin(), refuses.end(),
-                     [&](const RefusedOption& refused) { return refused.option == option; });
+  return std::ranges::any_of(refuses, [&](const RefusedOption& refused) { return refused.option == option; });
 }
 
 const MethodEntry* find_method(std::string_view name) {
@@ -92,7 +78,13 @@ std::string methods_that_take(std::string_view option) {
 }
 
 std::string methods_where(const std::function<bool(const MethodEntry& entry)>& holds) {
-  return listed(names_where(holds));
+  const std::vector<std::string_view> names = names_where(holds);
+  std::string all;
+  for (std::size_t n = 0; n < names.size(); ++n) {
+    if (n > 0) all += n + 1 == names.size() ? " or " : ", ";
+    all += names[n];
+  }
+  return all;
 }
 
 }  // namespace dpreduce

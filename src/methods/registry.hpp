@@ -18,7 +18,7 @@ namespace dpreduce {
 
 // Entries of methods: everything that is known about a method outside its own file.
 
-/// Option (method_terms.hpp) that a method takes.
+/// Option (fit_table.hpp) that a method takes.
 struct TakenOption {
   std::string_view option;
   std::string_view usual = {};  ///< the method's default, for help; empty: the option's default

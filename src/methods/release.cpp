@@ -100,12 +100,8 @@ class ReleaseMethod : public TrainingMethod {
   void release_grams(TrainingRun& run) const {
     KeptClassGrams kept(run.rows().classes(), run.rows().lattice().dim, alpha_ > 0.0);
     const std::vector<double> numbers = run.release_class_grams(
-        "class_least_squares", kept.width(), [&](const Release& sums) { kept.set_sums(sums); },
-        [&](std::size_t label, const ReleasedBlock& gram) {
-          std::vector<double> own;
-          kept.append(label, gram, own);
-          return own;
-        });
+        kept.width(), [&](const Release& sums) { kept.set_sums(sums); },
+        [&](std::size_t label, const ReleasedBlock& gram) { return kept.numbers_of(label, gram); });
     run.show_class_grams([&] { return kept.whole(numbers); });
   }
 

@@ -8,7 +8,6 @@
 #include "common/data/named_classes.hpp"
 #include "common/data/sharded_array.hpp"
 #include "methods/fit_table.hpp"
-#include "methods/method_terms.hpp"
 #include "methods/registry.hpp"
 
 namespace dpreduce {
@@ -198,10 +197,6 @@ Option& declare_classes(OptionTable& table, std::size_t& classes, std::vector<st
       .of_sweeps()
       .replacing({kClasses});
   return counted;
-}
-
-std::size_t classes_of(std::size_t classes, const std::vector<std::string>& names) {
-  return classes == 0 ? names.size() : classes;
 }
 
 void declare_rows(OptionTable& table, PreparationOptions& rows) {

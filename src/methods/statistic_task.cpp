@@ -14,12 +14,6 @@ namespace {
 
 constexpr const char* kPartsBlock = "class_grams";
 constexpr const char* kDigestsBlock = "digests";
-constexpr std::string_view kCenterRelease = "center";
-constexpr std::string_view kCenterRest = "center_rest";         // in one ball
-constexpr std::string_view kDirectionsRelease = "class_means";  // of a second head
-constexpr std::string_view kSizesRelease = "class_sizes";       // of --objective balanced
-constexpr std::string_view kAdaptiveRelease = "adaptive_gradient";
-constexpr std::string_view kNewtonRelease = "newton";
 constexpr unsigned kHalfBits = 32;
 constexpr std::uint64_t kLowerHalf = (std::uint64_t{1} << kHalfBits) - 1;
 
@@ -78,9 +72,11 @@ bool is_of(const TaskWeights& weights, std::size_t classes, std::size_t dim) {
 bool is_of(const TaskGradientPoint& point, const StatisticTask& task, const FitPlan& plan, std::size_t classes,
            std::size_t dim) {
   const bool has_prior = point.directions.has_value();
-  const bool is_whole = !plan.noise || plan.has_request(kSizesRelease) || task.release == kNewtonRelease;
-  const bool adapts = task.release == kAdaptiveRelease || task.preprocessing.targets.count > 0;
-  if (has_prior && (!plan.has_request(kDirectionsRelease) || point.loss != Loss::kSoftmax)) return false;
+  const bool is_balanced = plan.has_request("class_sizes");
+  const bool is_whole = !plan.noise || is_balanced || task.release == "newton";
+  const bool adapts = task.release == "adaptive_gradient" || task.preprocessing.targets.count > 0;
+  const bool has_directions = plan.has_request("class_means");
+  if (has_prior && (!has_directions || point.loss != Loss::kSoftmax)) return false;
   return point.loss == plan.loss && is_of(point.weights, classes, dim) &&
          (!has_prior || is_of(*point.directions, classes, dim)) &&
          point.features == (has_prior ? task.preprocessing.dim() : 0) &&
@@ -104,7 +100,7 @@ bool is_point_of(const StatisticTask& task, const FitPlan& plan, std::size_t cla
     }
     case TakenAt::kBalls: {
       const auto* balls = std::get_if<ClassBalls>(&task.point);
-      return balls != nullptr && is_of(*balls, task.release == kCenterRest ? 1 : classes, dim);
+      return balls != nullptr && is_of(*balls, task.release == "center_rest" ? 1 : classes, dim);
     }
     case TakenAt::kModels:
       return false;  // evaluations do not travel
@@ -125,7 +121,7 @@ bool are_planned(const TargetColumns& asked, const FitPlan& plan) {
 // Rows are prepared as planned, by what the plan releases for that before.
 bool is_preparation_of(const Preprocessing& asked, const FitPlan& plan, std::size_t dim) {
   const Preprocessing& planned = plan.preprocessing;
-  const bool may_center = plan.has_request(kCenterRelease);
+  const bool may_center = plan.has_request("center");
   const bool may_project = plan.projection_elements > 0;
   const bool has_columns = asked.columns == planned.columns || plan.has_request("feature_sizes") ||
                            (plan.has_request("row_zeros") && asked.columns == with_zeros_kept(planned.columns));

@@ -6,7 +6,18 @@
 
 namespace dpreduce {
 
-std::size_t ChoicesOfRun::index_to_go_with(std::span<const LatticeWeights> candidates, const Prior* prior) {
+TrainingRun::TrainingRun(Communicator& ranks, WorkerRows& rows, Releaser& releaser, const FitPlan& plan,
+                         const StreamPlan& stream, ProgressOf progress, Timings& timings, const PublicRows& public_rows,
+                         RunSides sides)
+    : ranks_(ranks),
+      releaser_(releaser),
+      plan_(plan),
+      timings_(timings),
+      rows_(ranks, rows, plan, stream, std::move(progress), timings, sides.source),
+      public_rows_(public_rows),
+      sides_(std::move(sides)) {}
+
+std::size_t TrainingRun::index_to_go_with(std::span<const LatticeWeights> candidates, const Prior* prior) {
   if (plan_.choice) {
     if (const std::optional<Selection> saved = releaser_.saved(*plan_.choice)) return saved->of_group(0).front();
   }
@@ -18,7 +29,7 @@ std::size_t ChoicesOfRun::index_to_go_with(std::span<const LatticeWeights> candi
   return best_candidates(counts.block(0), 1).front();
 }
 
-Candidate ChoicesOfRun::choose(std::vector<Candidate> candidates, const Prior* prior) {
+Candidate TrainingRun::choose(std::vector<Candidate> candidates, const Prior* prior) {
   std::vector<LatticeWeights> on_lattice;
   for (Candidate& candidate : candidates) {
     candidate.weights.resize(rows_.classes() * rows_.lattice().dim);
@@ -34,7 +45,7 @@ Candidate ChoicesOfRun::choose(std::vector<Candidate> candidates, const Prior* p
   return std::move(candidates[index]);
 }
 
-const Selection& ChoicesOfRun::select_public_rows(const CosineClip& clip) {
+const Selection& TrainingRun::select_public_rows(const CosineClip& clip) {
   DPREDUCE_ASSERT(plan_.public_selection && public_rows_.candidates != nullptr);
   if (std::optional<Selection> saved = releaser_.saved(*plan_.public_selection)) {
     return chosen_public_rows_.emplace(std::move(*saved));
@@ -54,7 +65,7 @@ const Selection& ChoicesOfRun::select_public_rows(const CosineClip& clip) {
 }
 
 // Class sums of all rows on every rank, then each rank's part of the public rows.
-const Selection& ChoicesOfRun::select_by_class_sums() {
+const Selection& TrainingRun::select_by_class_sums() {
   const PlannedSelection& planned = *plan_.public_selection;
   WorkerRows& candidates = *public_rows_.candidates;
   SecretVector<std::int64_t> sums;
@@ -71,7 +82,7 @@ const Selection& ChoicesOfRun::select_by_class_sums() {
   return *chosen_public_rows_;
 }
 
-std::vector<double> ChoicesOfRun::candidate_row(std::uint64_t index) const {
+std::vector<double> TrainingRun::candidate_row(std::uint64_t index) const {
   std::vector<float> features(rows_.transform().input_dim());
   public_rows_.candidates->features().read_features(index, 1, features);
   std::vector<double> row(rows_.transform().output_dim());
@@ -79,22 +90,10 @@ std::vector<double> ChoicesOfRun::candidate_row(std::uint64_t index) const {
   return row;
 }
 
-WorkerRows& ChoicesOfRun::candidates() const {
+WorkerRows& TrainingRun::public_candidates() const {
   DPREDUCE_ASSERT(public_rows_.candidates != nullptr);
   return *public_rows_.candidates;
 }
-
-TrainingRun::TrainingRun(Communicator& ranks, WorkerRows& rows, Releaser& releaser, const FitPlan& plan,
-                         const StreamPlan& stream, ProgressOf progress, Timings& timings, const PublicRows& public_rows,
-                         RunSides sides)
-    : ranks_(ranks),
-      releaser_(releaser),
-      plan_(plan),
-      timings_(timings),
-      rows_(ranks, rows, plan, stream, std::move(progress), timings, sides.source),
-      choices_(ranks, rows_, releaser, plan, timings, public_rows),
-      public_features_(public_rows.features),
-      sides_(std::move(sides)) {}
 
 Release TrainingRun::release_of_rows(const ReleaseRequest& request, const PublicPoint& point) {
   std::optional<RowSample> sample;
@@ -124,12 +123,12 @@ Release TrainingRun::release_of_own_rows(std::string_view name, const PublicPoin
 }
 
 Release TrainingRun::sum_public(std::string_view name) {
-  DPREDUCE_ASSERT(public_features_ != nullptr);
+  DPREDUCE_ASSERT(public_rows_.features != nullptr);
   ReleaseTerms terms;
   terms.classes = rows_.classes();
   terms.dim = rows_.lattice().dim;
   const ReleaseRequest request = registered_statistic(name).request(terms, 1.0);
-  return Releaser(ranks_).release(name, rows_.statistic(request, *public_features_, {}));
+  return Releaser(ranks_).release(name, rows_.statistic(request, *public_rows_.features, {}));
 }
 
 }  // namespace dpreduce

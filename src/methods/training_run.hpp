@@ -3,7 +3,8 @@
 //     release(name)         = this rank's statistic of its rows  ->  noise, ledger, reduction (aggregator/release)
 //     sum_public(name)      = this rank's statistic of its public rows  ->  reduction over ranks
 //     rows()                = the training rows in their current preparation (prepared_rows.hpp)
-//     choices()             = choices by rows: a setting, public rows (ChoicesOfRun)
+//     choose(candidates)    = correct rows of each  ->  the best on public rows, or a private choice
+//     select_public_rows()  = utilities of all public rows  ->  a private choice for each class
 //
 // A method reaches rows only through its run. It therefore cannot read anything without noise, and its releases are all
 // that a resumed run needs: saved releases are used, and no row is read for them.
@@ -26,12 +27,6 @@
 
 namespace dpreduce {
 
-// Choices of a run by rows: one of several classifiers from the same releases, and public rows as prototypes of
-// classes.
-//
-//     choose(candidates)    = correct rows of each  ->  the best on public rows, or a private choice
-//     select_public_rows()  = utilities of all public rows  ->  a private choice for each class
-
 /// Public rows of a rank; null if absent.
 struct PublicRows {
   WorkerRows* features = nullptr;    ///< without labels
@@ -44,57 +39,6 @@ struct Candidate {
   std::string setting;                ///< name in reports
   std::vector<double> weights;        ///< K x d, d counting an intercept, in the coordinates of prepared rows
   std::optional<double> threshold{};  ///< of its scores, if candidates differ in it; the same on every rank
-};
-
-/// Choices by rows in one run, and their results.
-class ChoicesOfRun {
- public:
-  /// Makes the choices of a run. All references outlive it, and so do public rows.
-  ChoicesOfRun(Communicator& ranks, PreparedRows& rows, Releaser& releaser, const FitPlan& plan, Timings& timings,
-               const PublicRows& public_rows)
-      : ranks_(ranks), rows_(rows), releaser_(releaser), plan_(plan), timings_(timings), public_rows_(public_rows) {}
-
-  /// Returns the candidate to continue with, its weights the same on every rank; a single candidate is returned as it
-  /// is. The choice is by the number of rows, in their current preparation, that each candidate predicts correctly.
-  /// With validation rows the choice is the candidate with most correct rows; otherwise a candidate drawn by training
-  /// rows with the exact exponential mechanism, charged; without noise the candidate with most correct training rows.
-  /// The first of equal candidates is chosen. A row of several classes is correct if its largest score belongs to one
-  /// of them. With `prior`, the same on every rank, scores are those of both heads. Shapes: as many candidates on every
-  /// rank; weights and settings matter at the coordinator. Collective. Phase: choose. Throws as for_each_lattice_chunk
-  /// and Releaser::select.
-  Candidate choose(std::vector<Candidate> candidates, const Prior* prior = nullptr);
-  /// Notes, for reports, a setting that a method has chosen by its earlier releases.
-  void note(std::string setting) { chosen_setting_ = std::move(setting); }
-  /// Returns the chosen setting, at the coordinator; empty if there was nothing to choose.
-  const std::string& chosen_setting() const { return chosen_setting_; }
-
-  /// Chooses the public rows that are the prototypes of each class, by the sum of their utilities (utilities.hpp) over
-  /// all rows in their current preparation. The choice is drawn with the exact exponential mechanism, and charged;
-  /// without noise it is the best. The same on every rank. If nothing is clipped, ranks of one cluster sum up class
-  /// sums, which all of them then hold without noise, and share the public rows. Otherwise, and among silos, every rank
-  /// passes over all public rows with its own rows. Collective. Phases: utilities, select. Preconditions (asserted):
-  /// the plan has the selection, and there are candidates. Throws as for_each_lattice_chunk and Releaser::select.
-  const Selection& select_public_rows(const CosineClip& clip);
-  /// Returns the result of select_public_rows; null before it.
-  const Selection* chosen_public_rows() const { return chosen_public_rows_ ? &*chosen_public_rows_ : nullptr; }
-  /// Returns a public row in the current preparation of rows; zeros if the row has a NaN or an infinity. Throws
-  /// BadInput if the row cannot be read.
-  std::vector<double> candidate_row(std::uint64_t index) const;
-  /// Returns all public rows to choose among. Precondition (asserted): there are some.
-  WorkerRows& candidates() const;
-
- private:
-  const Selection& select_by_class_sums();
-  std::size_t index_to_go_with(std::span<const LatticeWeights> candidates, const Prior* prior);
-
-  Communicator& ranks_;
-  PreparedRows& rows_;
-  Releaser& releaser_;
-  const FitPlan& plan_;
-  Timings& timings_;
-  PublicRows public_rows_;
-  std::string chosen_setting_;
-  std::optional<Selection> chosen_public_rows_;
 };
 
 /// Function called at the rank that owns the class, with its released Gram matrix (upper triangle). Returns the numbers
@@ -129,7 +73,7 @@ struct RunSides {
   StatisticSource* source = nullptr;  ///< of sums over training rows that are elsewhere (PreparedRows)
 };
 
-/// Run of a method on one rank: its releases, its rows and its choices.
+/// Run of a method on one rank: its releases, its rows, and its choices with their results.
 class TrainingRun {
  public:
   /// Makes the run of one rank. All references outlive the run, and so do public rows.
@@ -164,43 +108,74 @@ class TrainingRun {
   /// release neither is called, and no row is read. Phases: sums, gram, reduce, solve. Collective; errors as release,
   /// and BadInput if files change while they are read. Memory of a rank: that of the stream, 8 d^2 + 8 d^2 min(P,
   /// kGramsAtOnce) + 8 d^2 for released matrices, and the memory of the callbacks; at the coordinator 8 K width.
-  std::vector<double> release_class_grams(std::string_view name, std::size_t width,
-                                          const std::function<void(const Release&)>& on_sums,
+  std::vector<double> release_class_grams(std::size_t width, const std::function<void(const Release&)>& on_sums,
                                           const OnClassGram& on_gram);
 
   /// Shows the observer, at the coordinator, the whole of a release that was made class by class, under the name
   /// kWholeClassGrams. `whole` makes the release there. Collective.
   void show_class_grams(const std::function<Release()>& whole);
 
-  /// Returns a decision that a run file saves (Releaser::decision).
-  std::vector<double> decision(const std::string& name, std::size_t numbers,
-                               const std::function<std::vector<double>()>& decide) {
-    return releaser_.decision(name, numbers, decide);
+  /// Returns a decision, a number, that a run file saves (Releaser::decision).
+  double decision(const std::string& name, const std::function<double()>& decide) {
+    return releaser_.decision(name, 1, [&] { return std::vector{decide()}; }).front();
   }
+
+  // Choices by rows: one of several classifiers from the same releases, and public rows as prototypes of classes.
+
+  /// Returns the candidate to continue with, its weights the same on every rank; a single candidate is returned as it
+  /// is. The choice is by the number of rows, in their current preparation, that each candidate predicts correctly.
+  /// With validation rows the choice is the candidate with most correct rows; otherwise a candidate drawn by training
+  /// rows with the exact exponential mechanism, charged; without noise the candidate with most correct training rows.
+  /// The first of equal candidates is chosen. A row of several classes is correct if its largest score belongs to one
+  /// of them. With `prior`, the same on every rank, scores are those of both heads. Shapes: as many candidates on every
+  /// rank; weights and settings matter at the coordinator. Collective. Phase: choose. Throws as for_each_lattice_chunk
+  /// and Releaser::select.
+  Candidate choose(std::vector<Candidate> candidates, const Prior* prior = nullptr);
+  /// Notes, for reports, a setting that a method has chosen by its earlier releases.
+  void note(std::string setting) { chosen_setting_ = std::move(setting); }
+  /// Returns the chosen setting, at the coordinator; empty if there was nothing to choose.
+  const std::string& chosen_setting() const { return chosen_setting_; }
+
+  /// Chooses the public rows that are the prototypes of each class, by the sum of their utilities (utilities.hpp) over
+  /// all rows in their current preparation. The choice is drawn with the exact exponential mechanism, and charged;
+  /// without noise it is the best. The same on every rank. If nothing is clipped, ranks of one cluster sum up class
+  /// sums, which all of them then hold without noise, and share the public rows. Otherwise, and among silos, every rank
+  /// passes over all public rows with its own rows. Collective. Phases: utilities, select. Preconditions (asserted):
+  /// the plan has the selection, and there are candidates. Throws as for_each_lattice_chunk and Releaser::select.
+  const Selection& select_public_rows(const CosineClip& clip);
+  /// Returns the result of select_public_rows; nullopt before it.
+  const std::optional<Selection>& chosen_public_rows() const { return chosen_public_rows_; }
+  /// Returns a public row in the current preparation of rows; zeros if the row has a NaN or an infinity. Throws
+  /// BadInput if the row cannot be read.
+  std::vector<double> candidate_row(std::uint64_t index) const;
+  /// Returns all public rows to choose among. Precondition (asserted): there are some.
+  WorkerRows& public_candidates() const;
 
   /// Scores at which rounds begin, one a class, the same for every row; empty: 0. Known at the coordinator.
   void set_first_scores(std::vector<double> scores) { first_scores_ = std::move(scores); }
   const std::vector<double>& first_scores() const { return first_scores_; }
 
   PreparedRows& rows() { return rows_; }
-  ChoicesOfRun& choices() { return choices_; }
   Communicator& ranks() { return ranks_; }
   void end_phase(const std::string& phase) { timings_.end_phase(phase); }
 
  private:
   void show_observer(std::string_view name, const Release& release, const PublicPoint& point) const;
   Release release_of_rows(const ReleaseRequest& request, const PublicPoint& point);
-  NamedIntegers made_class_grams(std::string_view name, std::size_t width,
-                                 const std::function<void(const Release&)>& on_sums, const OnClassGram& on_gram);
+  const Selection& select_by_class_sums();
+  std::size_t index_to_go_with(std::span<const LatticeWeights> candidates, const Prior* prior);
+  NamedIntegers made_class_grams(std::size_t width, const std::function<void(const Release&)>& on_sums,
+                                 const OnClassGram& on_gram);
 
   Communicator& ranks_;
   Releaser& releaser_;
   const FitPlan& plan_;
   Timings& timings_;
   PreparedRows rows_;
-  ChoicesOfRun choices_;
+  PublicRows public_rows_;
+  std::string chosen_setting_;
+  std::optional<Selection> chosen_public_rows_;
   std::vector<double> first_scores_;
-  WorkerRows* public_features_;  // null if absent
   RunSides sides_;
 };
 

@@ -174,17 +174,14 @@ void Doorman::begin_handshake(std::uint64_t number) {
   Visitor& visitor = visitors_.at(number);
   visitor.stage = Stage::kProving;
   visitor.connection->handshake(identity_, TlsConnection::Side::kServer, [this, number](const std::string& fault) {
-    if (!visitors_.contains(number)) return;
+    const auto proving = visitors_.find(number);
+    if (proving == visitors_.end()) return;
     if (!fault.empty()) return turn_away(number, fault);
-    wait_for_greeting(number);
+    proving->second.connection->set_handlers(
+        {.take = [this, number](std::span<const std::byte> bytes) { return take(number, bytes); },
+         .fill = [](std::vector<std::byte>&) {},
+         .ended = [this, number](const std::string& why) { turn_away(number, why); }});
   });
-}
-
-void Doorman::wait_for_greeting(std::uint64_t number) {
-  visitors_.at(number).connection->set_handlers(
-      {.take = [this, number](std::span<const std::byte> bytes) { return take(number, bytes); },
-       .fill = [](std::vector<std::byte>&) {},
-       .ended = [this, number](const std::string& why) { turn_away(number, why); }});
 }
 
 bool Doorman::take(std::uint64_t number, std::span<const std::byte> bytes) {

@@ -125,7 +125,6 @@ class Doorman {
   void take_hello(std::uint64_t number, const std::string& fault);
   void begin_handshakes(Clock::time_point now);
   void begin_handshake(std::uint64_t number);
-  void wait_for_greeting(std::uint64_t number);
   bool take(std::uint64_t number, std::span<const std::byte> bytes);
   void turn_away(std::uint64_t number, const std::string& why, std::vector<std::byte> last = {},
                  Blame blame = Blame::kVisitor);

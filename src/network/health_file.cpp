@@ -62,8 +62,6 @@ void HealthFile::require_none_but_health() const {
 
 void HealthFile::write() const {
   const std::time_t now = std::time(nullptr);
-  std::tm utc{};
-  ::gmtime_r(&now, &utc);
   nlohmann::json health{
       {"role", role_},
       {"name", name_},
@@ -75,7 +73,7 @@ void HealthFile::write() const {
        fmt::format(
            "process {} wrote this at {:%Y-%m-%dT%H:%M:%SZ}, and updates it every {} s until it ends; if that is more "
            "than {} s ago and there is no exit code, the process was killed, and the rest is out of date",
-           ::getpid(), utc, kPause.count(), kStale.count())}};
+           ::getpid(), fmt::gmtime(now), kPause.count(), kStale.count())}};
   if (exit_code_) health["exit_code"] = *exit_code_;
   for (const PartyStatus& party : wire_.status()) {
     const bool was_here = exit_code_ && party.state == LineState::kOpen;  // this party has left the line

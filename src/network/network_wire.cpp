@@ -49,8 +49,6 @@ NetworkWire::NetworkWire(const Identity& identity, NetworkTerms terms, const std
   }
 }
 
-NetworkWire::~NetworkWire() = default;
-
 void NetworkWire::start() {
   thread_ = std::thread([this] { run(); });
 }
@@ -143,7 +141,7 @@ void NetworkWire::send(std::uint32_t to, std::vector<std::byte> bytes) {
   const auto is_gone = [&] { return line.state() == LineState::kLeft || line.state() == LineState::kLost; };
   const bool may_send = changed_.wait_for(
       guard, send_timeout_, [&] { return !fault_.empty() || is_gone() || line.link().has_room(bytes.size()); });
-  if (!fault_.empty() && incoming_.empty()) throw AggregationAborted(fault_);
+  require_more();
   if (!fault_.empty() || is_gone()) return;
   if (!may_send) {
     throw AggregationAborted("{} does not accept the messages of this party within {} s; raise --silo-timeout",

@@ -55,7 +55,7 @@ inline double seconds_in(std::chrono::milliseconds time) {
 
 class NetworkWire : public Wire {
  public:
-  ~NetworkWire() override;
+  ~NetworkWire() override = default;
   /// Sends a message; nothing to a party that has left or is lost. Waits while too much is on its way; a small message
   /// (a verdict, "dropped") does not wait. Throws AggregationAborted if this end of the wire is broken, or the wait is
   /// longer than the send timeout.

@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::string_view kLinkMagic = "dpN2";
 constexpr std::size_t kNumberBytes = 8;
+constexpr std::size_t kWrittenAtOnce = std::size_t{64} << 10;
 constexpr std::size_t kGreetingBytes = kLinkMagic.size() + sizeof(ProcessNonce) + 2 * kNumberBytes;
 
 // How long the part behind the header is.
@@ -82,10 +83,6 @@ std::vector<std::byte> greeting_message(LinkKind kind, const Greeting& greeting)
 
 std::vector<std::byte> refusal_message(std::string_view reason, LinkKind kind) {
   return with_header(kind, bytes_in(reason.substr(0, kLongestReason)));
-}
-
-std::vector<std::byte> received_message(std::uint64_t received) {
-  return with_header(LinkKind::kReceived, PayloadWriter().u64(received).take());
 }
 
 std::vector<std::byte> numbered_message(LinkKind kind, std::uint64_t number, std::span<const std::byte> bytes) {
@@ -162,27 +159,15 @@ void ReliableLink::take_number(std::uint64_t number) {
   received_ = number;
 }
 
-namespace {
-
-constexpr std::size_t kWrittenAtOnce = std::size_t{64} << 10;
-
-}  // namespace
-
 LineTimes LineTimes::of(std::chrono::milliseconds silo_timeout) {
-  constexpr std::chrono::milliseconds kLongestReconnect = std::chrono::seconds(60);
-  constexpr std::chrono::milliseconds kLongestSilence = std::chrono::seconds(20);
-  constexpr std::chrono::milliseconds kLongestBeat = std::chrono::seconds(2);
-  constexpr int kReconnectsInTimeout = 4;
-  constexpr int kBeatsInSilence = 10;
-  constexpr std::chrono::milliseconds kLongestVisit = std::chrono::seconds(10);
-  constexpr std::chrono::milliseconds kLongestAttempt = std::chrono::seconds(10);
-  constexpr int kLeastAttempts = 4;  // before a line that is broken is given up
+  using namespace std::chrono_literals;
+  using std::chrono::milliseconds;
   LineTimes times{};
-  times.reconnect = std::min(kLongestReconnect, silo_timeout / kReconnectsInTimeout);
-  times.silence = std::min(kLongestSilence, times.reconnect);
-  times.beat = std::min(kLongestBeat, times.silence / kBeatsInSilence);
-  times.visit = std::min(kLongestVisit, times.reconnect);
-  times.attempt = std::min(kLongestAttempt, times.reconnect / kLeastAttempts);
+  times.reconnect = std::min<milliseconds>(60s, silo_timeout / 4);
+  times.silence = std::min<milliseconds>(20s, times.reconnect);
+  times.beat = std::min<milliseconds>(2s, times.silence / 10);
+  times.visit = std::min<milliseconds>(10s, times.reconnect);
+  times.attempt = std::min<milliseconds>(10s, times.reconnect / 4);  // four before a broken line is given up
   times.farewell = times.silence + times.reconnect;
   return times;
 }
@@ -279,7 +264,7 @@ void PartyLine::take_message(LinkMessage message) {
 void PartyLine::fill(std::vector<std::byte>& out) {
   out = std::exchange(first_, {});
   if (std::exchange(owes_received_, false)) {
-    const std::vector<std::byte> received = received_message(link_.received());
+    const std::vector<std::byte> received = numbered_message(LinkKind::kReceived, link_.received());
     out.insert(out.end(), received.begin(), received.end());
   }
   while (out.size() < kWrittenAtOnce) {
@@ -303,17 +288,8 @@ void PartyLine::leave(std::string_view why) {
 }
 
 bool PartyLine::is_settled() const {
-  switch (state_) {
-    case LineState::kOpen:
-    case LineState::kBroken:
-      return link_.is_settled();
-    case LineState::kLeft:
-      return !connection_ || !owes_received_;
-    case LineState::kAbsent:
-    case LineState::kLost:
-      break;
-  }
-  return true;
+  if (state_ == LineState::kOpen || state_ == LineState::kBroken) return link_.is_settled();
+  return state_ != LineState::kLeft || !connection_ || !owes_received_;
 }
 
 void PartyLine::taken(std::size_t bytes) {

@@ -53,9 +53,8 @@ struct Greeting {
 std::vector<std::byte> greeting_message(LinkKind kind, const Greeting& greeting);
 /// Message "refusal" or "not yet".
 std::vector<std::byte> refusal_message(std::string_view reason, LinkKind kind = LinkKind::kRefusal);
-std::vector<std::byte> received_message(std::uint64_t received);
-/// Message of kind "message" or "leave" with that number.
-std::vector<std::byte> numbered_message(LinkKind kind, std::uint64_t number, std::span<const std::byte> bytes);
+/// Message of kind "message", "leave" or, without bytes, "received" with that number.
+std::vector<std::byte> numbered_message(LinkKind kind, std::uint64_t number, std::span<const std::byte> bytes = {});
 
 /// Text of another party, fit to be shown: printable ASCII, at most kLongestReason of it.
 std::string shown_reason(std::span<const std::byte> text);

@@ -79,7 +79,7 @@ std::optional<PublicKey> ed25519_key_of(X509* certificate) {
 TlsIdentity::TlsIdentity(const Identity& identity, std::vector<PublicKey> accepted)
     : context_(boost::asio::ssl::context::tls), accepted_(std::move(accepted)) {
   SSL_CTX* const context = context_.native_handle();
-  EVP_PKEY* const key = identity.key().openssl_key();
+  EVP_PKEY* const key = identity.openssl_key();
   require_openssl(SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION) == 1 &&
                       SSL_CTX_set_max_proto_version(context, TLS1_3_VERSION) == 1 &&
                       SSL_CTX_use_certificate(context, certificate_of(key).get()) == 1 &&
@@ -99,21 +99,6 @@ TlsIdentity::TlsIdentity(const Identity& identity, std::vector<PublicKey> accept
     return 0;
   };
   SSL_CTX_set_cert_verify_callback(context, accepts, this);
-}
-
-PublicKey peer_key(ssl_st* tls) {
-  const std::optional<PublicKey> key = ed25519_key_of(SSL_get0_peer_certificate(tls));
-  DPREDUCE_ASSERT(key.has_value());
-  return *key;
-}
-
-ExportedSecret exported_secret(ssl_st* tls) {
-  constexpr std::string_view kLabel = "EXPORTER-dpreduce-line-v1";
-  ExportedSecret secret{};
-  require_openssl(SSL_export_keying_material(tls, openssl_bytes(secret.data()), secret.size(), kLabel.data(),
-                                             kLabel.size(), nullptr, 0, 0) == 1,
-                  "no secret of a connection");
-  return secret;
 }
 
 namespace {
@@ -207,6 +192,21 @@ void TlsConnection::handshake(TlsIdentity& identity, Side side, std::function<vo
   stream_->async_handshake(boost::asio::ssl::stream_base::server, boost::asio::buffer(incoming_), end);
 }
 
+PublicKey TlsConnection::peer() {
+  const std::optional<PublicKey> key = ed25519_key_of(SSL_get0_peer_certificate(stream_->native_handle()));
+  DPREDUCE_ASSERT(key.has_value());
+  return *key;
+}
+
+ExportedSecret TlsConnection::secret() {
+  constexpr std::string_view kLabel = "EXPORTER-dpreduce-line-v1";
+  ExportedSecret secret{};
+  require_openssl(SSL_export_keying_material(stream_->native_handle(), openssl_bytes(secret.data()), secret.size(),
+                                             kLabel.data(), kLabel.size(), nullptr, 0, 0) == 1,
+                  "no secret of a connection");
+  return secret;
+}
+
 void TlsConnection::set_handlers(Handlers handlers) {
   const bool begins = handlers_ == nullptr;
   handlers_ = std::make_shared<Handlers>(std::move(handlers));
@@ -216,10 +216,6 @@ void TlsConnection::set_handlers(Handlers handlers) {
 void TlsConnection::resume() {
   if (is_reading_ || is_closed_) return;
   incoming_.resize(kReadAtOnce);
-  read();
-}
-
-void TlsConnection::read() {
   is_reading_ = true;
   stream_->async_read_some(boost::asio::buffer(incoming_.data(), incoming_.size()),
                            [self = shared_from_this()](auto error, std::size_t length) {

@@ -58,12 +58,8 @@ class TlsIdentity {
   std::optional<PublicKey> refused_;
 };
 
-/// Key of the certificate that the other end has proved to hold. Precondition: the handshake is done.
-PublicKey peer_key(ssl_st* tls);
-
-/// 32 bytes that only the two ends of this connection know (RFC 8446, section 7.5). Precondition as above.
+/// 32 bytes that only the two ends of a connection know (RFC 8446, section 7.5).
 using ExportedSecret = std::array<std::byte, 32>;
-ExportedSecret exported_secret(ssl_st* tls);
 
 // One TLS connection: bytes in, bytes out. All of it runs on the thread of the sockets.
 //
@@ -97,9 +93,10 @@ class TlsConnection : public std::enable_shared_from_this<TlsConnection> {
 
   /// Makes the handshake, and then calls `done` with the fault, or with an empty text. `identity` outlives this object.
   void handshake(TlsIdentity& identity, Side side, std::function<void(const std::string& fault)> done);
-  /// Proven key of the other end, and secret of the connection. Precondition: the handshake is done.
-  PublicKey peer() { return peer_key(stream_->native_handle()); }
-  ExportedSecret secret() { return exported_secret(stream_->native_handle()); }
+  /// Key of the certificate that the other end has proved to hold, and secret of the connection. Precondition: the
+  /// handshake is done.
+  PublicKey peer();
+  ExportedSecret secret();
 
   /// Sets the handlers that are called from here on. Reading begins with the first call.
   void set_handlers(Handlers handlers);
@@ -111,7 +108,6 @@ class TlsConnection : public std::enable_shared_from_this<TlsConnection> {
 
  private:
   void read_hello_body(std::function<void(const std::string& fault)> then);
-  void read();
   void end(const std::string& why);
 
   std::optional<Socket> socket_;  // until there is a stream

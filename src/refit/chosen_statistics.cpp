@@ -6,17 +6,10 @@
 
 #include "aggregator/solvers/mean_classifier.hpp"
 #include "common/base/error.hpp"
-#include "common/data/counter_random.hpp"
 #include "common/ledger/triangle.hpp"
 
 namespace dpreduce {
 namespace {
-
-Indices all_below(std::size_t count) {
-  Indices all(count);
-  std::iota(all.begin(), all.end(), std::size_t{0});
-  return all;
-}
 
 ReleasedBlock picked(const ReleasedBlock& block, const Indices& rows, const Indices& columns, std::size_t width) {
   std::vector<std::int64_t> values;
@@ -44,6 +37,12 @@ double sum_of(const ReleasedBlock& counts) {
 }
 
 }  // namespace
+
+Indices all_below(std::size_t count) {
+  Indices all(count);
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  return all;
+}
 
 void require_indices(const char* option, const Indices& indices, std::size_t count, const char* of_what) {
   for (std::size_t place = 0; place < indices.size(); ++place) {
@@ -190,14 +189,6 @@ void ChosenStatistics::require_weights() const {
   for (const double weight : options_.class_weights) {
     if (!(weight > 0.0 && weight <= 1e6)) throw UsageError("--weights {}: must be above 0, 1e6 at most", weight);
   }
-}
-
-std::uint64_t seed_of(const KeptStatistics& statistics) {
-  std::uint64_t seed = 0;
-  for (const ReleasedBlock& block : statistics.blocks) {
-    for (const std::int64_t value : block.values()) seed = mix_bits(seed ^ static_cast<std::uint64_t>(value));
-  }
-  return seed;
 }
 
 }  // namespace dpreduce

@@ -40,6 +40,9 @@ struct RefitOptions {
 
 using Indices = std::vector<std::size_t>;
 
+/// 0, ..., count - 1.
+Indices all_below(std::size_t count);
+
 /// Statistics of the chosen classes and features alone, as solvers see them, on a lattice of the same scale. Refers to
 /// both constructor arguments.
 class ChosenStatistics {
@@ -92,8 +95,5 @@ std::vector<std::int64_t> picked_triangle(std::span<const std::int64_t> triangle
 void require_indices(const char* option, const Indices& indices, std::size_t count, const char* of_what);
 /// Lattice of `columns` columns with the scale of `whole`.
 Lattice part_of(const Lattice& whole, std::size_t columns);
-
-/// Seed of simulated noise: a function of the released values.
-std::uint64_t seed_of(const KeptStatistics& statistics);
 
 }  // namespace dpreduce

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "common/base/error.hpp"
+#include "common/base/input_file.hpp"
 #include "common/base/json_fields.hpp"
 #include "common/base/json_text.hpp"
 #include "common/data/safetensors.hpp"
@@ -99,14 +100,11 @@ std::vector<ReleasedBlock> read_blocks(ReleasedFileReader& reader, const KeptSta
   for (const std::string_view block : kBlocks) {
     const std::string name(block);
     if (!reader.has_tensor(name)) continue;
-    const Tensor tensor = reader.take(name);
-    if (tensor.type != TensorType::kI64) reader.fail(fmt::format("{} is {}, not I64", name, to_string(tensor.type)));
-    reader.require_shape(name, tensor, shape_of(block, statistics.of_rows.classes, dim));
+    auto values = reader.take<std::int64_t>(name, shape_of(block, statistics.of_rows.classes, dim));
     const bool has_sigma = sigma.is_object() && sigma.contains(name) && sigma[name].is_number();
     if (!has_sigma) reader.fail(fmt::format("sigma has no value for {}", name));
     const auto own = sigma[name].get<double>();
     if (!(own > 0.0 && own <= kMostSigma)) reader.fail(fmt::format("sigma of {} is {}, out of range", name, own));
-    std::vector<std::int64_t> values = to_integers(tensor);
     if (!are_within(values)) reader.fail(fmt::format("{} has a sum beyond 2^62", name));
     blocks.emplace_back(name, std::move(values), own);
   }
@@ -117,11 +115,11 @@ std::vector<ReleasedBlock> read_blocks(ReleasedFileReader& reader, const KeptSta
 }  // namespace
 
 bool KeptStatistics::has(std::string_view block) const {
-  return std::ranges::any_of(blocks, [&](const ReleasedBlock& own) { return own.name() == block; });
+  return std::ranges::find(blocks, block, &ReleasedBlock::name) != blocks.end();
 }
 
 const ReleasedBlock& KeptStatistics::block(std::string_view name) const {
-  const auto found = std::ranges::find_if(blocks, [&](const ReleasedBlock& own) { return own.name() == name; });
+  const auto found = std::ranges::find(blocks, name, &ReleasedBlock::name);
   if (found != blocks.end()) return *found;
   throw UsageError("--statistics: they have no {}; release it with `dpreduce release --statistics {}`", name,
                    name == "class_counts" ? "class_sizes" : name);
@@ -148,17 +146,14 @@ std::vector<std::byte> to_bytes(const KeptStatistics& statistics) {
   file.metadata = metadata_of(statistics);
   add_row_constants(file, statistics.of_rows.preprocessing);
   for (const ReleasedBlock& block : statistics.blocks) {
-    file.tensors.emplace(block.name(),
-                         make_integer_tensor(block.values(), shape_of(block.name(), statistics.of_rows.classes,
-                                                                      statistics.lattice().dim)));
+    file.tensors.emplace(block.name(), make_tensor(block.values(), shape_of(block.name(), statistics.of_rows.classes,
+                                                                            statistics.lattice().dim)));
   }
   return serialize(file);
 }
 
-namespace {
-
-KeptStatistics statistics_in(SafetensorsFile file, std::string_view source) {
-  ReleasedFileReader reader(std::move(file), source);
+KeptStatistics statistics_from_bytes(std::span<const std::byte> bytes, std::string_view source) {
+  ReleasedFileReader reader(parse_safetensors(bytes, source), source);
   reader.require_format(kFormat, kFormatVersion);
   KeptStatistics statistics{.of_rows = reader.read_parts()};
   Preprocessing& rows = statistics.of_rows.preprocessing;
@@ -192,14 +187,8 @@ KeptStatistics statistics_in(SafetensorsFile file, std::string_view source) {
   return statistics;
 }
 
-}  // namespace
-
-KeptStatistics statistics_from_bytes(std::span<const std::byte> bytes, std::string_view source) {
-  return statistics_in(parse_safetensors(bytes, source), source);
-}
-
 KeptStatistics load_statistics(const std::filesystem::path& path) {
-  return statistics_in(read_safetensors(path), path.string());
+  return statistics_from_bytes(MappedFile(path.string()).bytes(), path.string());
 }
 
 KeptStatistics operator+(const KeptStatistics& one, const KeptStatistics& other) {

@@ -12,6 +12,7 @@
 #include "aggregator/solvers/mean_classifier.hpp"
 #include "common/base/error.hpp"
 #include "common/base/option_table.hpp"
+#include "common/data/counter_random.hpp"
 #include "common/ranks/communicator.hpp"
 #include "refit/target_refit.hpp"
 #include "worker/metrics/estimates.hpp"
@@ -21,13 +22,6 @@ namespace {
 
 // The usual ridge times these, the usual one in the middle.
 constexpr int kPathSteps = 6;
-
-// `rows`, K x |columns|, with zeros where there are other columns, K x width.
-std::vector<double> scattered(std::span<const double> rows, const Indices& columns, std::size_t width) {
-  std::vector<double> all(rows.size() / columns.size() * width, 0.0);
-  for (std::size_t e = 0; e < rows.size(); ++e) all[e / columns.size() * width + columns[e % columns.size()]] = rows[e];
-  return all;
-}
 
 double usual_ridge(const ReleasedBlock& gram, const Lattice& lattice) {
   return kLsRidgeInRadii * noise_radius_of(gram, lattice) + lattice.clip_norm * lattice.clip_norm;
@@ -42,6 +36,15 @@ RowTotals totals_of(const ChosenStatistics& asked) {
         "--normalize is none or --classes-kept is given; or give a number as --lambda");
   }
   return {*rows, *squared_targets};
+}
+
+// Seed of simulated noise: a function of the released values.
+std::uint64_t seed_of(const KeptStatistics& statistics) {
+  std::uint64_t seed = 0;
+  for (const ReleasedBlock& block : statistics.blocks) {
+    for (const std::int64_t value : block.values()) seed = mix_bits(seed ^ static_cast<std::uint64_t>(value));
+  }
+  return seed;
 }
 
 // Ridge of a shared Gram matrix, and the criterion of its choice.
@@ -87,12 +90,13 @@ LinearScores solve_by_class(const ChosenStatistics& asked, const RefitOptions& o
   const double alpha = alpha_of(statistics, options);
   std::optional<ReleasedBlock> gram;
   if (alpha > 0.0) gram = asked.gram(columns);
-  const ClassLeastSquares problem({.alpha = alpha, .lambda = options.lambda}, lattice, gram ? &*gram : nullptr);
+  const ClassRidge ridge{.alpha = alpha, .lambda = options.lambda};
   const ReleasedBlock sums = asked.class_sums(columns);
   std::vector<double> weights;
   for (std::size_t place = 0; place < asked.classes().size(); ++place) {
     const std::vector<double> theta =
-        problem.solve(asked.class_gram(place, columns), sums.values().subspan(place * columns.size(), columns.size()));
+        solve_class(ridge, lattice, gram ? &*gram : nullptr, asked.class_gram(place, columns),
+                    sums.values().subspan(place * columns.size(), columns.size()));
     weights.insert(weights.end(), theta.begin(), theta.end());
   }
   return fold_intercept(scattered(weights, columns, statistics.lattice().dim), statistics.of_rows.preprocessing);
@@ -151,6 +155,12 @@ std::optional<double> threshold_of(const KeptStatistics& statistics, const Refit
 }
 
 }  // namespace
+
+std::vector<double> scattered(std::span<const double> rows, const Indices& columns, std::size_t width) {
+  std::vector<double> all(rows.size() / columns.size() * width, 0.0);
+  for (std::size_t e = 0; e < rows.size(); ++e) all[e / columns.size() * width + columns[e % columns.size()]] = rows[e];
+  return all;
+}
 
 Refit refit(const KeptStatistics& statistics, const RefitOptions& options) {
   if (statistics.of_rows.preprocessing.targets.count > 0) return refit_targets(statistics, options);
@@ -227,30 +237,46 @@ nlohmann::json of_class(const LinearIntervals& intervals, const IntervalShape& s
 
 }  // namespace
 
-nlohmann::json interval_json(const LinearIntervals& intervals, const IntervalShape& shape) {
+void add_scores_of(IntervalTerms& terms, std::span<const float> rows, const Preprocessing& preprocessing,
+                   const Indices& columns) {
+  const RowTransform transform(preprocessing);
+  const std::size_t count = rows.size() / transform.input_dim();
+  terms.rows.reserve(terms.rows.size() + count * columns.size());
+  std::vector<double> prepared(transform.output_dim());
+  for (std::size_t row = 0; row < count; ++row) {
+    if (!transform(rows.subspan(row * transform.input_dim(), transform.input_dim()), prepared)) {
+      throw BadInput("--intervals-x: row {} has a NaN or an infinity; leave it out", row);
+    }
+    for (const std::size_t column : columns) terms.rows.push_back(prepared[column]);
+  }
+}
+
+nlohmann::json interval_json(const LinearIntervals& intervals, const IntervalShape& shape,
+                             const KeptStatistics& statistics, const RefitOptions& options) {
+  const std::size_t columns = shape.features.size() + (shape.has_bias ? 1 : 0);
+  const ClassifierParts& of_rows = statistics.of_rows;
   nlohmann::json told{{"kind", to_string(intervals.kind)},
                       {"kappa", intervals.kappa},
-                      {"why", why(intervals, shape.columns)},
+                      {"why", why(intervals, columns)},
                       {"level", shape.level},
-                      {"chosen", shape.are_chosen},
+                      {"chosen", options.chooses()},
                       {"weights", nlohmann::json::array()},
-                      {"predictions", nlohmann::json::array()}};
-  if (shape.are_chosen) {
+                      {"predictions", nlohmann::json::array()},
+                      {"ridge", shape.ridge},
+                      {"features", shape.features},
+                      {"has_bias", shape.has_bias},
+                      {"private", of_rows.privacy.has_value()}};
+  if (!of_rows.forfeits.empty()) told["forfeited_by"] = forfeits_json<nlohmann::json>(of_rows.forfeits);
+  if (options.chooses()) {
     told["note"] = "ridge or features were chosen from these statistics: intervals do not account for that choice";
   }
   if (!intervals.population_deviations.empty()) told["population_assumes"] = kOneVariance;
   const std::size_t rows = intervals.classes == 0 ? 0 : intervals.estimates.size() / intervals.classes;
   for (std::size_t c = 0; c < intervals.classes; ++c) {
-    told["weights"].push_back(of_class(intervals, shape, c, 0, shape.columns));
-    if (rows > shape.columns) told["predictions"].push_back(of_class(intervals, shape, c, shape.columns, rows));
+    told["weights"].push_back(of_class(intervals, shape, c, 0, columns));
+    if (rows > columns) told["predictions"].push_back(of_class(intervals, shape, c, columns, rows));
   }
   return told;
-}
-
-void add_promise(nlohmann::json& told, const KeptStatistics& statistics) {
-  told["private"] = statistics.of_rows.privacy.has_value();
-  const Forfeits& forfeits = statistics.of_rows.forfeits;
-  if (!forfeits.empty()) told["forfeited_by"] = forfeits_json<nlohmann::json>(forfeits);
 }
 
 nlohmann::json intervals_json(const KeptStatistics& statistics, const RefitOptions& options, double ridge, double level,
@@ -264,27 +290,18 @@ nlohmann::json intervals_json(const KeptStatistics& statistics, const RefitOptio
   }
   const ChosenStatistics asked(statistics, options);
   const Indices columns = asked.columns();
-  const RowTransform transform(statistics.of_rows.preprocessing);
-  const std::size_t predicted = rows.size() / transform.input_dim();
-  const double intercept = statistics.of_rows.preprocessing.intercept;
+  const Preprocessing& preprocessing = statistics.of_rows.preprocessing;
+  const double intercept = preprocessing.intercept;
 
   // Weights as a model has them, its bias last; then scores of rows.
   IntervalTerms terms{.ridge = ridge};
-  terms.rows.assign((columns.size() + predicted) * columns.size(), 0.0);
+  terms.rows.assign(columns.size() * columns.size(), 0.0);
   for (std::size_t a = 0; a < columns.size(); ++a) {
     const bool is_bias = columns[a] == asked.dim();
     terms.rows[a * columns.size() + a] =
-        is_bias ? std::sqrt(intercept) * statistics.of_rows.preprocessing.clip_norm : std::sqrt(1.0 - intercept);
+        is_bias ? std::sqrt(intercept) * preprocessing.clip_norm : std::sqrt(1.0 - intercept);
   }
-  std::vector<double> prepared(transform.output_dim());
-  for (std::size_t row = 0; row < predicted; ++row) {
-    if (!transform(rows.subspan(row * transform.input_dim(), transform.input_dim()), prepared)) {
-      throw BadInput("--intervals-x: row {} has a NaN or an infinity; leave it out", row);
-    }
-    for (std::size_t a = 0; a < columns.size(); ++a) {
-      terms.rows[(columns.size() + row) * columns.size() + a] = prepared[columns[a]];
-    }
-  }
+  add_scores_of(terms, rows, preprocessing, columns);
   const std::optional<double> count = asked.rows();
   // Rows of one person are no sample of the population.
   const bool are_of_persons = statistics.of_rows.privacy && statistics.of_rows.privacy->person;
@@ -294,19 +311,15 @@ nlohmann::json intervals_json(const KeptStatistics& statistics, const RefitOptio
     terms.count = *count;
   }
   const Lattice lattice = asked.lattice_of(columns.size());
-  const LinearIntervals intervals =
-      linear_intervals(Release({asked.gram(columns), asked.class_sums(columns)}), lattice, terms);
+  const Release release({asked.gram(columns), asked.class_sums(columns)});
+  const LinearIntervals intervals = linear_intervals(release, lattice, terms);
   nlohmann::json told = interval_json(
-      intervals, {.level = level, .columns = columns.size(), .of = "class", .are_chosen = options.chooses()});
-  told["ridge"] = ridge;
-  told["features"] = asked.features();
-  told["has_bias"] = asked.has_intercept();
-  add_promise(told, statistics);
+      intervals,
+      {.level = level, .ridge = ridge, .features = asked.features(), .has_bias = asked.has_intercept(), .of = "class"},
+      statistics, options);
   if (intervals.kind == IntervalKind::kNone && count) {
-    told["prediction_noise"] = ridge_path(Release({asked.gram(columns), asked.class_sums(columns)}), lattice,
-                                          {&ridge, 1}, {.count = *count}, seed_of(statistics))
-                                   .front()
-                                   .noise;
+    told["prediction_noise"] =
+        ridge_path(release, lattice, {&ridge, 1}, {.count = *count}, seed_of(statistics)).front().noise;
   }
   return told;
 }

@@ -34,17 +34,26 @@ Refit refit(const KeptStatistics& statistics, const RefitOptions& options);
 nlohmann::json intervals_json(const KeptStatistics& statistics, const RefitOptions& options, double ridge, double level,
                               std::span<const float> rows);
 
-/// Subject of intervals, and the number of them that are of weights.
+/// `rows`, K x |columns|, with zeros where there are other columns: K x width.
+std::vector<double> scattered(std::span<const double> rows, const Indices& columns, std::size_t width);
+
+/// Appends to `terms` the scores of `rows`, m x input_dim, by these columns of prepared rows. Throws BadInput if a row
+/// has a NaN or an infinity.
+void add_scores_of(IntervalTerms& terms, std::span<const float> rows, const Preprocessing& preprocessing,
+                   const Indices& columns);
+
+/// Subject of intervals: first those of weights and of a bias, then those of predictions.
 struct IntervalShape {
   double level;
-  std::size_t columns;  ///< the first ones are of weights, the others of predictions
-  const char* of;       ///< "class" or "target"
-  bool are_chosen;      ///< RefitOptions::chooses
+  double ridge;
+  const Indices& features;
+  bool has_bias;
+  const char* of;  ///< "class" or "target"
 };
-/// Returns kind, kappa and reason as JSON, and weights and predictions with their intervals if there are any.
-nlohmann::json interval_json(const LinearIntervals& intervals, const IntervalShape& shape);
-/// Adds to `told` "private", and "forfeited_by" with the reasons if the promise is forfeited.
-void add_promise(nlohmann::json& told, const KeptStatistics& statistics);
+/// Returns kind, kappa and reason as JSON, weights and predictions with their intervals if there are any, and what they
+/// are of. `options` are the requested ones.
+nlohmann::json interval_json(const LinearIntervals& intervals, const IntervalShape& shape,
+                             const KeptStatistics& statistics, const RefitOptions& options);
 
 /// Upper bound on the bytes that intervals_json() and its text use for `rows` rows, including the rows.
 std::uint64_t memory_of_intervals(const KeptStatistics& statistics, std::uint64_t rows);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -19,20 +18,13 @@
 namespace dpreduce {
 namespace {
 
-Indices all_or(const Indices& chosen, std::size_t count) {
-  if (!chosen.empty()) return chosen;
-  Indices all(count);
-  std::iota(all.begin(), all.end(), std::size_t{0});
-  return all;
-}
-
 // Requested targets, in the entries of a released row: features, a constant, targets.
 struct RequestedTargets {
   RequestedTargets(const KeptStatistics& statistics, const RefitOptions& options)
       : rows(statistics.of_rows.preprocessing),
         gram(statistics.block("gram")),
-        features(all_or(options.features, rows.dim())),
-        targets(all_or(options.classes, rows.targets.count)),
+        features(options.features.empty() ? all_below(rows.dim()) : options.features),
+        targets(options.classes.empty() ? all_below(rows.targets.count) : options.classes),
         ridge(gram, rows, {.features = features, .targets = targets, .ridge = options.lambda}) {}
 
   std::size_t place_of_constant() const { return rows.dim(); }
@@ -138,23 +130,6 @@ std::vector<double> functionals(const RequestedTargets& asked) {
   return rows;
 }
 
-// And of a prediction: one row for each row of features.
-std::vector<double> prepared(const RequestedTargets& asked, std::span<const float> rows) {
-  Preprocessing without = asked.rows;
-  without.targets.share = 0.0;
-  const RowTransform transform(std::move(without));
-  const Indices columns = asked.columns();
-  std::vector<double> all;
-  std::vector<double> row(transform.output_dim());
-  for (std::size_t first = 0; first < rows.size(); first += transform.input_dim()) {
-    if (!transform(rows.subspan(first, transform.input_dim()), row)) {
-      throw BadInput("--intervals-x: row {} has a NaN or an infinity; leave it out", first / transform.input_dim());
-    }
-    for (const std::size_t column : columns) all.push_back(row[column]);
-  }
-  return all;
-}
-
 constexpr std::size_t kMostCoefficients = 20;
 constexpr std::size_t kMostIntervals = std::size_t{1} << 16;
 // Ridge of a report's intervals, in rows: needed only where columns are collinear.
@@ -214,8 +189,7 @@ nlohmann::json coefficients_json(const FittedRun& run, const StatisticsKeeper& k
     if (!rows.columns.scale.empty()) coefficients[e] /= rows.columns.scale[e % dim];
     effects.push_back(coefficients[e] * (ranges.half.empty() ? 1.0 : 2.0 * ranges.half[e % dim]));
   }
-  Indices largest(coefficients.size());
-  std::iota(largest.begin(), largest.end(), std::size_t{0});
+  Indices largest = all_below(coefficients.size());
   std::ranges::stable_sort(largest, std::greater(),
                            [&](std::size_t e) { return std::abs(effects[e]) / rows.targets.scale[e / dim]; });
   largest.resize(std::min(largest.size(), kMostCoefficients));
@@ -253,13 +227,7 @@ nlohmann::json coefficients_json(const FittedRun& run, const StatisticsKeeper& k
 Refit refit_targets(const KeptStatistics& statistics, const RefitOptions& options) {
   require_of_numbers(statistics, options);
   const RequestedTargets asked(statistics, options);
-  const Indices columns = asked.columns();
-  const std::vector<double> solution = asked.ridge.solution();
-  const std::size_t width = asked.rows.scored_dim();
-  std::vector<double> weights(asked.targets.size() * width, 0.0);
-  for (std::size_t e = 0; e < solution.size(); ++e) {
-    weights[e / columns.size() * width + columns[e % columns.size()]] = solution[e];
-  }
+  const std::vector<double> weights = scattered(asked.ridge.solution(), asked.columns(), asked.rows.scored_dim());
   ClassifierParts parts = statistics.of_rows;
   parts.method = to_string(options.method);
   parts.classes = asked.targets.size();
@@ -279,8 +247,9 @@ nlohmann::json target_intervals_json(const KeptStatistics& statistics, const Ref
   const Lattice whole = statistics.lattice();
   const std::size_t width = asked.features.size() + 1;
   IntervalTerms terms{.ridge = ridge, .rows = functionals(asked)};
-  const std::vector<double> of_rows = prepared(asked, rows);
-  terms.rows.insert(terms.rows.end(), of_rows.begin(), of_rows.end());
+  Preprocessing without = asked.rows;
+  without.targets.share = 0.0;
+  add_scores_of(terms, rows, without, asked.columns());
   if (!(statistics.of_rows.privacy && statistics.of_rows.privacy->person)) {
     terms.squared_targets = squares_of(asked, whole.scale());
     terms.count = asked.ridge.rows();
@@ -301,13 +270,10 @@ nlohmann::json target_intervals_json(const KeptStatistics& statistics, const Ref
     intervals.deviations[e] *= unit;
     if (!intervals.population_deviations.empty()) intervals.population_deviations[e] *= unit;
   }
-  nlohmann::json told =
-      interval_json(intervals, {.level = level, .columns = width, .of = "target", .are_chosen = options.chooses()});
-  told["ridge"] = ridge;
-  told["features"] = asked.features;
-  told["has_bias"] = true;
+  nlohmann::json told = interval_json(
+      intervals, {.level = level, .ridge = ridge, .features = asked.features, .has_bias = true, .of = "target"},
+      statistics, options);
   told["units"] = are_in_raw_units(asked.rows) ? "raw" : "prepared";
-  add_promise(told, statistics);
   return told;
 }
 

@@ -12,6 +12,7 @@
 
 #include "common/accounting/budget.hpp"
 #include "common/accounting/gaussian_dp.hpp"
+#include "common/base/json_text.hpp"
 #include "common/base/text.hpp"
 #include "methods/registry.hpp"
 
@@ -24,13 +25,7 @@ constexpr double kFalsePositiveRate = 0.01;
 constexpr int kCountDigits = 6;
 constexpr unsigned kReportedGroups[] = {2, 10};
 
-// Meaning of the guarantee for an attacker, who has at most this chance, and for groups. Accuracy and groups need mu.
-struct Consequences {
-  double true_positive_rate;  // at kFalsePositiveRate
-  std::optional<double> even_odds_accuracy;
-  std::vector<std::pair<unsigned, std::optional<double>>> group_epsilons;  // none where no useful bound follows
-};
-
+// Epsilon for a group of so many; nullopt where no useful bound follows, as without mu.
 std::optional<double> group_epsilon(const ReportedGuarantee& guarantee, unsigned records) {
   if (guarantee.delta == 0.0) return records * guarantee.epsilon;
   if (!guarantee.mu) return std::nullopt;
@@ -39,15 +34,9 @@ std::optional<double> group_epsilon(const ReportedGuarantee& guarantee, unsigned
   return gdp_epsilon(mu, guarantee.delta);
 }
 
-Consequences consequences_of(const ReportedGuarantee& guarantee) {
-  Consequences result{.true_positive_rate = found_at_most(guarantee, kFalsePositiveRate),
-                      .even_odds_accuracy = std::nullopt,
-                      .group_epsilons = {}};
-  if (guarantee.mu) result.even_odds_accuracy = gdp_even_odds_accuracy(*guarantee.mu);
-  for (const unsigned records : kReportedGroups) {
-    result.group_epsilons.emplace_back(records, group_epsilon(guarantee, records));
-  }
-  return result;
+// The largest share of right guesses by an attacker to whom both cases are as likely; nullopt without mu.
+std::optional<double> even_odds_accuracy(const ReportedGuarantee& guarantee) {
+  return guarantee.mu ? std::optional(gdp_even_odds_accuracy(*guarantee.mu)) : std::nullopt;
 }
 
 // Sentences on whom the guarantee protects, and what it takes for true of the data.
@@ -56,9 +45,9 @@ std::vector<std::string> unit_sentences(const ReportedGuarantee& g) {
   if (g.rows_per_person == 0)
     return {"the unit is one person; the report of each run states how many rows a person counts for"};
   std::vector<std::string> sentences{
-      fmt::format("the unit is one person with any number of rows, which {}; rows with the same identifier "
-                  "(--train-person) belong to one person",
-                  unit_bound_text(g.rows_per_person))};
+      fmt::format("the unit is one person with any number of rows, which count for at most {} row{} together; rows "
+                  "with the same identifier (--train-person) belong to one person",
+                  g.rows_per_person, g.rows_per_person == 1 ? "" : "s")};
   if (g.silos_per_person) {
     sentences.push_back(
         fmt::format("it holds if no person has rows in more than {} silo{} (--silos-per-person); each silo limits a "
@@ -129,30 +118,31 @@ std::vector<std::string> guarantee_sentences(const ReportedRun& run) {
   return sentences;
 }
 
-std::vector<std::string> attacker_sentences(const ReportedGuarantee& guarantee, const Consequences& consequences) {
+std::vector<std::string> attacker_sentences(const ReportedGuarantee& guarantee) {
   const bool adds = guarantee.adjacency == Adjacency::kAddRemove;
   std::vector<std::string> sentences{
       fmt::format("an attacker who knows all other {} tests {}: at {:g} % false alarms, at most {} % of those {} are "
                   "detected (blind guessing: {:g} %)",
                   guarantee.unit == PrivacyUnit::kPerson ? "persons' rows" : "records",
                   adds ? "whether a given one is in the data" : "which of two given ones is in the data",
-                  100 * kFalsePositiveRate, upper_figure(100 * consequences.true_positive_rate),
+                  100 * kFalsePositiveRate, upper_figure(100 * found_at_most(guarantee, kFalsePositiveRate)),
                   adds ? "in the data" : "with the other one", 100 * kFalsePositiveRate)};
-  if (consequences.even_odds_accuracy) {
+  if (const std::optional<double> accuracy = even_odds_accuracy(guarantee)) {
     sentences.push_back(
         fmt::format("at even odds, the attacker's guess is right at most {} % of the time (blind guessing: 50 %)",
-                    upper_figure(100 * *consequences.even_odds_accuracy)));
+                    upper_figure(100 * *accuracy)));
   }
   return sentences;
 }
 
-std::vector<std::string> group_sentences(const ReportedRun& run, const Consequences& consequences) {
+std::vector<std::string> group_sentences(const ReportedGuarantee& guarantee) {
   std::vector<std::string> sentences;
-  const bool is_person = run.guarantee->unit == PrivacyUnit::kPerson;
-  for (const auto& [records, epsilon] : consequences.group_epsilons) {
+  const bool is_person = guarantee.unit == PrivacyUnit::kPerson;
+  for (const unsigned records : kReportedGroups) {
+    const std::optional<double> epsilon = group_epsilon(guarantee, records);
     sentences.push_back(fmt::format(
         "{} {}: {}", records, is_person ? "persons" : "records",
-        epsilon ? fmt::format("epsilon {} at delta {}", upper_figure(*epsilon), upper_figure(run.guarantee->delta))
+        epsilon ? fmt::format("epsilon {} at delta {}", upper_figure(*epsilon), upper_figure(guarantee.delta))
                 : "this report gives no useful bound"));
   }
   sentences.emplace_back(is_person
@@ -355,8 +345,7 @@ std::vector<Words> words_of(const ReportedRun& run) {
     add("advice", "What to do", {advice_sentence(run)});
     return sections;
   }
-  const Consequences consequences = consequences_of(*run.guarantee);
-  add("attacker", "What an attacker can learn", attacker_sentences(*run.guarantee, consequences));
+  add("attacker", "What an attacker can learn", attacker_sentences(*run.guarantee));
   if (is_whole) {
     add("holds_for", "It holds against", holds_for_sentences(run));
     add("not_for", "It does not hold against", {not_for_sentence(run)});
@@ -365,7 +354,7 @@ std::vector<Words> words_of(const ReportedRun& run) {
     add("not_covered", "What it does not cover", uncovered_sentences(run));
   }
   add("groups", run.is_of_persons() ? "Several persons together" : "Several records of one person",
-      group_sentences(run, consequences));
+      group_sentences(*run.guarantee));
   add("delta", "Delta", delta_sentences(*run.guarantee));
   if (!is_whole) add("report", "The rest", {rest_sentence(run)});
   return sections;
@@ -392,7 +381,6 @@ nlohmann::json explanation_of(const ReportedRun& run) {
   if (!run.forfeits.empty()) json["forfeited_by"] = forfeits_json<nlohmann::json>(run.forfeits);
   if (run.guarantee) {
     const ReportedGuarantee& g = *run.guarantee;
-    const Consequences consequences = consequences_of(g);
     json.update({{"epsilon", g.epsilon},
                  {"delta", g.delta},
                  {"mu", or_null(g.mu)},
@@ -402,10 +390,11 @@ nlohmann::json explanation_of(const ReportedRun& run) {
     const std::string weakness = weakness_of(g.epsilon, g.delta, g.unit);
     if (!weakness.empty()) json["warning"] = weakness;
     json["attack"] = {{"false_positive_rate", kFalsePositiveRate},
-                      {"true_positive_rate", consequences.true_positive_rate},
-                      {"even_odds_accuracy", or_null(consequences.even_odds_accuracy)}};
-    for (const auto& [records, epsilon] : consequences.group_epsilons) {
-      json["groups"].push_back({{fmt::format("{}s", to_string(g.unit)), records}, {"epsilon", or_null(epsilon)}});
+                      {"true_positive_rate", found_at_most(g, kFalsePositiveRate)},
+                      {"even_odds_accuracy", or_null(even_odds_accuracy(g))}};
+    for (const unsigned records : kReportedGroups) {
+      json["groups"].push_back(
+          {{fmt::format("{}s", to_string(g.unit)), records}, {"epsilon", or_null(group_epsilon(g, records))}});
     }
   }
   for (const ReportedBlock& block : run.blocks) {
@@ -438,10 +427,6 @@ std::string weakness_of(double epsilon, double delta, PrivacyUnit unit) {
 
 void warn_of_weakness(const std::string& weakness) {
   if (!weakness.empty()) fmt::print(stderr, "dpreduce: warning: {}\n", weakness);
-}
-
-std::string unit_bound_text(std::uint64_t rows) {
-  return fmt::format("count for at most {} row{} together", rows, rows == 1 ? "" : "s");
 }
 
 }  // namespace dpreduce

@@ -45,7 +45,4 @@ std::string weakness_of(double epsilon, double delta, PrivacyUnit unit = Privacy
 /// run.
 void warn_of_weakness(const std::string& weakness);
 
-/// Bound of a unit to B rows, in words: "count for at most 2 rows together".
-std::string unit_bound_text(std::uint64_t rows);
-
 }  // namespace dpreduce

@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "common/base/json_text.hpp"
 #include "common/base/version.hpp"
 #include "common/lattice/lattice_rows.hpp"
 #include "common/ledger/data_set_budget.hpp"
@@ -15,7 +16,6 @@
 #include "methods/method_options.hpp"
 #include "methods/registry.hpp"
 #include "report/ledger_json.hpp"
-#include "report/reported_run.hpp"
 
 namespace dpreduce {
 
@@ -58,15 +58,12 @@ nlohmann::json test_of_fit(const TestFigures& figures, const FitOptions& options
 
 // Setting that --choose or --isotropy-share chose, and the criterion.
 nlohmann::json choice_json(const FittedRun& run) {
-  nlohmann::json json{{"setting", run.chosen_setting}, {"candidates", run.fit->method().candidates()}};
-  if (run.fit->options().method.isotropy_share) {
-    json["by"] = "a release of how evenly rows spread";
-  } else if (!run.fit->options().data.validation.x.empty()) {
-    json["by"] = "validation rows";
-  } else {
-    json["by"] = run.fit->plan().choice ? "exponential mechanism on training rows" : "training rows, without noise";
-  }
-  return json;
+  const FitOptions& options = run.fit->options();
+  const char* const by = options.method.isotropy_share        ? "a release of how evenly rows spread"
+                         : !options.data.validation.x.empty() ? "validation rows"
+                         : run.fit->plan().choice             ? "exponential mechanism on training rows"
+                                                              : "training rows, without noise";
+  return {{"setting", run.chosen_setting}, {"candidates", run.fit->method().candidates()}, {"by", by}};
 }
 
 // Public rows chosen for each class, counted from 0 over --public-x.
@@ -84,7 +81,7 @@ nlohmann::json spent_json(const LedgerState& state, const PrivacyOptions& privac
   const double delta = privacy.budget.delta.value_or(kReportedDelta);
   const Adjacency adjacency = strictest_adjacency(state, privacy.adjacency);
   const Spending spent = spending_of(state.charges(), adjacency);
-  const double epsilon = spent.is_gaussian() && spent.mu == 0.0 ? 0.0 : epsilon_of(spent, delta);
+  const double epsilon = epsilon_of(spent, delta);
   return {{"epsilon", std::isfinite(epsilon) ? nlohmann::json(epsilon) : nlohmann::json()},
           {"delta", delta},
           {"rho", rho_of(spent)},
@@ -211,11 +208,7 @@ void add_figures(nlohmann::json& report, ReleaseFigures& figures) {
 }
 
 nlohmann::json timings_json(const RankTimings& phases, const std::vector<RankTimings>& of_ranks) {
-  const auto seconds_of = [](const RankTimings& timings) {
-    nlohmann::json json = nlohmann::json::object();
-    for (const auto& [phase, seconds] : timings) json[phase] = seconds;
-    return json;
-  };
+  const auto seconds_of = [](const RankTimings& timings) { return std::map(timings.begin(), timings.end()); };
   nlohmann::json json{{"for_release", false}, {"note", kNoteOnTimings}, {"phases", seconds_of(phases)}};
   for (const RankTimings& of_rank : of_ranks) json["ranks"].push_back(seconds_of(of_rank));
   return json;

@@ -37,11 +37,9 @@ std::string silos_text(const LedgerSilos& silos) {
 
 std::vector<double> deltas_of_runs(const LedgerState& state) {
   std::set<double> deltas;
-  const auto add = [&](const RunTerms& terms) {
-    if (terms.is_private && terms.delta.value_or(0.0) > 0.0) deltas.insert(*terms.delta);
-  };
-  for (const LedgerCharge& charge : state.charges()) add(charge.entry.terms);
-  for (const auto& [run_id, run] : state.open_runs()) add(run.remains.terms);
+  for (const RunTerms* terms : state.all_terms()) {
+    if (terms->is_private && terms->delta.value_or(0.0) > 0.0) deltas.insert(*terms->delta);
+  }
   return {deltas.begin(), deltas.end()};
 }
 

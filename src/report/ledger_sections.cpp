@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "common/base/json_text.hpp"
 #include "common/base/privacy_terms.hpp"
 #include "common/base/text.hpp"
 #include "common/ledger/data_set_budget.hpp"

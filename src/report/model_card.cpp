@@ -14,7 +14,6 @@
 #include "common/base/json_fields.hpp"
 #include "common/base/json_text.hpp"
 #include "common/base/privacy_terms.hpp"
-#include "common/base/text.hpp"
 #include "common/lattice/row_transform.hpp"
 #include "common/model/classifier_file.hpp"
 #include "common/model/released_file.hpp"
@@ -161,14 +160,13 @@ std::vector<std::string> arithmetic_sentences(const ReportedRun& run) {
   }
   sentences.emplace_back(
       "random bits are AES-256-CTR with keys from a 256-bit secret of OpenSSL: an attacker would have to break AES");
-  for (const char* const of_times :
-       {"no published file of the run contains running times; times in the ledger are whole minutes",
-        "an observer of the run sees how long it takes, and that depends on rows: only those who may see the rows "
-        "should observe it",
-        "the model is a fixed set of numbers: predictions read no training rows, so their times do not depend on "
-        "these"}) {
-    sentences.emplace_back(of_times);
-  }
+  sentences.insert(
+      sentences.end(),
+      {"no published file of the run contains running times; times in the ledger are whole minutes",
+       "an observer of the run sees how long it takes, and that depends on rows: only those who may see the rows "
+       "should observe it",
+       "the model is a fixed set of numbers: predictions read no training rows, so their times do not depend on "
+       "these"});
   return sentences;
 }
 
@@ -259,8 +257,7 @@ void require_evaluation_of(const Classifier& classifier, const ReportedRun& eval
   if (!evaluation.is_evaluation || !evaluation.figures) {
     throw BadInput("--evaluation {}: give a report of evaluate --private", path);
   }
-  const std::vector<std::byte> bytes = to_bytes(classifier);
-  const std::string digest = to_hex(sha256({reinterpret_cast<const char*>(bytes.data()), bytes.size()}));
+  const std::string digest = to_hex(sha256(to_bytes(classifier)));
   const std::vector<std::string> models = JsonFields(evaluation.content, path).texts("models");
   if (models == std::vector{digest}) return;
   throw BadInput(

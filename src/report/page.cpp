@@ -22,12 +22,6 @@ namespace {
 
 constexpr std::size_t kMostListed = 8;  // documents: a longer list of contents is folded
 
-// A line of schema 1 has no kind. It is a ledger's all the same: Ledger::read then says why it is refused.
-bool is_ledger(std::string_view text) {
-  const nlohmann::json line = parse_json(text.substr(0, text.find('\n')));
-  return line.is_object() && line.contains("schema") && (line.contains("kind") || line.contains("release"));
-}
-
 std::string name_of_file(const std::string& path) {
   return std::filesystem::path(path).filename().string();
 }
@@ -143,7 +137,10 @@ PageDocument ledger_document(const std::string& path) {
 
 bool is_ledger_file(const std::string& path) {
   const MappedFile file(path);
-  return is_ledger({reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()});
+  const std::string_view text(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
+  const nlohmann::json line = parse_json(text.substr(0, text.find('\n')));
+  // A line of schema 1 has no kind. It is a ledger's all the same: Ledger::read then says why it is refused.
+  return line.is_object() && line.contains("schema") && (line.contains("kind") || line.contains("release"));
 }
 
 PageDocument document_of_file(const std::string& path) {
@@ -168,17 +165,14 @@ std::string page_of(std::span<const PageDocument> documents, Audience audience) 
     contents += part.contents;
     articles += part.article;
   };
-  const auto count_like = [&](const PageDocument& document) {
-    const auto is_alike = [&](const PageDocument& other) { return other.run.has_value() == document.run.has_value(); };
-    return std::ranges::count_if(documents, is_alike);
-  };
+  const auto is_of_run = [](const PageDocument& document) { return document.run.has_value(); };
   const std::vector<Words> shared = shared_promise(documents);
   if (const std::vector<Section> compared = comparison_sections(documents, audience, shared); !compared.empty()) {
     add(part_of("All reports", "", compared, 0, {audience, false}));
   }
   const PageDocument* only = documents.size() == 1 ? &documents.front() : nullptr;
   for (const PageDocument& document : documents) {
-    const bool is_only = count_like(document) == 1;
+    const bool is_only = std::ranges::count(documents, is_of_run(document), is_of_run) == 1;
     if (document.run && is_only) only = &document;
     const std::vector<Section> sections = document.run ? fit_sections(document, shared) : document.ledger;
     PartForm form{audience, is_only};

@@ -25,10 +25,6 @@ constexpr double kReportedRowCounts[] = {1000, 10000, 100000};
 
 constexpr std::string_view kClassMeans = "class_means";
 
-bool has_class_means(const FitPlan& plan) {
-  return !plan.requests.empty() && plan.requests.back().name == kClassMeans;
-}
-
 nlohmann::json block_json(const PlannedBlock& block, const std::string& release, double sampling_rate) {
   nlohmann::json json{{"name", block.name},   {"release", release}, {"sensitivity", block.sensitivity},
                       {"sigma", block.sigma}, {"mu", block.mu},     {"coordinates", block.elements}};
@@ -73,7 +69,10 @@ nlohmann::json privacy_json(const FitPlan& plan, const FitOptions& options) {
   json["selections"] = nlohmann::json::array();
   if (!plan.noise) return json;
   json.update(to_json(*plan.guarantee));
-  if (const std::string note = delta_note(options, plan); !note.empty()) json["note"] = note;
+  const BudgetOptions& budget = options.privacy.budget;
+  if (plan.guarantee->is_pure() && budget.epsilon && budget.delta) {
+    json["note"] = fmt::format("--delta {:g} is not used: the mechanism is pure, so delta is 0", *budget.delta);
+  }
   if (const std::string weakness = weakness_of(plan, options.data.unit()); !weakness.empty())
     json["warning"] = weakness;
   for (const PlannedRelease& release : plan.noise->releases) {
@@ -107,12 +106,6 @@ double rounded_up(double value) {
   return std::ceil(value / unit * (1.0 - 1e-12)) * unit;
 }
 
-std::string delta_note(const FitOptions& options, const FitPlan& plan) {
-  if (!plan.guarantee || !plan.guarantee->is_pure() || !options.privacy.budget.epsilon || !options.privacy.budget.delta)
-    return {};
-  return fmt::format("--delta {:g} is not used: the mechanism is pure, so delta is 0", *options.privacy.budget.delta);
-}
-
 std::string note_on_columns(const FitOptions& options, const FitPlan& plan) {
   if (options.rows.finds_ranges == FindRanges::kWhereColumnsDiffer) {
     return fmt::format(
@@ -135,7 +128,7 @@ std::string note_on_columns(const FitOptions& options, const FitPlan& plan) {
 nlohmann::json expected_error_json(const FitPlan& plan) {
   nlohmann::json errors = nlohmann::json::array();
   if (!plan.noise) return errors;
-  if (has_class_means(plan)) {
+  if (!plan.requests.empty() && plan.requests.back().name == kClassMeans) {
     const PlannedBlock& sums = plan.noise->release(kClassMeans).block("class_sums");
     const Lattice lattice{plan.preprocessing.clip_norm, plan.dim};
     const double length = sums.sigma / (lattice.scale() * lattice.clip_norm) * std::sqrt(static_cast<double>(plan.dim));

@@ -15,8 +15,9 @@ namespace dpreduce {
 
 /// Privacy of the plan: {"epsilon", "delta", "mu", "rho", "adjacency", "accountant", "releases": [{"name", "release",
 /// "sensitivity", "sigma", "mu", "coordinates"}]}. Releases have one entry a block and round, sensitivity and sigma in
-/// lattice units; a symmetric block has "sigma_off_diagonal" too. A budget that promises little has a "warning"
-/// (weakness_of). In a non-private run figures are null and releases empty.
+/// lattice units; a symmetric block has "sigma_off_diagonal" too. Where a given delta is not used, since the guarantee
+/// is pure, a "note" says so. A budget that promises little has a "warning" (weakness_of). In a non-private run figures
+/// are null and releases empty.
 nlohmann::json privacy_json(const FitPlan& plan, const FitOptions& options);
 
 /// Expected error of the releases, for some numbers of rows. For class means {"rows_per_class", "error"}, where error =
@@ -33,9 +34,6 @@ std::string weakness_of(const FitPlan& plan, PrivacyUnit unit);
 /// Note on the treatment of columns if no option sets it: the run estimates their sizes, or a run with few columns
 /// leaves them unscaled. Empty in all other runs.
 std::string note_on_columns(const FitOptions& options, const FitPlan& plan);
-
-/// Note that the given delta is not used, since the guarantee is pure; empty if delta is used.
-std::string delta_note(const FitOptions& options, const FitPlan& plan);
 
 /// Forecast of a run's cost. The forecast depends on the number of rows, which is private: it is for the data's owner
 /// alone, never part of a report.

@@ -109,10 +109,7 @@ FitOptions evaluation_of(FitOptions options) {
   asked.terms.has_odds = model.parts().link == Link::kSoftmax && model.parts().cosine_head.empty();
   asked.terms.top_k = options.method.top_k.value_or(std::min(asked.terms.top_k, asked.terms.classes));
   asked.terms.most_labels = options.data.max_labels.value_or(0);
-  if (asked.terms.metrics.empty() && model.predicts_numbers()) {
-    asked.terms.metrics = {EvaluationMetric::kR2, EvaluationMetric::kRmse};
-  }
-  if (asked.terms.metrics.empty()) asked.terms.metrics = usual_metrics(asked.terms.most_labels);
+  if (asked.terms.metrics.empty()) asked.terms.metrics = usual_metrics(asked.terms);
   if (asked.terms.most_predicted == 0) asked.terms.most_predicted = asked.terms.most_labels;
   take_threshold(asked.terms, model, metrics);
   asked.terms.score_bins = score_bins_for(options.method.expected_rows.value_or(0.0));

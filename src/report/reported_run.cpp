@@ -253,8 +253,8 @@ ReportedRun run_of_model(const Classifier& model, const std::string& path) {
   ReportedRun run{.content = {{"privacy", statement_json(parts.privacy, parts.forfeits)}},
                   .method = parts.method,
                   .is_private = parts.privacy.has_value(),
+                  .forfeits = parts.forfeits,
                   .of = ReportedOf::kModel};
-  run.forfeits = parts.forfeits;
   if (!parts.privacy) return run;
   const PrivacyStatement& privacy = *parts.privacy;
   if (!privacy.epsilon || !privacy.delta) {
@@ -277,7 +277,7 @@ ReportedRun run_of_ledger(const LedgerState& state, const std::string& path) {
   const Adjacency adjacency = strictest_adjacency(state);
   const Spending spent = spending_of(state.charges(), adjacency);
   const double delta = reported_delta(state);
-  const double epsilon = mu_of(spent) > 0.0 ? epsilon_of(spent, delta) : 0.0;
+  const double epsilon = epsilon_of(spent, delta);
   if (epsilon == 0.0) throw BadInput(path + ": no private run has been charged yet, so there is nothing to explain");
   if (!std::isfinite(epsilon)) throw BadInput(path + ": its runs have spent more than any finite epsilon");
   ReportedRun run{.method = "ledger", .is_private = true, .of = ReportedOf::kLedger};

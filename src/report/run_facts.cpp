@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "common/accounting/budget.hpp"
+#include "common/base/json_text.hpp"
 #include "report/fit_report.hpp"
 
 namespace dpreduce {

@@ -333,16 +333,19 @@ std::vector<Words> shared_promise(std::span<const PageDocument> documents) {
 std::vector<Section> fit_sections(const PageDocument& document, const std::vector<Words>& said) {
   const ReportedRun& run = *document.run;
   const JsonFields report(run.content, document.name);
-  std::vector<Section> sections{meaning_section(run), test_section(run, report, true), coefficients_section(report),
-                                spent_section(report)};
-  if (run.guarantee) sections.push_back({"An attacker at best", {attacker_chart(*run.guarantee)}});
   const JsonFields silos = report.object("silos");
-  for (Section& section : std::vector{promise_section(run, said), class_section(report, true), budget_section(report),
-                                      released_section(report), silos_section(silos),
-                                      messages_section(silos.object("messages")), settings_section(report)}) {
-    sections.push_back(std::move(section));
-  }
-  return sections;
+  return {meaning_section(run),
+          test_section(run, report, true),
+          coefficients_section(report),
+          spent_section(report),
+          {"An attacker at best", {run.guarantee ? attacker_chart(*run.guarantee) : Chart{}}},
+          promise_section(run, said),
+          class_section(report, true),
+          budget_section(report),
+          released_section(report),
+          silos_section(silos),
+          messages_section(silos.object("messages")),
+          settings_section(report)};
 }
 
 }  // namespace dpreduce

@@ -1,7 +1,6 @@
 #include "report/sections.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <sstream>
 
 #include "common/base/error.hpp"
@@ -20,6 +19,12 @@ Cell cell_of(const JsonFields& fields, const Column& column) {
   return {fields.number(column.member), column.written};
 }
 
+// Name of a member: "sampling rate" for "sampling_rate".
+std::string as_words(std::string member) {
+  std::ranges::replace(member, '_', ' ');
+  return member;
+}
+
 std::string heading_of(const Column& column) {
   return column.heading.empty() ? as_words(column.member) : column.heading;
 }
@@ -35,11 +40,6 @@ std::string table_line(const std::vector<std::string>& cells) {
 void Table::add(std::vector<Cell> cells) {
   DPREDUCE_ASSERT(cells.size() == columns.size());
   rows.push_back(std::move(cells));
-}
-
-std::string as_words(std::string member) {
-  std::ranges::replace(member, '_', ' ');
-  return member;
 }
 
 Facts facts_of(const JsonFields& fields, const std::vector<Column>& columns) {

@@ -113,9 +113,6 @@ struct Column {
   std::string note{};
 };
 
-/// Name of a member as words: "sampling rate" for "sampling_rate".
-std::string as_words(std::string member);
-
 /// Facts of the members that are present, in this order. Throws BadInput if a member has another type.
 Facts facts_of(const JsonFields& fields, const std::vector<Column>& columns);
 

@@ -133,28 +133,25 @@ void ChunkResiduals::take_residuals(const LatticeRows& chunk, std::size_t first,
   const std::size_t classes = point_.weights.classes();
   const std::span<const double> factors = point_.weights.factors();
   const std::size_t rows = products.size() / classes;
-  if (targets_ != nullptr) {
-    thread_local std::vector<double> scratch;
-    scratch.resize(2 * classes);
-    const std::span<double> of_row = std::span(scratch).first(classes);
-    const std::span<double> targets = std::span(scratch).last(classes);
-    for (std::size_t row = 0; row < rows; ++row) {
-      targets_->scaled(slots_of(chunk.labels(), chunk.labels_per_row(), first + row), targets);
-      norms_[first + row] =
-          lattice_residual_of_targets(products.subspan(row * classes, classes), factors, targets, of_row,
-                                      rho.subspan(row * classes, classes), point_.residual_norm);
-    }
-  } else if (!priors_ && classes <= kMostClassesAcross) {
+  if (targets_ == nullptr && !priors_ && classes <= kMostClassesAcross) {
     lattice_residuals(
         products, [&](std::size_t row) { return chunk.classes_of(first + row); },
         {factors, point_.loss, point_.residual_norm}, rho, std::span(norms_).subspan(first, rows));
   } else {
     thread_local std::vector<double> scratch;
-    scratch.resize(classes);
+    scratch.resize(2 * classes);
+    const std::span<double> entries = std::span(scratch).first(classes);
+    const std::span<double> targets = std::span(scratch).last(classes);
     for (std::size_t row = 0; row < rows; ++row) {
-      norms_[first + row] = lattice_residual(
-          products.subspan(row * classes, classes), factors, chunk.classes_of(first + row), point_.loss, scratch,
-          rho.subspan(row * classes, classes), prior(first + row), point_.residual_norm);
+      const std::span<const std::int64_t> of_row = products.subspan(row * classes, classes);
+      const std::span<std::int16_t> own = rho.subspan(row * classes, classes);
+      if (targets_ == nullptr) {
+        norms_[first + row] = lattice_residual(of_row, factors, chunk.classes_of(first + row), point_.loss, entries,
+                                               own, prior(first + row), point_.residual_norm);
+        continue;
+      }
+      targets_->scaled(slots_of(chunk.labels(), chunk.labels_per_row(), first + row), targets);
+      norms_[first + row] = lattice_residual_of_targets(of_row, factors, targets, entries, own, point_.residual_norm);
     }
   }
   if (!chunk.has_weights() || clipped_rows_) return;
@@ -290,11 +287,10 @@ std::span<const double> ChunkResiduals::prior(std::size_t row) const {
   return priors_ ? priors_->of_row(row) : std::span<const double>();
 }
 
-void ChunkResiduals::for_each_row(const std::function<void(std::size_t, std::span<double>)>& step) {
+void ChunkResiduals::for_each_row(const std::function<void(std::size_t)>& step) {
   team_.for_each((rows_ + kResidualRowsPerStep - 1) / kResidualRowsPerStep, [&](std::size_t block) {
-    std::vector<double> scratch(point_.weights.classes());
     const std::size_t last = std::min(rows_, (block + 1) * kResidualRowsPerStep);
-    for (std::size_t row = block * kResidualRowsPerStep; row < last; ++row) step(row, scratch);
+    for (std::size_t row = block * kResidualRowsPerStep; row < last; ++row) step(row);
   });
 }
 

@@ -87,8 +87,8 @@ class ChunkResiduals {
   /// Returns the seconds of all calls so far.
   const RoundSeconds& seconds() const { return seconds_; }
 
-  /// Calls step(row, scratch) once for every row assigned last, on the threads; scratch has K entries.
-  void for_each_row(const std::function<void(std::size_t, std::span<double>)>& step);
+  /// Calls step(row) once for every row assigned last, on the threads.
+  void for_each_row(const std::function<void(std::size_t)>& step);
 
  private:
   // Working memory of one thread for rows [first, last) of a chunk.

@@ -65,8 +65,10 @@ SummedClass sum_of_class(std::size_t label, const StatisticInputs& inputs, const
   std::uint64_t found = 0;
   std::vector<RowDigest> digests(inputs.plan.classes, RowDigest{});
   for_each_lattice_chunk_of(
-      rows_of_classes([&](std::int32_t of_row) { return static_cast<std::size_t>(of_row) == label; }), inputs.rows,
-      inputs.transform, inputs.plan,
+      [=](std::span<const std::int32_t> classes) {
+        return std::ranges::find(classes, static_cast<std::int32_t>(label)) != classes.end();
+      },
+      inputs.rows, inputs.transform, inputs.plan,
       [&](const LatticeRows& chunk) {
         hasher.accumulate(chunk, digests, inputs.plan.threads);
         for (std::size_t row = 0; row < chunk.rows(); ++row) found += chunk.counts(row) ? 1 : 0;
@@ -96,10 +98,10 @@ ClassGrams::ClassGrams(const ReleaseRequest& request, const StatisticInputs& inp
       weighted_sums_(UnitSum::kClassSums, request) {
   if (request.clips_units) clipped_rows_ = request.rows_per_unit;
   DPREDUCE_ASSERT(order_.size() <= inputs.plan.classes && hasher.dim() == dim_);
-  first_pass(hasher);
+  first_pass();
 }
 
-void ClassGrams::first_pass(const RowHasher& hasher) {
+void ClassGrams::first_pass() {
   const std::span<std::int64_t> class_sums = sums_.block(sums_.index_of("class_sums"));
   const bool has_gram = sums_.shape().size() > 1;
   const unsigned threads = inputs_.plan.threads;
@@ -107,7 +109,7 @@ void ClassGrams::first_pass(const RowHasher& hasher) {
   for_each_lattice_chunk(
       inputs_.rows, inputs_.transform, inputs_.plan,
       [&](const LatticeRows& chunk) {
-        digest_first(hasher, chunk);
+        digest_first(chunk);
         for (const std::int32_t label : chunk.labels()) {
           if (label != kNoLabel) ++counts_[static_cast<std::size_t>(label)];
         }
@@ -124,12 +126,12 @@ void ClassGrams::first_pass(const RowHasher& hasher) {
 }
 
 // Distinguishes later passes from this one.
-void ClassGrams::digest_first(const RowHasher& hasher, const LatticeRows& chunk) {
+void ClassGrams::digest_first(const LatticeRows& chunk) {
   const unsigned threads = inputs_.plan.threads;
-  if (!clipped_rows_) return hasher.accumulate(chunk, digests_, threads);
+  if (!clipped_rows_) return hasher_.accumulate(chunk, digests_, threads);
   const std::vector<RowWeight> weights = clipped_weights(chunk, UnitSum::kClassGrams, *clipped_rows_, threads);
   clipped_.insert(clipped_.end(), weights.begin(), weights.end());
-  hasher.accumulate(chunk, weights, digests_, threads);
+  hasher_.accumulate(chunk, weights, digests_, threads);
 }
 
 void ClassGrams::next(std::span<std::int64_t> triangle) {
@@ -171,9 +173,12 @@ void ClassGrams::load_batch() {
 
   std::vector<std::uint64_t> found(counts_.size(), 0);
   std::vector<RowDigest> digests(counts_.size());
+  StreamPlan plan = inputs_.plan;
+  plan.memory_bytes = bytes_of_chunks(inputs_.plan, inputs_.transform);
+  const auto is_wanted = [&](std::int32_t label) { return is_in_batch[static_cast<std::size_t>(label)]; };
   for_each_lattice_chunk_of(
-      rows_of_classes([&](std::int32_t label) { return is_in_batch[static_cast<std::size_t>(label)]; }), inputs_.rows,
-      inputs_.transform, plan_of_chunks(),
+      [&](std::span<const std::int32_t> classes) { return std::ranges::any_of(classes, is_wanted); }, inputs_.rows,
+      inputs_.transform, plan,
       [&](const LatticeRows& chunk) {
         hasher_.accumulate(chunk, digests, inputs_.plan.threads);
         const Int16View weighted = weighted_.of(chunk, inputs_.plan.threads);
@@ -198,12 +203,6 @@ void ClassGrams::check_unchanged(std::size_t label, std::uint64_t count, const R
   if (count == counts_[label] && digest == digests_[label]) return;
   throw BadInput(std::string("the training rows changed while they were read; run again on files that do not change") +
                  kForOwnerOnly);
-}
-
-StreamPlan ClassGrams::plan_of_chunks() const {
-  StreamPlan plan = inputs_.plan;
-  plan.memory_bytes = bytes_of_chunks(inputs_.plan, inputs_.transform);
-  return plan;
 }
 
 RowDigest gram_of_class(std::size_t label, const ReleaseRequest& request, const StatisticInputs& inputs,

@@ -51,11 +51,10 @@ class ClassGrams {
   void next(std::span<std::int64_t> triangle);
 
  private:
-  void first_pass(const RowHasher& hasher);
-  void digest_first(const RowHasher& hasher, const LatticeRows& chunk);
+  void first_pass();
+  void digest_first(const LatticeRows& chunk);
   void load_batch();
   void check_unchanged(std::size_t label, std::uint64_t count, const RowDigest& digest) const;
-  StreamPlan plan_of_chunks() const;
 
   StatisticInputs inputs_;
   const RowHasher& hasher_;

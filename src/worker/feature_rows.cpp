@@ -1,28 +1,9 @@
 #include "worker/feature_rows.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <vector>
 
 namespace dpreduce {
-namespace {
-
-bool is_finite(std::span<const float> row) {
-  return std::all_of(row.begin(), row.end(), [](float entry) { return std::isfinite(entry); });
-}
-
-// Zeroes rows that are not finite. The first one stops the pass under BadRows::kFail.
-void mend_rows(std::span<float> features, BadRows bad_rows, const WorkerRows& rows, std::uint64_t first_row) {
-  const std::size_t dim = rows.dim();
-  for (std::size_t row = 0; row * dim < features.size(); ++row) {
-    const std::span<float> entries = features.subspan(row * dim, dim);
-    if (is_finite(entries)) continue;
-    if (bad_rows == BadRows::kFail) refuse_not_finite(rows.where(first_row + row));
-    std::fill(entries.begin(), entries.end(), 0.0F);
-  }
-}
-
-}  // namespace
 
 std::size_t bytes_of_predicted_row(std::size_t input_dim, std::size_t classes, std::size_t labels_per_row) {
   return 3 * sizeof(float) * input_dim + sizeof(double) * classes + sizeof(std::int32_t) * labels_per_row;
@@ -45,7 +26,12 @@ void for_each_feature_chunk(WorkerRows& rows, std::size_t classes, BadRows bad_r
     on_chunk(static_cast<double>(chunk->first_row - rows.range().first) / count);
     const auto read = chunk->features.decoded(0, chunk->features.size(), decoded);
     features.assign(read.begin(), read.end());
-    mend_rows(features, bad_rows, rows, chunk->first_row);
+    for (std::size_t row = 0; row < chunk->rows; ++row) {
+      const std::span<float> entries = std::span(features).subspan(row * rows.dim(), rows.dim());
+      if (are_finite(entries)) continue;
+      if (bad_rows == BadRows::kFail) refuse_not_finite(rows.where(chunk->first_row + row));
+      std::ranges::fill(entries, 0.0F);
+    }
     visit(*chunk, features);
   }
 }

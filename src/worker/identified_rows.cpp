@@ -67,12 +67,8 @@ std::optional<std::uint64_t> CountedPersons::rows_of(const PersonHash& person) c
 }
 
 KeyedHash person_hash(RandomStream stream) {
-  SecretVector<std::byte> key;
-  while (key.size() < 32) {
-    const std::uint64_t word = stream.next_u64();
-    const auto bytes = std::as_bytes(std::span(&word, 1));
-    key.insert(key.end(), bytes.begin(), bytes.end());
-  }
+  SecretVector<std::byte> key(32);
+  stream.fill(key);
   return KeyedHash(std::span<const std::byte, 32>(key));
 }
 

@@ -2,11 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cmath>
-#include <exception>
-#include <semaphore>
-#include <thread>
+#include <future>
 #include <utility>
 #include <vector>
 
@@ -32,10 +29,7 @@ void check_rows(const LatticeRows& chunk, std::span<const std::int32_t> slots, c
     const std::uint64_t place = place_of(bad);
     const std::span<const std::int32_t> own = slots_of(slots, chunk.labels_per_row(), bad);
     const std::size_t surplus = rows.targets() > 0 ? 0 : surplus_classes(own);
-    const auto is_finite = [](float entry) { return std::isfinite(entry); };
-    if (surplus == 0 || !std::ranges::all_of(features_of(bad, scratch), is_finite)) {
-      refuse_not_finite(rows.where(place));
-    }
+    if (surplus == 0 || !are_finite(features_of(bad, scratch))) refuse_not_finite(rows.where(place));
     if (own.front() == kUnlistedLabel || rows.takes_any_number_of_labels()) continue;
     refuse_surplus_labels(rows.where_labels(place), surplus, chunk.labels_per_row());
   }
@@ -197,57 +191,6 @@ class ChunkSource {
   std::vector<std::int32_t> one_class_;
 };
 
-// The same on a thread of its own, which prepares the next chunk while one is looked at.
-class ChunksAhead {
- public:
-  // `source` serves nobody else meanwhile.
-  ChunksAhead(ChunkSource& source, const std::function<LatticeRows()>& make_room)
-      : source_(source), chunks_{make_room(), make_room()}, thread_([this] { prepare(); }) {}
-  ~ChunksAhead() {
-    is_ended_ = true;
-    wanted_.release();
-  }
-  ChunksAhead(const ChunksAhead&) = delete;
-  ChunksAhead& operator=(const ChunksAhead&) = delete;
-
-  // The next chunk, until the next call, and the share of rows done; nothing after the last. Throws what its
-  // preparation threw.
-  std::optional<std::pair<const LatticeRows&, double>> next() {
-    ready_.acquire();
-    if (failure_) std::rethrow_exception(failure_);
-    if (!done_) return std::nullopt;
-    const std::size_t place = turn_++ % chunks_.size();
-    const double done = *done_;
-    wanted_.release();
-    return std::pair<const LatticeRows&, double>(chunks_[place], done);
-  }
-
- private:
-  void prepare() {
-    for (std::size_t turn = 0;; ++turn) {
-      wanted_.acquire();
-      if (is_ended_) return;
-      try {
-        done_ = source_.next(chunks_[turn % chunks_.size()]);
-      } catch (...) {
-        failure_ = std::current_exception();
-      }
-      ready_.release();
-      if (failure_ || !done_) return;
-    }
-  }
-
-  ChunkSource& source_;
-  std::array<LatticeRows, 2> chunks_;
-  std::size_t turn_ = 0;
-  std::optional<double> done_;  // of the chunk that is ready
-  std::exception_ptr failure_;
-  std::atomic<bool> is_ended_{false};
-  std::counting_semaphore<> wanted_{1};
-  std::counting_semaphore<> ready_{0};
-  std::jthread thread_;
-};
-
 }  // namespace
 
 Lattice lattice_of(const RowTransform& transform) {
@@ -300,10 +243,15 @@ void for_each_lattice_chunk(WorkerRows& rows, const RowTransform& transform, con
     }
     return;
   }
-  ChunksAhead ahead(source, make_room);
-  while (const auto next = ahead.next()) {
-    visit(next->first);
-    on_chunk(next->second);
+  std::array<LatticeRows, 2> chunks{make_room(), make_room()};
+  const auto prepare = [&](std::size_t turn) {
+    return std::async(std::launch::async, [&, turn] { return source.next(chunks[turn % chunks.size()]); });
+  };
+  std::future<std::optional<double>> next = prepare(0);
+  for (std::size_t turn = 0; const std::optional<double> done = next.get(); ++turn) {
+    next = prepare(turn + 1);
+    visit(chunks[turn % chunks.size()]);
+    on_chunk(*done);
   }
 }
 
@@ -322,12 +270,6 @@ void take_lattice_chunks(WorkerRows& rows, const RowTransform& transform, const 
     take(std::move(chunk));
     on_chunk(done);
   }
-}
-
-RowFilter rows_of_classes(std::function<bool(std::int32_t label)> wants) {
-  return [wants = std::move(wants)](std::span<const std::int32_t> classes) {
-    return std::any_of(classes.begin(), classes.end(), wants);
-  };
 }
 
 void for_each_lattice_chunk_of(const RowFilter& wants, WorkerRows& rows, const RowTransform& transform,
@@ -374,6 +316,10 @@ void for_each_lattice_chunk_of(const RowFilter& wants, WorkerRows& rows, const R
     on_chunk(share_done(*read, rows));
   }
   if (!places.empty()) visit_gathered();
+}
+
+bool are_finite(std::span<const float> features) {
+  return std::ranges::all_of(features, [](float entry) { return std::isfinite(entry); });
 }
 
 void refuse_not_finite(const std::string& where) {

@@ -69,9 +69,6 @@ void take_lattice_chunks(WorkerRows& rows, const RowTransform& transform, const 
 /// Filter that selects the rows of a pass by their classes. Called once for each row, in order.
 using RowFilter = std::function<bool(std::span<const std::int32_t> classes)>;
 
-/// Returns a filter for the rows that have a class for which `wants` returns true.
-RowFilter rows_of_classes(std::function<bool(std::int32_t label)> wants);
-
 /// Calls `visit` likewise, with only the rows for which `wants` returns true. Other rows are not transformed and, if a
 /// file holds native float32, not read; whether they are finite is not known. Chunks are filled up with selected rows.
 /// `weights`, if given, are those of the rows of range(), and replace the rows' own weights. Precondition (asserted):
@@ -79,6 +76,9 @@ RowFilter rows_of_classes(std::function<bool(std::int32_t label)> wants);
 void for_each_lattice_chunk_of(const RowFilter& wants, WorkerRows& rows, const RowTransform& transform,
                                const StreamPlan& plan, const std::function<void(const LatticeRows&)>& visit,
                                const OnChunk& on_chunk, std::span<const RowWeight> weights = {});
+
+/// Returns whether all entries are finite.
+bool are_finite(std::span<const float> features);
 
 /// Throws BadInput: an element of the row is NaN or infinite. `where` names the row, for its owner.
 [[noreturn]] void refuse_not_finite(const std::string& where);

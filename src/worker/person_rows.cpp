@@ -1,7 +1,6 @@
 #include "worker/person_rows.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <limits>
 #include <numeric>
@@ -30,14 +29,6 @@ constexpr std::uint64_t kWordsOnTheWay = std::uint64_t{1} << 22;
 
 // In messages a number of rows stands below 2^48, above it a rank.
 constexpr unsigned kOwnerShift = 48;
-
-// Place of this rank's first row among the rows of all ranks, in rank order.
-std::uint64_t first_row_of(const WorkerRows& rows, Communicator& ranks) {
-  std::vector<std::uint64_t> counts(static_cast<std::size_t>(ranks.size()), 0);
-  counts[static_cast<std::size_t>(ranks.rank())] = rows.range().count;
-  ranks.sum_everywhere(counts);
-  return std::accumulate(counts.begin(), counts.begin() + ranks.rank(), std::uint64_t{0});
-}
 
 void take_first_rows(IdentifiedRows& own, std::uint64_t first_row) {
   std::vector<std::uint64_t>& first_rows = own.persons.first_rows;
@@ -215,8 +206,7 @@ class TravelingRows {
     const std::size_t labels = rows_.targets() > 0 ? 0 : classes_in(labels_).size();
     if (labels > needs_.most_labels && !rows_.takes_any_number_of_labels())
       refuse_surplus_labels(rows_.where_labels(place), labels, needs_.most_labels);
-    const bool is_finite = std::ranges::all_of(features_, [](float entry) { return std::isfinite(entry); });
-    if (!is_finite) refuse_not_finite(rows_.where(place));
+    if (!are_finite(features_)) refuse_not_finite(rows_.where(place));
   }
 
   WorkerRows& rows_;
@@ -278,10 +268,6 @@ void gather_persons(WorkerRows& rows, IdentifiedRows& own, const PersonNeeds& ne
   rows.exchange(std::move(stay), std::move(others));
 }
 
-}  // namespace
-
-namespace {
-
 // Array that rows have beside features and labels, one entry a row.
 struct BesideRows {
   std::string option;
@@ -320,6 +306,13 @@ std::optional<ShardedArray> open_beside(const BesideRows& beside, const std::vec
 
 }  // namespace
 
+std::uint64_t first_row_of(const WorkerRows& rows, Communicator& ranks) {
+  std::vector<std::uint64_t> counts(static_cast<std::size_t>(ranks.size()), 0);
+  counts[static_cast<std::size_t>(ranks.rank())] = rows.range().count;
+  ranks.sum_everywhere(counts);
+  return std::accumulate(counts.begin(), counts.begin() + ranks.rank(), std::uint64_t{0});
+}
+
 std::optional<ShardedArray> open_persons(const RowFiles& train, const WorkerRows& rows, Communicator& ranks,
                                          const std::optional<ArrayView>& in_memory) {
   return open_beside({train.option("person"), "identifiers", "identifier", "an identifier", ArrayRole::kPersons},
@@ -338,9 +331,8 @@ void weigh(WorkerRows& rows, ShardedArray* weights, float bound) {
   std::vector<RowWeight> of_rows(stated.size());
   for (std::size_t row = 0; row < stated.size(); ++row) {
     if (!(stated[row] >= 0.0f && stated[row] <= bound)) {
-      const RowLocation place = weights->locate(rows.range().first + row);
-      throw BadInput("--train-weight {}: row {} has weight {}; give a number from 0 to --weight-bound {}{}", place.file,
-                     place.row, stated[row], bound, kForOwnerOnly);
+      throw BadInput("--train-weight {} has weight {}; give a number from 0 to --weight-bound {}{}",
+                     weights->where(rows.range().first + row), stated[row], bound, kForOwnerOnly);
     }
     of_rows[row] = weight_of_given(stated[row], bound);
   }

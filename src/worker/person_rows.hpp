@@ -27,6 +27,9 @@
 
 namespace dpreduce {
 
+/// Place of this rank's first row among the rows of all ranks, in rank order. Collective.
+std::uint64_t first_row_of(const WorkerRows& rows, Communicator& ranks);
+
 /// Opens the identifiers of --train-person for rows.range(), the rows of this rank; uses `in_memory` instead, if given.
 /// Returns nullopt at a coordinator without rows. Collective. Throws BadInput if a file cannot be read, holds no
 /// identifiers, or holds another number of them than there are rows, and if only one of features and identifiers is

@@ -3,6 +3,7 @@
 #include "common/base/error.hpp"
 #include "common/kernels/kernel_choice.hpp"
 #include "common/randomness/noise_key.hpp"
+#include "worker/lattice_stream.hpp"
 
 namespace dpreduce {
 namespace {

@@ -22,8 +22,7 @@ constexpr std::size_t kClassesByRows = 64;
 constexpr std::size_t kRowLanes = 16;
 
 WideSquare square_of(std::int64_t value) {
-  const auto magnitude = static_cast<std::uint64_t>(value < 0 ? -value : value);
-  return WideSquare{magnitude} * magnitude;
+  return static_cast<WideSquare>(WideSum{value} * value);
 }
 
 // 0, 1, ..., count - 1. The same memory at every call of a thread.

@@ -16,6 +16,7 @@
 #include "worker/chunk_residuals.hpp"
 #include "worker/lattice_stream.hpp"
 #include "worker/residuals.hpp"
+#include "worker/unit_norms.hpp"
 #include "worker/weighted_rows.hpp"
 
 namespace dpreduce {
@@ -64,14 +65,12 @@ void for_each_candidate_chunk(const StatisticInputs& candidates, const Visit& vi
 
 // ||b_c||^2 < 2^96, and so |<b_c, z>| < 2^48 S < 2^63, for all c.
 void require_sums(std::span<const std::int64_t> sums, std::size_t dim) {
-  __extension__ using Uint128 = unsigned __int128;
-  constexpr Uint128 kBound = Uint128{1} << 96;
+  constexpr WideSum kBound = WideSum{1} << 96;
   for (std::size_t first = 0; first < sums.size(); first += dim) {
-    Uint128 squared = 0;
+    WideSum squared = 0;
     for (const std::int64_t sum : sums.subspan(first, dim)) {
-      const auto size = sum < 0 ? std::uint64_t{0} - static_cast<std::uint64_t>(sum) : static_cast<std::uint64_t>(sum);
-      if (size < (std::uint64_t{1} << 48)) squared += Uint128{size} * size;
-      if (size >= (std::uint64_t{1} << 48) || squared >= kBound) {
+      squared += WideSum{sum} * sum;  // at most 2^126 above the bound
+      if (squared >= kBound) {
         throw BadInput(
             "--method public: utilities of that many rows in a class may not fit into 64 bits; train on fewer rows");
       }
@@ -284,7 +283,7 @@ std::int32_t predicted_class(std::span<const std::int64_t> products, std::span<c
 }
 
 std::int64_t correct_rows(const LatticeRows& chunk, const LatticeWeights& candidate, const RowFactors& weights,
-                          const ChunkPriors* priors, ThreadTeam& team) {
+                          const std::optional<ChunkPriors>& priors, ThreadTeam& team) {
   const std::size_t classes = candidate.classes();
   const unsigned count_bits = chunk.has_weights() ? kWeightBits : 0;
   std::atomic<std::int64_t> correct{0};
@@ -295,7 +294,7 @@ std::int64_t correct_rows(const LatticeRows& chunk, const LatticeWeights& candid
       const std::span<const std::int32_t> classes_of_row = chunk.classes_of(first + row);
       const std::int32_t predicted =
           predicted_class({products.row(row), classes}, candidate.factors(),
-                          priors != nullptr ? priors->of_row(first + row) : std::span<const double>(), scratch);
+                          priors ? priors->of_row(first + row) : std::span<const double>(), scratch);
       const bool is_correct =
           std::find(classes_of_row.begin(), classes_of_row.end(), predicted) != classes_of_row.end();
       if (is_correct) of_block += count_of_row(chunk, first + row, count_bits);
@@ -323,7 +322,7 @@ Statistic correct_counts(std::span<const LatticeWeights> candidates, const Stati
   for_each_chunk(inputs, [&](const LatticeRows& chunk) {
     if (priors) priors->assign(chunk, team);
     for (std::size_t m = 0; m < candidates.size(); ++m) {
-      utilities[m] += correct_rows(chunk, candidates[m], *weights[m], priors ? &*priors : nullptr, team);
+      utilities[m] += correct_rows(chunk, candidates[m], *weights[m], priors, team);
     }
   });
   return counts;

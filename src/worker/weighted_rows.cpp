@@ -8,11 +8,10 @@
 #include "common/kernels/vector_width.hpp"
 #include "worker/lattice_stream.hpp"
 #include "worker/statistic_entry.hpp"
+#include "worker/unit_norms.hpp"
 
 namespace dpreduce {
 namespace {
-
-__extension__ using WideNorm = unsigned __int128;
 
 // For the roundings of a factor, of its root and of its product, all of them in float.
 constexpr float kBelowFactor = 1.0F - 0x1p-20F;
@@ -24,7 +23,7 @@ float factor_of(RowWeight weight, WeightPower power) {
 
 // floor(s S^2) or floor(s^2 S^2).
 std::uint64_t most_squared(RowWeight weight, WeightPower power) {
-  WideNorm most = WideNorm{kSquaredNorm} * weight;
+  const WideSquare most = WideSquare{kSquaredNorm} * weight;
   if (power == WeightPower::kHalf) return static_cast<std::uint64_t>(most >> kWeightBits);
   return static_cast<std::uint64_t>((most * weight) >> (2 * kWeightBits));
 }
@@ -100,13 +99,9 @@ void weigh_rows(std::span<const std::int16_t> rows, std::size_t dim, RowWeight w
   }
 }
 
-void shrink_row(std::span<const std::int16_t> q, RowWeight weight, std::span<std::int16_t> out) {
-  DPREDUCE_ASSERT(q.size() == out.size() && weight <= kWholeRow);
-  if (weight == kWholeRow) {
-    if (q.data() != out.data()) std::copy(q.begin(), q.end(), out.begin());
-    return;
-  }
-  truncate_row(q, factor_of(weight, WeightPower::kHalf) * kBelowFactor, out);
+void shrink_row(std::span<std::int16_t> q, RowWeight weight) {
+  DPREDUCE_ASSERT(weight <= kWholeRow);
+  if (weight != kWholeRow) truncate_row(q, factor_of(weight, WeightPower::kHalf) * kBelowFactor, q);
 }
 
 std::int64_t count_of_row(const LatticeRows& chunk, std::size_t row, unsigned fraction_bits) {

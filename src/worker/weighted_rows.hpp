@@ -41,9 +41,9 @@ void weigh_row(std::span<const std::int16_t> q, RowWeight weight, WeightPower po
 void weigh_rows(std::span<const std::int16_t> rows, std::size_t dim, RowWeight weight, WeightPower power,
                 std::span<std::int16_t> out, std::span<std::uint32_t> squared_norms);
 
-/// out_a is rounded toward zero from at most sqrt(s) q_a, so that |out_a| <= sqrt(s) |q_a| for every a: for weighing
-/// rows of other norms than S. `out` may be `q`. Preconditions: equal sizes; weight <= J.
-void shrink_row(std::span<const std::int16_t> q, RowWeight weight, std::span<std::int16_t> out);
+/// Rounds each q_a toward zero from at most sqrt(s) q_a, so that no |q_a| is above sqrt(s) times what it was: for
+/// weighing rows of other norms than S. Precondition (asserted): weight <= J.
+void shrink_row(std::span<std::int16_t> q, RowWeight weight);
 
 /// floor(s value), toward zero, for a count or a utility of one row. Preconditions: 0 <= value < 2^39; weight <= J.
 constexpr std::int64_t weighed(std::int64_t value, RowWeight weight) {

@@ -2,7 +2,6 @@
 
 #include "audit/neighbor_rows.hpp"
 #include "common/base/output_file.hpp"
-#include "common/data/worker_rows.hpp"
 #include "tests/testing.hpp"
 
 namespace dpreduce::release_audit_test {
@@ -19,10 +18,8 @@ struct Audited {
                                                 .balancing_rows = 0})[0];
     files = write_worlds(pair, false, 1.0, folder.path());
   }
-  std::vector<ReleaseLoss> losses(std::size_t most_trials) {
-    WorkerRows without = open_world(method.options(), files.without);
-    WorkerRows with = open_world(method.options(), files.with);
-    return audit_releases(method, without, with, {most_trials, 1e-3}, folder / "ledger.jsonl");
+  std::vector<ReleaseLoss> losses(std::size_t most_trials) const {
+    return audit_each_release(method, files, {most_trials, 1e-3}, folder / "ledger.jsonl");
   }
   PrivateFolder folder;
   AuditedMethod method;

@@ -9,6 +9,7 @@
 #include <limits>
 #include <map>
 
+#include "common/base/input_file.hpp"
 #include "common/data/safetensors.hpp"
 #include "tests/cli/program_test.hpp"
 
@@ -132,7 +133,8 @@ class PublicPatternsTest : public testing::TestWithParam<Scenario> {};
 void add_files(PublicRecord& record, const std::string& name, const std::string& path) {
   if (!fs::exists(path)) return;
   if (name.ends_with(".safetensors")) {
-    for (const auto& [key, value] : read_safetensors(path).metadata) record.add(name + "/" + key, value);
+    const SafetensorsFile model = parse_safetensors(MappedFile(path).bytes(), path);
+    for (const auto& [key, value] : model.metadata) record.add(name + "/" + key, value);
     return;
   }
   std::size_t number = 0;

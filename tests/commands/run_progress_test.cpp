@@ -115,12 +115,6 @@ TEST(RunPace, WhatIsNotPlannedIsNamedAndMorePassesThanPlannedEndAtTheEnd) {
   EXPECT_EQ(pace.share(), 1.0);
 }
 
-TEST(SecondsLeft, AreThoseOfTheRunSoFarForWhatIsLeft) {
-  EXPECT_DOUBLE_EQ(seconds_left(0.5, 1000.0), 1000.0);
-  EXPECT_DOUBLE_EQ(seconds_left(0.25, 10.0), 30.0);
-  EXPECT_EQ(seconds_left(1.0, 50.0), 0.0);
-}
-
 TEST(PrintDuration, HasOneUnitOrHoursAndMinutes) {
   EXPECT_EQ(print_duration(0.0), "0 s");
   EXPECT_EQ(print_duration(59.4), "59 s");

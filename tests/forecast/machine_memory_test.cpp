@@ -80,19 +80,17 @@ TEST_F(MachineMemoryTest, OfAProcessIsWhatItsLimitsLeave) {
   EXPECT_FALSE(left_of_process(folder_ / "nowhere").has_value());
 }
 
-TEST(RequireMemory, AllowsWhatFitsAndSaysOfTheRestWhatIsMissingAndWhatToDo) {
-  EXPECT_NO_THROW(require_memory(25, 4, 100));
-  EXPECT_THROW(require_memory(26, 4, 100), UsageError);
-  EXPECT_THROW(require_memory(std::uint64_t{1} << 62, 1000, 100), UsageError) << "no product overflows";
-  expect_refusal<UsageError>([&] { require_memory(300 * kMib, 3, 500 * kMib); },
-                             {"301 MiB", "3 ranks on this machine have 500 MiB", "--memory"});
-}
-
 TEST(MachineShare, IsDividedAmongTheRanksOfTheMachine) {
   const MachineShare machine{4, 100};
   EXPECT_EQ(machine.bytes_for_rank(), 25u);
   EXPECT_NO_THROW(machine.require(25));
   EXPECT_THROW(machine.require(26), UsageError);
+  EXPECT_THROW((MachineShare{1000, 100}.require(std::uint64_t{1} << 62)), UsageError) << "no product overflows";
+  expect_refusal<UsageError>(
+      [&] {
+        MachineShare{3, 500 * kMib}.require(300 * kMib);
+      },
+      {"301 MiB", "3 ranks on this machine have 500 MiB", "--memory"});
 }
 
 TEST(MachineShare, KeepsToWhatTheProcessMayTake) {

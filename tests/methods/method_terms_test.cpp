@@ -1,5 +1,5 @@
-#include "methods/method_terms.hpp"
-
+#include "methods/fit_table.hpp"
+#include "methods/registry.hpp"
 #include "tests/methods/good_fit.hpp"
 #include "tests/testing.hpp"
 

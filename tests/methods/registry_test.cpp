@@ -4,7 +4,6 @@
 
 #include "fit/validated_options.hpp"
 #include "methods/fit_table.hpp"
-#include "methods/method_terms.hpp"
 #include "tests/methods/good_fit.hpp"
 #include "tests/methods/method_fixture.hpp"
 #include "tests/testing.hpp"

@@ -104,7 +104,7 @@ TEST(Communicator, AnyRankMayOwnASumAndTheOthersKeepNothing) {
     EXPECT_EQ(values, sum_at(owner, 101));
   }
   std::vector<std::uint64_t> of_coordinator = parts_of(ranks.rank(), 1001);
-  ranks.sum_to_coordinator(of_coordinator, 100);
+  ranks.sum_to_coordinator(of_coordinator);
   EXPECT_EQ(of_coordinator, sum_at(0, 1001));
   std::vector<std::uint64_t> values(1);
   EXPECT_THROW(ranks.sum_to(ranks.size(), values), std::logic_error);

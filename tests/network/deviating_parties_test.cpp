@@ -61,7 +61,7 @@ TEST(DeviatingParties, WhatNoSiloSendsBreaksItsOwnLineAlone) {
       {header(4, 2'000'000'000U), "a message of kind 4 with a stated length of 2000000000 bytes"},
       {header(77, 0), "a message of unknown kind 77"},
       {numbered_message(LinkKind::kMessage, 2, {}), "message 2 of the connection, but 1 is expected"},
-      {received_message(5), "it reports 5 received messages"},
+      {numbered_message(LinkKind::kReceived, 5), "it reports 5 received messages"},
       {greeting_message(LinkKind::kGreeting, {}), "an unexpected message of kind 1"},
       {refusal_message("go away"), "an unexpected message of kind 3"}};
   NetworkParties parties(2);

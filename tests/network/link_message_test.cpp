@@ -33,8 +33,8 @@ const Bytes kGreeting = greeting_message(LinkKind::kGreeting, {{}, 7});
 
 TEST(LinkReader, MessagesAreCutWhereverBytesBreak) {
   const Bytes frame(100, std::byte{5});
-  const Bytes all = kGreeting + numbered_message(LinkKind::kMessage, 1, frame) + received_message(9) +
-                    numbered_message(LinkKind::kLeave, 2, bytes_in("done"));
+  const Bytes all = kGreeting + numbered_message(LinkKind::kMessage, 1, frame) +
+                    numbered_message(LinkKind::kReceived, 9) + numbered_message(LinkKind::kLeave, 2, bytes_in("done"));
   for (const std::size_t step : {std::size_t{1}, std::size_t{7}, all.size()}) {
     LinkReader reader(LinkKind::kGreeting);
     std::vector<LinkMessage> messages;
@@ -65,7 +65,7 @@ TEST(LinkReader, LengthsAreLookedAtBeforeThereIsMemory) {
 }
 
 TEST(LinkReader, AGreetingComesFirstAndOnce) {
-  EXPECT_THAT(fault(LinkKind::kGreeting, received_message(1)), HasSubstr("an unexpected message"));
+  EXPECT_THAT(fault(LinkKind::kGreeting, numbered_message(LinkKind::kReceived, 1)), HasSubstr("an unexpected message"));
   EXPECT_THAT(fault(LinkKind::kGreeting, kGreeting + kGreeting), HasSubstr("an unexpected message"));
   EXPECT_THAT(fault(LinkKind::kGreeting, refusal_message("no")), HasSubstr("an unexpected message"));
   EXPECT_THAT(fault(LinkKind::kWelcome, kGreeting), HasSubstr("an unexpected message"));

@@ -394,7 +394,8 @@ TEST(WeightedRows, EveryNormIsHeldInIntegers) {
     EXPECT_LE(sum_of_squares<long double>(out), share * share * static_cast<long double>(kSquaredNorm));
     weigh_row(q, weight, WeightPower::kHalf, out);
     EXPECT_LE(sum_of_squares<long double>(out), share * static_cast<long double>(kSquaredNorm));
-    shrink_row(q, weight, out);
+    out = q;
+    shrink_row(out, weight);
     for (std::size_t a = 0; a < q.size(); ++a) {
       EXPECT_LE(static_cast<long double>(out[a]) * out[a], share * q[a] * q[a]);
     }

@@ -42,10 +42,9 @@ std::vector<std::string> ChargedRun::runs_before() const {
 
 void ChargedRun::open() {
   try {
-    const LedgerState& state = ledger_.current();
-    check_saved(state);
-    for (const std::string& run : runs_before()) was_reserved_ = was_reserved_ || state.open_run(run) != nullptr;
+    check_saved(ledger_.current());
     const Reservation reservation = rest();
+    was_reserved_ = !reservation.instead_of.empty();
     if (!reservation.is_empty()) ledger_.check(reservation, charging_.limit);
   } catch (...) {
     if (file_.is_new()) file_.remove();
@@ -162,11 +161,11 @@ std::string ChargedRun::charge() {
   DPREDUCE_ASSERT(is_to_be_charged_);
   reserve();
   const std::uint64_t before = charged_before() + charged_;
-  report_when_ended(way_to_go_on("may have charged", before + 1, Reserved::kKept));
+  report_when_ended(way_to_go_on("may have charged", before + 1, kRestStays));
   std::string line = ledger_.append(entry_of_begun());
   is_to_be_charged_ = false;
   ++charged_;
-  report_when_ended(way_to_go_on("has charged", before + 1, Reserved::kKept));
+  report_when_ended(way_to_go_on("has charged", before + 1, kRestStays));
   return line;
 }
 
@@ -191,23 +190,16 @@ NamedIntegers ChargedRun::take_saved(const std::string& label) {
 
 // Only what has written on the ledger here ends there with this process.
 std::string ChargedRun::way_to_resume() const {
-  const Reserved rest = has_reserved_ ? Reserved::kGivenBack : was_reserved_ ? Reserved::kKept : Reserved::kNothing;
-  return way_to_go_on("has charged", charged_before() + charged_, rest);
+  return way_to_go_on("has charged", charged_before() + charged_,
+                      has_reserved_   ? "; the reservation of the others is released"
+                      : was_reserved_ ? kRestStays
+                                      : "");
 }
 
-std::string ChargedRun::way_to_go_on(std::string_view has_charged, std::uint64_t charged, Reserved rest) const {
+// `rest` says what becomes of the reservation of releases that are not charged, if there are any.
+std::string ChargedRun::way_to_go_on(std::string_view has_charged, std::uint64_t charged, std::string_view rest) const {
   const std::uint64_t planned = planned_charges();
-  const std::string reserved = charged >= planned ? "" : fmt::format(" of {}{}", planned, [&] {
-    switch (rest) {
-      case Reserved::kNothing:
-        return "";
-      case Reserved::kKept:
-        return "; the others stay reserved";
-      case Reserved::kGivenBack:
-        break;
-    }
-    return "; the reservation of the others is released";
-  }());
+  const std::string reserved = charged >= planned ? "" : fmt::format(" of {}{}", planned, rest);
   return fmt::format("run {0} {6} {1} release{2}{3}: {5}`dpreduce ledger release {0} --ledger {4}`",
                      file_.announced_run_id(), charged, charged == 1 ? "" : "s", reserved, charging_.ledger_path,
                      file_.saves() && charged > 0
@@ -224,21 +216,15 @@ bool ChargedRun::is_saved(const std::string& label) const {
 
 // All that this run may charge, in the place of what the run that it goes on from has reserved.
 Reservation ChargedRun::rest() {
-  Reservation all = reservation_of(plan_, run_id(), terms_);
-  Reservation rest{.run_id = all.run_id, .terms = all.terms, .releases = {}, .selections = {}};
-  for (std::size_t r = 0; r < plan_.releases.size(); ++r) {
-    const PlannedRelease& planned = plan_.releases[r];
-    std::uint64_t left = 0;
+  Reservation rest = reservation_of(plan_, run_id(), terms_);
+  for (ReservedRelease& release : rest.releases) {
+    const PlannedRelease& planned = plan_.release(release.name);
     for (std::uint64_t round = 1; round <= planned.rounds; ++round) {
-      if (!is_saved(label_of_round(planned, round))) ++left;
+      if (is_saved(label_of_round(planned, round))) --release.rounds;
     }
-    if (left == 0) continue;
-    rest.releases.push_back(all.releases[r]);
-    rest.releases.back().rounds = left;
   }
-  for (const PlannedSelection& selection : all.selections) {
-    if (!is_saved(selection.name)) rest.selections.push_back(selection);
-  }
+  std::erase_if(rest.releases, [](const ReservedRelease& release) { return release.rounds == 0; });
+  std::erase_if(rest.selections, [&](const PlannedSelection& selection) { return is_saved(selection.name); });
   for (const std::string& before : runs_before()) {
     if (ledger_.current().open_run(before) != nullptr) rest.instead_of = before;
   }
@@ -260,8 +246,7 @@ std::string cost_text(const LedgerEntry& entry) {
 
 }  // namespace
 
-SiloAccount::SiloAccount(SiloJob& job, ChargedRun& run, std::optional<DataSetBudget> limit)
-    : job_(job), run_(run), limit_(limit) {
+SiloAccount::SiloAccount(SiloJob& job, ChargedRun& run) : job_(job), run_(run) {
   run_.open();
   log_balance("has room for what it may charge");
   job_.set_before_masking([this](std::span<const std::uint64_t> values) { charge(values); });
@@ -312,7 +297,8 @@ void SiloAccount::log_balance(const std::string& what) const {
   if (log == nullptr) return;
   // A log that is kept elsewhere shows a ledger that is older than it.
   log->line(fmt::format("account: run {} {}; on the ledger {}; it has {}", run_.run_id(), what,
-                        balance_text(run_.ledger(), run_.plan().adjacency, limit_), text_of(run_.ledger().head())));
+                        balance_text(run_.ledger(), run_.plan().adjacency, run_.limit()),
+                        text_of(run_.ledger().head())));
 }
 
 }  // namespace dpreduce

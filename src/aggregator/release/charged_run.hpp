@@ -54,6 +54,7 @@ class ChargedRun {
 
   const NoisePlan& plan() const { return plan_; }
   const std::optional<std::uint64_t>& seed() const { return charging_.seed; }
+  const std::optional<DataSetBudget>& limit() const { return charging_.limit; }
   /// Name of this run in the ledger.
   const std::string& run_id() const { return file_.run_id(); }
   /// Runs that it goes on from, oldest first.
@@ -116,10 +117,10 @@ class ChargedRun {
   void set_silos_left(std::uint64_t left) { terms_.silos->left = left; }
 
  private:
-  enum class Reserved { kNothing, kKept, kGivenBack };
+  static constexpr std::string_view kRestStays = "; the others stay reserved";
   std::uint64_t planned_charges() const;
   std::uint64_t charged_before() const;
-  std::string way_to_go_on(std::string_view has_charged, std::uint64_t charged, Reserved rest) const;
+  std::string way_to_go_on(std::string_view has_charged, std::uint64_t charged, std::string_view rest) const;
   void begin(const std::string& name, std::uint64_t planned_rounds);
   LedgerEntry entry_of_begun() const;
   bool is_saved(const std::string& label) const;
@@ -169,7 +170,7 @@ class SiloAccount {
  public:
   /// Checks that there is room for the whole plan. From here on every sum that leaves this silo belongs to a release
   /// that is charged. `job` and `run` outlive it. Throws as ChargedRun::open.
-  SiloAccount(SiloJob& job, ChargedRun& run, std::optional<DataSetBudget> limit);
+  SiloAccount(SiloJob& job, ChargedRun& run);
   ~SiloAccount();
   SiloAccount(const SiloAccount&) = delete;
   SiloAccount& operator=(const SiloAccount&) = delete;
@@ -190,7 +191,6 @@ class SiloAccount {
 
   SiloJob& job_;
   ChargedRun& run_;
-  std::optional<DataSetBudget> limit_;
   std::uint64_t closed_ = 0;  // the number of rounds that had begun when the last release was made
   bool has_finished_ = false;
 };

@@ -31,8 +31,6 @@ std::string label_of_party(int party, const std::string& round) {
 
 }  // namespace
 
-Releaser::Releaser(Communicator& ranks) : ranks_(ranks) {}
-
 Releaser::Releaser(Communicator& ranks, NoisePlan plan, RunFile file, Charging charging, RunTerms terms,
                    std::optional<NoiseShares> shares)
     : ranks_(ranks), shares_(shares) {
@@ -50,9 +48,8 @@ Releaser::Releaser(Communicator& ranks, NoisePlan plan, RunFile file, Charging c
     terms.silos->silo = static_cast<std::uint64_t>(ranks_.rank());
     if (shares_) plan = shares_->guaranteed(std::move(plan));
   }
-  const std::optional<DataSetBudget> limit = charging.limit;
   run_ = std::make_unique<ChargedRun>(std::move(plan), std::move(file), std::move(charging), std::move(terms));
-  if (is_silo) account_ = std::make_unique<SiloAccount>(*silos, *run_, limit);
+  if (is_silo) account_ = std::make_unique<SiloAccount>(*silos, *run_);
   ranks_.at_coordinator([&] { run_->open(); });
   if (silos != nullptr) return;  // such a run goes on from no other
   std::array<std::uint64_t, 1> saved{run_->saved()};
@@ -60,12 +57,6 @@ Releaser::Releaser(Communicator& ranks, NoisePlan plan, RunFile file, Charging c
   saved_left_ = saved[0];
   std::istringstream labels(ranks_.trusted().broadcast(fmt::format("{}", fmt::join(run_->lost(), "\n"))));
   for (std::string label; std::getline(labels, label);) lost_.push_back(label);
-}
-
-// Notes how many silos are left to make the next release, for its charge. On the coordinator.
-void Releaser::note_silos() {
-  if (ranks_.silos() == nullptr || !ranks_.is_coordinator()) return;
-  run_->set_silos_left(ranks_.silos()->coordinator()->left().size());
 }
 
 void Releaser::finish() {
@@ -136,7 +127,7 @@ void Releaser::charged(std::uint64_t integers, const std::function<void()>& make
   if (!run_) return make();
   const bool are_silos = ranks_.silos() != nullptr;
   ranks_.at_coordinator([&] {
-    note_silos();
+    if (are_silos) run_->set_silos_left(ranks_.silos()->coordinator()->left().size());
     run_->reserve();
     if (are_silos) run_->charge();
     if (!are_silos) run_->make_room(integers);

@@ -50,7 +50,7 @@ class Selection {
 class Releaser {
  public:
   /// Makes releases without noise and ledger: for public rows, and for comparison.
-  explicit Releaser(Communicator& ranks);
+  explicit Releaser(Communicator& ranks) : ranks_(ranks) {}
 
   /// Makes releases with the noise of `plan`, each charged as `charging` says and saved in `file`. The coordinator
   /// checks the budget for all of the plan now, and reserves it with the first release: every rank has then read each
@@ -155,12 +155,9 @@ class Releaser {
                               SecretVector<std::int64_t> utilities);
 
  private:
-  // The candidates that a group chooses by its utilities; and what takes its utilities, and notes them.
-  using ChoiceOfGroup =
-      std::function<std::vector<std::uint64_t>(std::uint64_t group, std::span<const std::int64_t> utilities)>;
+  // Takes a group's utilities, and notes the candidates that it chooses by them.
   using ChooseInGroup = std::function<void(std::uint64_t group, std::span<const std::int64_t> utilities)>;
 
-  void note_silos();
   bool begin_saved();
   void charged(std::uint64_t integers, const std::function<void()>& make, const std::function<NamedViews()>& record);
   void charge_after_error();
@@ -168,7 +165,6 @@ class Releaser {
   void add_noise_to(Statistic& local, const PlannedRelease& planned);
   double sigma_of_sum(const PlannedBlock& block) const;
   ReleaseKey key_of_begun() const;
-  ChoiceOfGroup choice_of(const PlannedSelection& selection) const;
   Selection choose(const PlannedSelection& selection, const std::function<void(const ChooseInGroup&)>& make);
   Selection shared(const PlannedSelection& selection, std::vector<std::uint64_t> chosen);
 

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <memory>
 #include <numeric>
 
 #include <fmt/format.h>
@@ -77,26 +76,12 @@ std::optional<Selection> Releaser::saved(const PlannedSelection& selection) {
   return shared(selection, std::move(chosen));
 }
 
-// How groups choose; on the coordinator.
-Releaser::ChoiceOfGroup Releaser::choice_of(const PlannedSelection& selection) const {
-  const std::uint64_t wanted = selection.terms.chosen;
-  if (!run_) return [wanted](std::uint64_t, auto utilities) { return best_candidates(utilities, wanted); };
-  const UtilitySums sums = ranks_.silos() == nullptr ? UtilitySums::kOfTrustedRanks : UtilitySums::kOfSilos;
-  const auto sampler = std::make_shared<const SelectionSampler>(selection.terms, run_->plan().adjacency, sums);
-  const auto key = std::make_shared<ReleaseKey>(key_of_begun());
-  return [key, sampler](std::uint64_t group, std::span<const std::int64_t> utilities) {
-    RandomStream stream = key->stream(fmt::format("group {}", group));
-    return sampler->draw(stream, utilities);
-  };
-}
-
 // The coordinator's choice, known to every rank.
 Selection Releaser::shared(const PlannedSelection& selection, std::vector<std::uint64_t> chosen) {
   chosen.resize(selection.terms.groups * selection.terms.chosen);
   ranks_.broadcast(std::as_writable_bytes(std::span(chosen)));
-  const bool are_candidates = std::all_of(chosen.begin(), chosen.end(),
-                                          [&](std::uint64_t index) { return index < selection.terms.candidates; });
-  if (!are_candidates) {  // silos need not trust their coordinator
+  const auto is_candidate = [&](std::uint64_t index) { return index < selection.terms.candidates; };
+  if (!std::ranges::all_of(chosen, is_candidate)) {  // silos need not trust their coordinator
     throw AggregationAborted("selection {}: the coordinator names a candidate outside the {}", selection.name,
                              selection.terms.candidates);
   }
@@ -109,10 +94,18 @@ Selection Releaser::choose(const PlannedSelection& selection, const std::functio
     DPREDUCE_ASSERT(run_->plan().selection(selection.name) == selection);
     run_->begin(selection);
   }
+  const UtilitySums sums = ranks_.silos() == nullptr ? UtilitySums::kOfTrustedRanks : UtilitySums::kOfSilos;
+  std::optional<SelectionSampler> sampler;
+  std::optional<ReleaseKey> key;  // drawn when the sums are there
+  const auto choice = [&](std::uint64_t group, std::span<const std::int64_t> utilities) {
+    if (!run_) return best_candidates(utilities, selection.terms.chosen);
+    if (!sampler) sampler.emplace(selection.terms, run_->plan().adjacency, sums);
+    if (!key) key.emplace(key_of_begun());
+    RandomStream stream = key->stream(fmt::format("group {}", group));
+    return sampler->draw(stream, utilities);
+  };
   std::vector<std::int64_t> chosen;
-  ChoiceOfGroup choice;
   const ChooseInGroup choose_in = [&](std::uint64_t group, std::span<const std::int64_t> utilities) {
-    if (!choice) choice = choice_of(selection);  // its key is drawn when the sums are there
     for (const std::uint64_t index : choice(group, utilities)) chosen.push_back(static_cast<std::int64_t>(index));
   };
   charged(

@@ -4,7 +4,6 @@
 #include <mutex>
 #include <new>
 #include <stdexcept>
-#include <vector>
 
 #include <cblas.h>
 #include <lapacke.h>
@@ -31,6 +30,25 @@ KeptThreads kept_threads;
 
 void use_one_blas_thread() {
   openblas_set_num_threads(1);
+}
+
+std::vector<double> rows_times(std::span<const double> rows, std::span<const double> matrix, std::size_t dim) {
+  use_one_blas_thread();
+  std::vector<double> products(rows.size());
+  const auto order = static_cast<int>(dim);
+  cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, static_cast<int>(rows.size() / dim), order, order, 1.0,
+              rows.data(), order, matrix.data(), order, 0.0, products.data(), order);
+  return products;
+}
+
+std::vector<double> inner_products(std::span<const double> one, std::span<const double> other, std::size_t dim) {
+  use_one_blas_thread();
+  const auto rows = static_cast<int>(one.size() / dim);
+  const auto columns = static_cast<int>(other.size() / dim);
+  std::vector<double> products(one.size() / dim * (other.size() / dim));
+  cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, rows, columns, static_cast<int>(dim), 1.0, one.data(),
+              static_cast<int>(dim), other.data(), static_cast<int>(dim), 0.0, products.data(), columns);
+  return products;
 }
 
 void require_lapack(int info) {

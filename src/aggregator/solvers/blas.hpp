@@ -1,11 +1,22 @@
-// Settings of OpenBLAS, which computes on released numbers: results have the same bits for any number of threads.
+// Settings of OpenBLAS, and products by it. It computes on released numbers: results have the same bits for any number
+// of threads.
 #pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
 
 namespace dpreduce {
 
 /// Makes BLAS and LAPACK use one thread from here on: with several, the order of their sums depends on the number of
 /// threads.
 void use_one_blas_thread();
+
+/// Rows of `dim` entries each times a matrix, dim x dim, on one thread.
+std::vector<double> rows_times(std::span<const double> rows, std::span<const double> matrix, std::size_t dim);
+
+/// one other^T of rows of `dim` entries each, on one thread.
+std::vector<double> inner_products(std::span<const double> one, std::span<const double> other, std::size_t dim);
 
 /// Throws unless LAPACK has succeeded: std::bad_alloc without memory, else std::runtime_error, since eigenvalues did
 /// not converge.

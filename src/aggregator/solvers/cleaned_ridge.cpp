@@ -177,10 +177,6 @@ constexpr double kLeastRowsInSigmas = 3.0;
 // Ridge without noise, in units of one row: it is needed only where features are collinear.
 constexpr double kExactRidge = 0.01;
 
-}  // namespace
-
-namespace {
-
 // `chosen`, or all places from `first` on.
 std::vector<std::size_t> places_from(std::size_t first, std::size_t count, std::span<const std::size_t> chosen) {
   std::vector<std::size_t> places(chosen.empty() ? count : chosen.size());

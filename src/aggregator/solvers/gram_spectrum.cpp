@@ -5,7 +5,6 @@
 #include <limits>
 #include <numeric>
 
-#include <cblas.h>
 #include <lapacke.h>
 
 #include "aggregator/solvers/blas.hpp"
@@ -64,16 +63,6 @@ std::vector<double> cleaned(std::span<const double> eigenvalues, double variance
   return values;
 }
 
-// The upper triangle of a row-major matrix is the lower one of the same array read by columns, as LAPACK does;
-// eigenvectors then come as columns, which are our rows.
-std::vector<double> eigenvalues_of(std::vector<double> matrix, std::size_t dim) {
-  use_one_blas_thread();
-  std::vector<double> eigenvalues(dim);
-  const auto order = static_cast<lapack_int>(dim);
-  require_lapack(LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'N', 'L', order, matrix.data(), order, eigenvalues.data()));
-  return eigenvalues;
-}
-
 double sigma_in_units(const ReleasedBlock& gram, const Lattice& lattice) {
   return gram.sigma() / (lattice.scale() * lattice.scale());
 }
@@ -95,17 +84,6 @@ void multiply(const Reflections& reflections, char transposed, std::span<double>
   DPREDUCE_ASSERT(info == 0);  // else an argument is wrong
 }
 
-// rows A or rows A^T, A of d x d.
-std::vector<double> product(std::span<const double> rows, const std::vector<double>& square, CBLAS_TRANSPOSE transposed,
-                            std::size_t dim) {
-  const auto order = static_cast<int>(dim);
-  std::vector<double> result(rows.size());
-  use_one_blas_thread();
-  cblas_dgemm(CblasRowMajor, CblasNoTrans, transposed, static_cast<int>(rows.size() / dim), order, order, 1.0,
-              rows.data(), order, square.data(), order, 0.0, result.data(), order);
-  return result;
-}
-
 }  // namespace
 
 std::vector<double> gram_in_units(const ReleasedBlock& gram, const Lattice& lattice) {
@@ -120,24 +98,32 @@ std::vector<double> gram_in_units(const ReleasedBlock& gram, const Lattice& latt
   return matrix;
 }
 
+std::vector<double> symmetric(std::vector<double> upper, std::size_t dim) {
+  for (std::size_t a = 0; a < dim; ++a) {
+    for (std::size_t b = 0; b < a; ++b) upper[a * dim + b] = upper[b * dim + a];
+  }
+  return upper;
+}
+
 double noise_radius_of(const ReleasedBlock& gram, const Lattice& lattice) {
   return sigma_in_units(gram, lattice) * std::sqrt(static_cast<double>(lattice.dim) / 2.0);
 }
 
+// The upper triangle of a row-major matrix is the lower one of the same array read by columns, as LAPACK does;
+// eigenvectors then come as columns, which are our rows.
 std::vector<double> released_eigenvalues(const ReleasedBlock& gram, const Lattice& lattice) {
-  if (gram.known_eigenvalues().empty()) {
-    gram.known_eigenvalues() = eigenvalues_of(gram_in_units(gram, lattice), lattice.dim);
-  }
-  return gram.known_eigenvalues();
+  if (!gram.known_eigenvalues().empty()) return gram.known_eigenvalues();
+  use_one_blas_thread();
+  std::vector<double> matrix = gram_in_units(gram, lattice);
+  std::vector<double> eigenvalues(lattice.dim);
+  const auto order = static_cast<lapack_int>(lattice.dim);
+  require_lapack(LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'N', 'L', order, matrix.data(), order, eigenvalues.data()));
+  return gram.known_eigenvalues() = eigenvalues;
 }
 
 void Reflections::apply(std::span<double> rows) const {
   multiply(*this, 'N', rows);
   for (double& entry : rows) entry += 0.0;
-}
-
-void Reflections::apply_inverse(std::span<double> rows) const {
-  multiply(*this, 'T', rows);
 }
 
 GramSpectrum::GramSpectrum(std::vector<double> matrix, double sigma) {
@@ -214,14 +200,14 @@ void GramSpectrum::make_eigenvectors(std::size_t first, std::span<const double> 
 std::vector<double> GramSpectrum::coordinates(std::span<const double> rows) const {
   DPREDUCE_ASSERT(rows.size() % dim() == 0);
   std::vector<double> turned(rows.begin(), rows.end());
-  reflections_.apply_inverse(turned);
-  return product(turned, tridiagonal_, CblasTrans, dim());
+  multiply(reflections_, 'T', turned);
+  return inner_products(turned, tridiagonal_, dim());
 }
 
 std::vector<double> GramSpectrum::rows_of(std::vector<double> coordinates, std::span<const double> factors) const {
   DPREDUCE_ASSERT(factors.size() == dim() && coordinates.size() % dim() == 0);
   for (std::size_t e = 0; e < coordinates.size(); ++e) coordinates[e] *= factors[e % dim()];
-  std::vector<double> rows = product(coordinates, tridiagonal_, CblasNoTrans, dim());
+  std::vector<double> rows = rows_times(coordinates, tridiagonal_, dim());
   reflections_.apply(rows);
   return rows;
 }

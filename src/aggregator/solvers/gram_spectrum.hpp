@@ -30,6 +30,9 @@ namespace dpreduce {
 /// below the diagonal. Preconditions (asserted): d (d + 1) / 2 elements.
 std::vector<double> gram_in_units(const ReleasedBlock& gram, const Lattice& lattice);
 
+/// A d x d matrix with this upper triangle, row-major, on both sides of its diagonal.
+std::vector<double> symmetric(std::vector<double> upper, std::size_t dim);
+
 /// Eigenvalues l_i of G + N as they were released, ascending, in units of feature^2. Cost: 4/3 d^3 flops, on one
 /// thread; none where a GramSpectrum of `gram` or of a copy was made. Preconditions, errors: as GramSpectrum.
 std::vector<double> released_eigenvalues(const ReleasedBlock& gram, const Lattice& lattice);
@@ -45,8 +48,6 @@ struct Reflections {
   /// x <- Q x for each of `rows`, of d entries each. Its bits may depend on which rows are passed together, but no zero
   /// of the result has a sign. Precondition (asserted): whole rows. Cost: 2 d^2 flops a row.
   void apply(std::span<double> rows) const;
-  /// x <- Q^T x, otherwise as apply.
-  void apply_inverse(std::span<double> rows) const;
 };
 
 /// V = Z Q^T: Z's rows are the eigenvectors of the tridiagonal matrix Q^T (G + N) Q. Few rows are multiplied by both

@@ -74,13 +74,6 @@ struct SpectralRidges {
       for (std::size_t c = 0; c < count; ++c) std::copy_n(&rows[c * dim], dim, &solutions[c * length + m * dim]);
     }
   }
-
-  // The coordinator's, known to every rank.
-  void share(Communicator& ranks, const ReleasedBlock* gram, const Lattice& lattice, std::size_t classes) {
-    class_sums.resize(classes * lattice.dim);
-    ranks.broadcast(class_sums);
-    spectrum = GramSpectrum::of_owners(ranks, gram, lattice);
-  }
 };
 
 }  // namespace
@@ -119,7 +112,10 @@ std::vector<std::vector<double>> solve_least_squares(Communicator& ranks, const 
   if (is_shared) {
     ranks.broadcast(problem.ridges);
     if (problem.ridges.front() == 0.0) return solutions;  // no noise
-    problem.share(ranks, ranks.is_coordinator() ? &release.block("gram") : nullptr, lattice, classes);
+    problem.class_sums.resize(classes * dim);
+    ranks.broadcast(problem.class_sums);
+    problem.spectrum =
+        GramSpectrum::of_owners(ranks, ranks.is_coordinator() ? &release.block("gram") : nullptr, lattice);
     by_class.resize(classes * factors.size() * dim);
     groups.make_on_ranks(ranks, by_class, solve);
   }
@@ -132,40 +128,35 @@ std::vector<std::vector<double>> solve_least_squares(Communicator& ranks, const 
   return solutions;
 }
 
-ClassLeastSquares::ClassLeastSquares(const ClassRidge& ridge, const Lattice& lattice, const ReleasedBlock* gram)
-    : ridge_(ridge), lattice_(lattice), gram_(ridge.alpha > 0.0 ? gram : nullptr) {
-  DPREDUCE_ASSERT(ridge.alpha >= 0.0 && std::isfinite(ridge.alpha) && ridge.ridge_factor > 0.0);
+std::vector<double> solve_class(const ClassRidge& ridge, const Lattice& lattice, const ReleasedBlock* gram,
+                                const ReleasedBlock& class_gram, std::span<const std::int64_t> class_sum) {
+  const std::size_t dim = lattice.dim;
+  const double alpha = ridge.alpha;
+  DPREDUCE_ASSERT(alpha >= 0.0 && std::isfinite(alpha) && ridge.ridge_factor > 0.0);
   DPREDUCE_ASSERT(!ridge.lambda || *ridge.lambda > 0.0);
-  DPREDUCE_ASSERT((gram_ != nullptr) == (ridge.alpha > 0.0));
-  DPREDUCE_ASSERT(gram_ == nullptr || gram_->values().size() == triangle_elements(lattice.dim));
-}
-
-std::vector<double> ClassLeastSquares::solve(const ReleasedBlock& class_gram,
-                                             std::span<const std::int64_t> class_sum) const {
-  const std::size_t dim = lattice_.dim;
+  DPREDUCE_ASSERT(alpha == 0.0 || (gram != nullptr && gram->values().size() == triangle_elements(dim)));
   DPREDUCE_ASSERT(class_gram.values().size() == triangle_elements(dim) && class_sum.size() == dim);
-  const double alpha = ridge_.alpha;
   // M = (A_j + alpha G) / (1 + alpha), whose noise does not grow with alpha.
-  const double unit = lattice_.scale() * lattice_.scale() * (1.0 + alpha);
+  const double unit = lattice.scale() * lattice.scale() * (1.0 + alpha);
   std::vector<double> matrix(dim * dim, 0.0);
   for (std::size_t i = 0; i < dim; ++i) {
     const std::size_t row = triangle_row(i, dim);
     for (std::size_t j = i; j < dim; ++j) {
       double entry = static_cast<double>(class_gram.values()[row + j - i]);
-      if (gram_ != nullptr) entry += alpha * static_cast<double>(gram_->values()[row + j - i]);
+      if (alpha > 0.0) entry += alpha * static_cast<double>(gram->values()[row + j - i]);
       matrix[i * dim + j] = entry / unit;
     }
   }
-  const double sigma = std::hypot(class_gram.sigma(), gram_ != nullptr ? alpha * gram_->sigma() : 0.0) / unit;
+  const double sigma = std::hypot(class_gram.sigma(), alpha > 0.0 ? alpha * gram->sigma() : 0.0) / unit;
   const double radius = sigma * std::sqrt(static_cast<double>(dim) / 2.0);
-  const double usual = kLsRidgeInRadii * radius + lattice_.clip_norm * lattice_.clip_norm;
-  const double ridge = ridge_.lambda ? *ridge_.lambda / (1.0 + alpha) : ridge_.ridge_factor * usual;
+  const double usual = kLsRidgeInRadii * radius + lattice.clip_norm * lattice.clip_norm;
+  const double of_matrix = ridge.lambda ? *ridge.lambda / (1.0 + alpha) : ridge.ridge_factor * usual;
 
   std::vector<double> theta(dim);
   for (std::size_t a = 0; a < dim; ++a) {
-    theta[a] = static_cast<double>(class_sum[a]) / (lattice_.scale() * (1.0 + alpha));
+    theta[a] = static_cast<double>(class_sum[a]) / (lattice.scale() * (1.0 + alpha));
   }
-  solve_cleaned(matrix, radius, ridge, theta);
+  solve_cleaned(matrix, radius, of_matrix, theta);
   return theta;
 }
 

@@ -76,20 +76,11 @@ struct ClassRidge {
   double ridge_factor = 1.0;
 };
 
-class ClassLeastSquares {
- public:
-  /// `gram` outlives the object. Preconditions (asserted): 0 <= alpha < infinity; `gram` is there when alpha > 0 and
-  /// has d (d + 1) / 2 elements; lambda > 0 where it is given; ridge_factor > 0.
-  ClassLeastSquares(const ClassRidge& ridge, const Lattice& lattice, const ReleasedBlock* gram);
-
-  /// theta_j, d entries, in units of 1 / feature. `class_gram` is A_j's upper triangle, `class_sum` b_j (d) in lattice
-  /// units. Memory: 8 d^2 bytes beside the triangles. Cost: solve_cleaned's. Precondition (asserted): the shapes.
-  std::vector<double> solve(const ReleasedBlock& class_gram, std::span<const std::int64_t> class_sum) const;
-
- private:
-  ClassRidge ridge_;
-  Lattice lattice_;
-  const ReleasedBlock* gram_;
-};
+/// theta_j, d entries, in units of 1 / feature. `gram` is G's upper triangle, used where alpha > 0, `class_gram` A_j's,
+/// `class_sum` b_j (d) in lattice units. Memory: 8 d^2 bytes beside the triangles. Cost: solve_cleaned's. Preconditions
+/// (asserted): 0 <= alpha < infinity; `gram` is there when alpha > 0; lambda > 0 where it is given; ridge_factor > 0;
+/// the shapes.
+std::vector<double> solve_class(const ClassRidge& ridge, const Lattice& lattice, const ReleasedBlock* gram,
+                                const ReleasedBlock& class_gram, std::span<const std::int64_t> class_sum);
 
 }  // namespace dpreduce

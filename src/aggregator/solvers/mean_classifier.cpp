@@ -102,9 +102,8 @@ ClassMoments moments_of(const Release& release, const Lattice& lattice) {
                        .sum_noise = sums.sigma(),
                        .variances = {squares.values().begin(), squares.values().end()},
                        .variance_noise = std::vector<double>(dim, squares.sigma() * squares.sigma())};
-  for (const std::int64_t count : release.block("class_counts").values()) {
-    moments.counts.push_back(static_cast<double>(std::max<std::int64_t>(count, 1)));
-  }
+  for (const std::int64_t count : release.block("class_counts").values())
+    moments.counts.push_back(clamped_count(count));
   DPREDUCE_ASSERT(moments.means.size() == moments.classes() * dim && moments.variances.size() == dim);
   moments.rows = std::accumulate(moments.counts.begin(), moments.counts.end(), 0.0);
 

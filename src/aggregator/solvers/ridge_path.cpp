@@ -36,13 +36,6 @@ std::vector<double> products_of_columns(std::span<const double> one, std::span<c
   return products;
 }
 
-std::vector<double> symmetric(std::vector<double> upper, std::size_t dim) {
-  for (std::size_t a = 0; a < dim; ++a) {
-    for (std::size_t b = 0; b < a; ++b) upper[a * dim + b] = upper[b * dim + a];
-  }
-  return upper;
-}
-
 // Adds tr(W G W^T) - 2 tr(W B^T) for each ridge, W of `train` and the rest of `held_out`. Along the eigenvectors of
 // `train`, W = C diag(f) and G is M, so that the trace is sum_jk f_j f_k (C^T C o M)_jk: d^2 for each ridge.
 void add_losses(const SplitRelease& train, const Release& held_out, const Lattice& lattice,

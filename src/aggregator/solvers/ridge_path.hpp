@@ -1,6 +1,7 @@
 // Ridges of least squares side by side, and the simulated noise that they are compared by.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <span>

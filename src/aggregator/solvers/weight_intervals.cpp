@@ -5,8 +5,8 @@
 #include <limits>
 #include <numeric>
 #include <stdexcept>
+#include <utility>
 
-#include <cblas.h>
 #include <lapacke.h>
 
 #include "aggregator/solvers/blas.hpp"
@@ -16,24 +16,6 @@
 
 namespace dpreduce {
 namespace {
-
-std::vector<double> product(std::span<const double> rows, std::span<const double> matrix, std::size_t dim) {
-  std::vector<double> products(rows.size());
-  const auto order = static_cast<int>(dim);
-  cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, static_cast<int>(rows.size() / dim), order, order, 1.0,
-              rows.data(), order, matrix.data(), order, 0.0, products.data(), order);
-  return products;
-}
-
-// one other^T, of rows of d entries.
-std::vector<double> inner_products(std::span<const double> one, std::span<const double> other, std::size_t dim) {
-  const auto rows = static_cast<int>(one.size() / dim);
-  const auto columns = static_cast<int>(other.size() / dim);
-  std::vector<double> products(one.size() / dim * (other.size() / dim));
-  cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, rows, columns, static_cast<int>(dim), 1.0, one.data(),
-              static_cast<int>(dim), other.data(), static_cast<int>(dim), 0.0, products.data(), columns);
-  return products;
-}
 
 double dot(std::span<const double> one, std::span<const double> other) {
   return std::inner_product(one.begin(), one.end(), other.begin(), 0.0);
@@ -45,13 +27,11 @@ class NoisedRegression {
   NoisedRegression(const Release& release, const Lattice& lattice, const IntervalTerms& terms)
       : terms_(terms), dim_(lattice.dim), sums_(in_units(release.block("class_sums"), lattice.scale())) {
     const double scale = lattice.scale();
-    gram_noise_ = release.block("gram").sigma() / (scale * scale);
+    const double gram_noise = release.block("gram").sigma() / (scale * scale);
+    v_ = gram_noise * gram_noise / 2.0;
     sums_noise_ = release.block("class_sums").sigma() / scale;
-    matrix_ = gram_in_units(release.block("gram"), lattice);
-    for (std::size_t a = 0; a < dim_; ++a) {
-      matrix_[a * dim_ + a] += terms.ridge;
-      for (std::size_t b = 0; b < a; ++b) matrix_[a * dim_ + b] = matrix_[b * dim_ + a];
-    }
+    matrix_ = symmetric(gram_in_units(release.block("gram"), lattice), dim_);
+    for (std::size_t a = 0; a < dim_; ++a) matrix_[a * dim_ + a] += terms.ridge;
     const double smallest = released_eigenvalues(release.block("gram"), lattice).front() + terms.ridge;
     const double radius = noise_radius_of(release.block("gram"), lattice);
     kappa_ = smallest > 0.0 ? radius / smallest : std::numeric_limits<double>::infinity();
@@ -63,16 +43,15 @@ class NoisedRegression {
   // Precondition: kappa is finite.
   LinearIntervals intervals() {
     invert();
-    const std::vector<double> solved = less_bias(product(terms_.rows, inverse_, dim_));  // u
+    const std::vector<double> solved = less_bias(rows_times(terms_.rows, inverse_, dim_));  // u
     LinearIntervals result{.kind = IntervalKind::kFormula, .kappa = kappa_, .classes = classes()};
     result.estimates = inner_products(terms_.rows, weights_, dim_);
     const std::vector<double> along = inner_products(solved, weights_, dim_);
-    const double v = gram_noise_ * gram_noise_ / 2.0;
     for (std::size_t i = 0; i < solved.size() / dim_; ++i) {
       const std::span<const double> u = std::span(solved).subspan(i * dim_, dim_);
       for (std::size_t c = 0; c < classes(); ++c) {
         const double own = along[i * classes() + c];
-        result.deviations.push_back(std::sqrt(spreads_[c] * dot(u, u) + v * own * own));
+        result.deviations.push_back(std::sqrt(spreads_[c] * dot(u, u) + v_ * own * own));
       }
     }
     add_population(result, solved);
@@ -93,13 +72,11 @@ class NoisedRegression {
         LAPACKE_dpotri(LAPACK_COL_MAJOR, 'L', order, inverse_.data(), order) != 0) {
       throw std::runtime_error("a Gram matrix with its ridge is not positive definite; give a larger --lambda");
     }
-    for (std::size_t a = 0; a < dim_; ++a) {
-      trace_ += inverse_[a * dim_ + a];
-      for (std::size_t b = 0; b < a; ++b) inverse_[a * dim_ + b] = inverse_[b * dim_ + a];
-    }
-    weights_ = less_bias(product(sums_, inverse_, dim_));
+    inverse_ = symmetric(std::move(inverse_), dim_);
+    for (std::size_t a = 0; a < dim_; ++a) trace_ += inverse_[a * dim_ + a];
+    weights_ = less_bias(rows_times(sums_, inverse_, dim_));
     squares_of_inverse_ = dot(inverse_, inverse_);
-    solved_weights_ = product(weights_, inverse_, dim_);
+    solved_weights_ = rows_times(weights_, inverse_, dim_);
     for (std::size_t c = 0; c < classes(); ++c) spreads_.push_back(spread(c));
   }
 
@@ -107,20 +84,18 @@ class NoisedRegression {
   // second term by theta~.
   double spread(std::size_t c) const {
     const std::span<const double> theta = row_of(weights_, c);
-    const double v = gram_noise_ * gram_noise_ / 2.0;
     const double own = sums_noise_ * sums_noise_;
     const std::span<const double> inverse_theta = row_of(solved_weights_, c);
-    const double squared = dot(theta, theta) - own * squares_of_inverse_ - v * dot(inverse_theta, inverse_theta);
-    return own + v * std::max(0.0, squared) / (1.0 + v * squares_of_inverse_);
+    const double squared = dot(theta, theta) - own * squares_of_inverse_ - v_ * dot(inverse_theta, inverse_theta);
+    return own + v_ * std::max(0.0, squared) / (1.0 + v_ * squares_of_inverse_);
   }
 
   // Rows H~^-1 y, less their bias v H~^-1 (H~^-1 + tr(H~^-1) I) H~^-1 y.
   std::vector<double> less_bias(std::vector<double> solved) const {
-    const double v = gram_noise_ * gram_noise_ / 2.0;
-    std::vector<double> moved = product(solved, inverse_, dim_);
+    std::vector<double> moved = rows_times(solved, inverse_, dim_);
     for (std::size_t e = 0; e < moved.size(); ++e) moved[e] += trace_ * solved[e];
-    const std::vector<double> bias = product(moved, inverse_, dim_);
-    for (std::size_t e = 0; e < bias.size(); ++e) solved[e] -= v * bias[e];
+    const std::vector<double> bias = rows_times(moved, inverse_, dim_);
+    for (std::size_t e = 0; e < bias.size(); ++e) solved[e] -= v_ * bias[e];
     return solved;
   }
 
@@ -128,16 +103,15 @@ class NoisedRegression {
   double residual_variance(std::size_t c) const {
     const std::span<const double> theta = row_of(weights_, c);
     const double ridge = terms_.ridge;
-    const double v = gram_noise_ * gram_noise_ / 2.0;
-    const std::vector<double> gram_theta = product(theta, matrix_, dim_);  // H theta
+    const std::vector<double> gram_theta = rows_times(theta, matrix_, dim_);  // H theta
     const std::span<const double> inverse_theta = row_of(solved_weights_, c);
     const double squared = dot(theta, theta);
     double residual =
         terms_.squared_targets[c] - 2.0 * dot(theta, row_of(sums_, c)) + dot(theta, gram_theta) - ridge * squared;
     // tr(G Sigma) with G = H - R I, Sigma = H^-1 (spread I + v theta theta^T) H^-1
     residual -= spreads_[c] * (trace_ - ridge * squares_of_inverse_) +
-                v * (dot(theta, inverse_theta) - ridge * dot(inverse_theta, inverse_theta));
-    residual += 2.0 * sums_noise_ * sums_noise_ * trace_ + 2.0 * v * (dot(theta, inverse_theta) + trace_ * squared);
+                v_ * (dot(theta, inverse_theta) - ridge * dot(inverse_theta, inverse_theta));
+    residual += 2.0 * sums_noise_ * sums_noise_ * trace_ + 2.0 * v_ * (dot(theta, inverse_theta) + trace_ * squared);
     // tr(S) = d - R tr(H^-1), tr(S^2) = d - 2 R tr(H^-1) + R^2 tr(H^-2)
     const double freedom = terms_.count - static_cast<double>(dim_) + ridge * ridge * squares_of_inverse_;
     return std::max(0.0, residual) / std::max(freedom, 1.0);
@@ -160,7 +134,7 @@ class NoisedRegression {
   std::size_t dim_;
   std::vector<double> sums_;    // b~, K x d
   std::vector<double> matrix_;  // H~
-  double gram_noise_ = 0.0;
+  double v_ = 0.0;              // s_G^2 / 2
   double sums_noise_ = 0.0;
   double kappa_ = 0.0;
   std::vector<double> inverse_;

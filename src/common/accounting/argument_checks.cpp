@@ -29,6 +29,11 @@ void require_positive(std::string_view name, double value) {
   refuse(name, value, "must be a finite number greater than 0");
 }
 
+void require_positive(std::string_view name, double value, double most) {
+  require_positive(name, value);
+  require_between(name, value, 0, most);
+}
+
 void require_probability(std::string_view name, double value) {
   if (value > 0 && value < 1) return;
   refuse(name, value, "must be a number between 0 and 1, both excluded");

@@ -16,6 +16,8 @@ void require_between(std::string_view name, double value, double low, double hig
 
 /// Throws UsageError unless value is finite and > 0.
 void require_positive(std::string_view name, double value);
+/// Throws UsageError unless value is finite, > 0 and at most `most`.
+void require_positive(std::string_view name, double value, double most);
 
 /// Throws UsageError unless 0 < value < 1.
 void require_probability(std::string_view name, double value);

@@ -10,6 +10,7 @@
 #include "common/accounting/selection_charge.hpp"
 #include "common/accounting/zcdp.hpp"
 #include "common/base/error.hpp"
+#include "common/base/json_text.hpp"
 
 namespace dpreduce {
 namespace {
@@ -21,17 +22,10 @@ bool uses_tight_zcdp(Accountant accountant) {
 }  // namespace
 
 void require_ranges(const GivenBudget& stated) {
-  if (stated.epsilon) {
-    require_positive("--epsilon", *stated.epsilon);
-    require_between("--epsilon", *stated.epsilon, 0, kLargestEpsilon);
-  }
+  if (stated.epsilon) require_positive("--epsilon", *stated.epsilon, kLargestEpsilon);
   if (stated.delta) require_probability("--delta", *stated.delta);
   if (stated.rho) require_between("--rho", *stated.rho, kSmallestRho, kLargestRho);
   if (stated.mu) require_between("--mu", *stated.mu, kSmallestMu, kLargestMu);
-}
-
-PrivacyBudget PrivacyBudget::from_mu(double mu) {
-  return budget_from({.mu = mu});
 }
 
 double PrivacyBudget::mu(Accountant accountant) const {
@@ -65,7 +59,7 @@ PrivacyBudget budget_from(GivenBudget stated) {
 Guarantee guarantee_of(const BudgetOptions& options, double mu) {
   const double delta = options.delta.value_or(kReportedDelta);
   const double epsilon =
-      options.epsilon ? *options.epsilon : PrivacyBudget::from_mu(mu).epsilon_at(delta, options.accountant);
+      options.epsilon ? *options.epsilon : budget_from({.mu = mu}).epsilon_at(delta, options.accountant);
   return {epsilon, delta, mu, zcdp_from_mu(mu)};
 }
 
@@ -100,10 +94,6 @@ nlohmann::json to_json(const Guarantee& guarantee) {
     json["bounded_range"] = {{"epsilon", guarantee.bounded_range->epsilon}, {"delta", guarantee.bounded_range->delta}};
   }
   return json;
-}
-
-nlohmann::json or_null(const std::optional<double>& figure) {
-  return figure ? nlohmann::json(*figure) : nlohmann::json(nullptr);
 }
 
 }  // namespace dpreduce

@@ -55,8 +55,6 @@ void require_ranges(const GivenBudget& stated);
 /// Privacy budget, declared in one of three ways; what it allows is one number, mu.
 class PrivacyBudget {
  public:
-  static PrivacyBudget from_mu(double mu);
-
   /// The GDP parameter that all Gaussian releases together may reach, rounded down. For a budget in rho, mu = sqrt(2
   /// rho), with every accountant. Throws UsageError if (epsilon, delta) is too small to be met by any noise in range.
   double mu(Accountant accountant = Accountant::kGdp) const;
@@ -118,8 +116,5 @@ double selection_epsilon_of(const BudgetOptions& options);
 Guarantee selection_guarantee_of(const BudgetOptions& options, double epsilon);
 
 nlohmann::json to_json(const Guarantee& guarantee);
-
-/// A figure that may be absent, as JSON.
-nlohmann::json or_null(const std::optional<double>& figure);
 
 }  // namespace dpreduce

@@ -20,8 +20,7 @@ constexpr double kPldTolerance = 1e-5;
 constexpr std::size_t kSearchCells = std::size_t{1} << 16;
 
 void require_target(const CalibrationTarget& target, Accountant accountant) {
-  require_positive("epsilon", target.epsilon);
-  require_between("epsilon", target.epsilon, 0, kLargestEpsilon);
+  require_positive("epsilon", target.epsilon, kLargestEpsilon);
   require_probability("delta", target.delta);
   if (accountant == Accountant::kPld) require_between("delta", target.delta, kSmallestPldDelta, 1);
   require_between("steps", static_cast<double>(target.steps), 1, static_cast<double>(kLargestCount));
@@ -140,11 +139,6 @@ std::vector<RepeatedMechanism> run_with(double z, const CalibrationTarget& targe
   return run;
 }
 
-double rdp_noise(const CalibrationTarget& target) {
-  return search(1, 2, kRdpTolerance, target,
-                [&](double z) { return rdp_epsilon(run_with(z, target), target.delta).epsilon; });
-}
-
 double searched_pld_noise(const CalibrationTarget& target) {
   const auto epsilon_with = [&](std::size_t cells) {
     return [&target, cells](double z) { return pld_epsilon_upper(run_with(z, target), target.delta, cells); };
@@ -168,7 +162,8 @@ double calibrated_noise_multiplier(const CalibrationTarget& target, Accountant a
     case Accountant::kZcdp:
       return noise_for_total_mu(mu_from_zcdp(zcdp_from_epsilon_tight(target.epsilon, target.delta)), target.steps);
     case Accountant::kRdp:
-      return rdp_noise(target);
+      return search(1, 2, kRdpTolerance, target,
+                    [&](double z) { return rdp_epsilon(run_with(z, target), target.delta).epsilon; });
     case Accountant::kPld:
       return pld_noise(target);
   }

@@ -8,6 +8,7 @@
 #include "common/accounting/privacy_loss.hpp"
 #include "common/accounting/rdp.hpp"
 #include "common/accounting/zcdp.hpp"
+#include "common/base/error.hpp"
 
 namespace dpreduce {
 namespace {
@@ -47,20 +48,30 @@ std::optional<HighPrecision> squared_mu(const Mechanism& mechanism) {
   return 1 / (HighPrecision(z) * z);
 }
 
-struct Rho {
-  std::optional<HighPrecision> operator()(const GaussianMechanism& m) const { return *squared_mu(m) / 2; }
-  std::optional<HighPrecision> operator()(const SubsampledGaussian& m) const {
-    const std::optional<HighPrecision> mu = squared_mu(m);
-    if (!mu) return std::nullopt;
-    return *mu / 2;
+std::optional<HighPrecision> rho_of_mechanism(const Mechanism& mechanism) {
+  if (const auto* bounded = std::get_if<ExponentialMechanism>(&mechanism)) {
+    return HighPrecision(bounded->epsilon) * bounded->epsilon / 8;
   }
-  std::optional<HighPrecision> operator()(const ExponentialMechanism& m) const {
-    return HighPrecision(m.epsilon) * m.epsilon / 8;
+  if (const auto* pure = std::get_if<PureMechanism>(&mechanism)) {
+    return HighPrecision(pure->epsilon) * pure->epsilon / 2;
   }
-  std::optional<HighPrecision> operator()(const PureMechanism& m) const {
-    return HighPrecision(m.epsilon) * m.epsilon / 2;
+  std::optional<HighPrecision> rho = squared_mu(mechanism);
+  if (rho) *rho /= 2;
+  return rho;
+}
+
+// The sum of what each run of a mechanism adds; nothing where one of them has no such figure.
+std::optional<HighPrecision> total_of(std::span<const RepeatedMechanism> run,
+                                      std::optional<HighPrecision> (&added_by)(const Mechanism&)) {
+  require_run(run);
+  HighPrecision total = 0;
+  for (const RepeatedMechanism& part : run) {
+    const std::optional<HighPrecision> added = added_by(part.mechanism);
+    if (!added) return std::nullopt;
+    total += *added * part.count;
   }
-};
+  return total;
+}
 
 }  // namespace
 
@@ -90,32 +101,19 @@ std::vector<RepeatedMechanism> run_for(std::span<const RepeatedMechanism> run, c
 }
 
 std::optional<double> zcdp_of_run(std::span<const RepeatedMechanism> run) {
-  require_run(run);
-  HighPrecision total = 0;
-  for (const RepeatedMechanism& part : run) {
-    const std::optional<HighPrecision> rho = std::visit(Rho{}, part.mechanism);
-    if (!rho) return std::nullopt;
-    total += *rho * part.count;
-  }
-  return round_up(total * (1 + kArithmeticError));
+  const std::optional<HighPrecision> rho = total_of(run, rho_of_mechanism);
+  return rho ? std::optional(round_up(*rho * (1 + kArithmeticError))) : std::nullopt;
 }
 
 std::optional<double> gdp_of_run(std::span<const RepeatedMechanism> run) {
-  require_run(run);
-  HighPrecision total = 0;
-  for (const RepeatedMechanism& part : run) {
-    const std::optional<HighPrecision> mu = squared_mu(part.mechanism);
-    if (!mu) return std::nullopt;
-    total += *mu * part.count;
-  }
-  return round_up(sqrt(total) * (1 + kArithmeticError));
+  const std::optional<HighPrecision> squared = total_of(run, squared_mu);
+  return squared ? std::optional(round_up(sqrt(*squared) * (1 + kArithmeticError))) : std::nullopt;
 }
 
 ComposedEpsilon compose_epsilon(std::span<const RepeatedMechanism> run, double delta, const Neighbors& neighbors) {
   const std::vector<RepeatedMechanism> scaled = run_for(run, neighbors);
   const PrivacyLossBounds bounds = pld_epsilon(scaled, delta);
-  const RdpEpsilon renyi = rdp_epsilon(scaled, delta);
-  ComposedEpsilon result{{}, {}, {}, renyi.epsilon, renyi.order, bounds.upper, bounds.lower};
+  ComposedEpsilon result{{}, {}, {}, rdp_epsilon(scaled, delta).epsilon, bounds.upper, bounds.lower};
   if (const std::optional<double> mu = gdp_of_run(scaled); mu && *mu <= kLargestMu)
     result.gdp = gdp_epsilon(*mu, delta);
   if (const std::optional<double> rho = zcdp_of_run(scaled); rho && *rho <= kLargestRho) {

@@ -32,10 +32,9 @@ struct ComposedEpsilon {
   std::optional<double> zcdp_simple;  ///< empty with sampled Gaussians, which are not zCDP at a useful rho
   std::optional<double> zcdp_tight;   ///< both only for rho at most kLargestRho
   double rdp;                         ///< best real order
-  double rdp_order;
-  double pld;           ///< upper bound of the privacy loss distribution
-  double pld_lower;     ///< some run of these mechanisms has at least this epsilon
-  double best() const;  ///< the least upper bound
+  double pld;                         ///< upper bound of the privacy loss distribution
+  double pld_lower;                   ///< some run of these mechanisms has at least this epsilon
+  double best() const;                ///< the least upper bound
 };
 
 /// The same run against a group: every mechanism with the parameters above. Preconditions: require_run; 1 <= records <=

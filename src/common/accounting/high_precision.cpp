@@ -29,11 +29,6 @@ struct HighPrecisionDigits {
   static void set(HighPrecision& value, const Number& number) {
     std::memcpy(value.digits_, static_cast<const void*>(&number), sizeof(Number));
   }
-  static HighPrecision from(const Number& number) {
-    HighPrecision value;
-    set(value, number);
-    return value;
-  }
 };
 
 namespace {
@@ -43,7 +38,9 @@ Number number(const HighPrecision& value) {
 }
 
 HighPrecision digits(const Number& number) {
-  return HighPrecisionDigits::from(number);
+  HighPrecision value;
+  HighPrecisionDigits::set(value, number);
+  return value;
 }
 
 }  // namespace

@@ -60,18 +60,14 @@ Cell integrate(const SmoothLoss& loss, double u_left, double u_right, double lef
   double spread = 0;
   const double width = u_right - u_left;
   if (!(width > 0)) return cell;
-  const Rule* rule = &rules().back();
-  for (const Rule& candidate : rules()) {
-    if (width <= candidate.widest * loss.radius()) {
-      rule = &candidate;
-      break;
-    }
-  }
-  const double pieces = std::max(1.0, std::ceil(width / (rule->widest * loss.radius())));
+  const auto is_wide_enough = [&](const Rule& rule) { return width <= rule.widest * loss.radius(); };
+  const auto found = std::ranges::find_if(rules(), is_wide_enough);
+  const Rule& rule = found != rules().end() ? *found : rules().back();
+  const double pieces = std::max(1.0, std::ceil(width / (rule.widest * loss.radius())));
   const double half = width / pieces / 2;
   for (double piece = 0; piece < pieces; ++piece) {
     const double center = u_left + (2 * piece + 1) * half;
-    for (const auto& [abscissa, weight] : rule->nodes) {
+    for (const auto& [abscissa, weight] : rule.nodes) {
       const SmoothLoss::Point point = loss.at(center + half * abscissa);
       const double mass = weight * half * point.density;
       const double right = right_weight(point.loss - left_node, step);
@@ -248,8 +244,7 @@ void add_optimistic_smooth(LossGrid& grid, const LossCells& cells) {
 
 LossCells loss_cells(const LossLaw& law, double step) {
   DPREDUCE_ASSERT(step > 0 && std::isfinite(step));
-  LossCells result;
-  result.step = step;
+  LossCells result{.step = step};
   if (!law.smooth) return result;
   const SmoothLoss& loss = *law.smooth;
   result.offset = loss.anchor();
@@ -268,10 +263,7 @@ LossCells loss_cells(const LossLaw& law, double step) {
 }
 
 LossGrid pessimistic_grid(const LossLaw& law, const LossCells& cells) {
-  LossGrid grid;
-  grid.step = cells.step;
-  grid.offset = cells.offset;
-  grid.infinite_mass = law.tail;
+  LossGrid grid{.step = cells.step, .offset = cells.offset, .infinite_mass = law.tail};
   if (law.smooth) {
     grid.first = cells.first;
     grid.mass.resize(cells.cells.size() + 1);
@@ -289,9 +281,7 @@ LossGrid pessimistic_grid(const LossLaw& law, const LossCells& cells) {
 }
 
 LossGrid optimistic_grid(const LossLaw& law, const LossCells& cells) {
-  LossGrid grid;
-  grid.step = cells.step;
-  grid.offset = cells.offset;
+  LossGrid grid{.step = cells.step, .offset = cells.offset};
   if (law.smooth) {
     add_optimistic_smooth(grid, cells);
     grid.loss_error = law.smooth->loss_error();

@@ -20,7 +20,7 @@ struct LossGrid {
   double step = 0;
   double offset = 0;
   std::int64_t first = 0;
-  std::vector<double> mass;
+  std::vector<double> mass{};
   double infinite_mass = 0;
   /// Pessimistic: dominates once every loss is raised by this. Optimistic: dominated once every loss is lowered so.
   double loss_error = 0;
@@ -42,8 +42,8 @@ struct LossCells {
   };
   double step = 0;
   double offset = 0;
-  std::int64_t first = 0;   // cell i lies between the nodes first + i and first + i + 1
-  std::vector<Cell> cells;  // empty for a law without smooth part
+  std::int64_t first = 0;     // cell i lies between the nodes first + i and first + i + 1
+  std::vector<Cell> cells{};  // empty for a law without smooth part
 };
 
 /// Precondition: step > 0.

@@ -34,12 +34,27 @@ double normal_cut(double tail) {
   return std::sqrt(-2 * std::log(tail));
 }
 
+// The loss of a record that a sample of rate q holds.
+class RecordLoss : public SmoothLoss {
+ public:
+  RecordLoss(double low, double high, double radius, double mu, double q)
+      : SmoothLoss(low, high, radius), mu_(mu), q_(q) {}
+  // Error of one mixture_loss, for |u| <= high().
+  double loss_error() const override {
+    return 8 * kUnitRoundoff * (2 * mu_ * (high() + mu_) + (q_ > 0.5 && q_ < 1 ? 1 : 0));
+  }
+
+ protected:
+  double mu_;
+  double q_;
+};
+
 // (1-q) N(0,1) + q N(mu,1) against N(0,1): u in [-U, mu + U]. All growth within the radius 4/(U + 2) is that of a
 // normal density around its mean, e^(4 + r^2/2); between far bumps, where that fails, lies less than the tail.
-class RemovedRecord : public SmoothLoss {
+class RemovedRecord : public RecordLoss {
  public:
   RemovedRecord(double mu, double q, double tail)
-      : SmoothLoss(-normal_cut(tail), mu + normal_cut(tail), 4 / (normal_cut(tail) + 2)), mu_(mu), q_(q) {}
+      : RecordLoss(-normal_cut(tail), mu + normal_cut(tail), 4 / (normal_cut(tail) + 2), mu, q) {}
   Point at(double u) const override {
     double density = q_ * normal_density(u - mu_);
     if (q_ < 1) density += (1 - q_) * normal_density(u);
@@ -49,41 +64,26 @@ class RemovedRecord : public SmoothLoss {
     return std::clamp(mu_ / 2 + mixture_loss_inverse(q_, loss) / mu_, low(), high());
   }
   double anchor() const override { return q_ < 1 ? at(0).loss : 0.0; }
-  double loss_error() const override {
-    const double largest = std::max(std::abs(low()), high());
-    return 8 * kUnitRoundoff * (2 * mu_ * (largest + mu_) + (q_ > 0.5 && q_ < 1 ? 1 : 0));
-  }
-
- private:
-  double mu_;
-  double q_;
 };
 
 // N(0,1) against (1-q) N(0,1) + q N(mu,1), mirrored so that the loss grows with u: u in [-U, U].
-class AddedRecord : public SmoothLoss {
+class AddedRecord : public RecordLoss {
  public:
   AddedRecord(double mu, double q, double tail)
-      : SmoothLoss(-normal_cut(tail), normal_cut(tail), 4 / (normal_cut(tail) + 2 + mu)), mu_(mu), q_(q) {}
+      : RecordLoss(-normal_cut(tail), normal_cut(tail), 4 / (normal_cut(tail) + 2 + mu), mu, q) {}
   Point at(double u) const override { return {normal_density(u), -mixture_loss(q_, mu_ * (-u - mu_ / 2))}; }
   double where(double loss) const override {
     return std::clamp(-(mu_ / 2 + mixture_loss_inverse(q_, -loss) / mu_), low(), high());
   }
   double anchor() const override { return at(0).loss; }
-  double loss_error() const override {
-    return 8 * kUnitRoundoff * (2 * mu_ * (high() + mu_) + (q_ > 0.5 && q_ < 1 ? 1 : 0));
-  }
-
- private:
-  double mu_;
-  double q_;
 };
 
 // (1-q) N(0,1) + q N(mu,1) against (1-q) N(0,1) + q N(-mu,1): u in [-U, mu + U]. Both bumps of the second are within
 // 2 mu + U.
-class ExchangedRecord : public SmoothLoss {
+class ExchangedRecord : public RecordLoss {
  public:
   ExchangedRecord(double mu, double q, double tail)
-      : SmoothLoss(-normal_cut(tail), mu + normal_cut(tail), 4 / (normal_cut(tail) + 2 + 2 * mu)), mu_(mu), q_(q) {}
+      : RecordLoss(-normal_cut(tail), mu + normal_cut(tail), 4 / (normal_cut(tail) + 2 + 2 * mu), mu, q) {}
   Point at(double u) const override {
     const double middle = mu_ * mu_ / 2;
     return {q_ * normal_density(u - mu_) + (1 - q_) * normal_density(u),
@@ -98,13 +98,7 @@ class ExchangedRecord : public SmoothLoss {
     const double u = root > 0 ? (size + std::log(root / 2) - log_c) / mu_ : 0;
     return std::clamp(std::copysign(u, loss), low(), high());
   }
-  double loss_error() const override {
-    return 16 * kUnitRoundoff * (2 * mu_ * (high() + mu_) + (q_ > 0.5 && q_ < 1 ? 1 : 0));
-  }
-
- private:
-  double mu_;
-  double q_;
+  double loss_error() const override { return 2 * RecordLoss::loss_error(); }
 };
 
 // Density scale * e^(u/2) on [-range, range]; the loss is u itself.

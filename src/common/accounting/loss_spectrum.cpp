@@ -15,11 +15,7 @@
 namespace dpreduce {
 namespace {
 
-// FFTW's planner keeps global state.
-std::mutex& planner() {
-  static std::mutex mutex;
-  return mutex;
-}
+std::mutex planner;  // of FFTW, which keeps global state
 
 using Complex = std::complex<double>;
 
@@ -137,7 +133,7 @@ struct RealFourier::Plans {
       release();
       throw std::bad_alloc();
     }
-    const std::scoped_lock lock(planner());
+    const std::scoped_lock lock(planner);
     // ESTIMATE: no timing, hence the same algorithm and the same bits in every run.
     forward = fftw_plan_dft_r2c_1d(static_cast<int>(n), values, coefficients, FFTW_ESTIMATE);
     backward = fftw_plan_dft_c2r_1d(static_cast<int>(n), coefficients, values, FFTW_ESTIMATE);
@@ -145,7 +141,7 @@ struct RealFourier::Plans {
   Plans(const Plans&) = delete;
   Plans& operator=(const Plans&) = delete;
   ~Plans() {
-    const std::scoped_lock lock(planner());
+    const std::scoped_lock lock(planner);
     if (forward != nullptr) fftw_destroy_plan(forward);
     if (backward != nullptr) fftw_destroy_plan(backward);
     release();

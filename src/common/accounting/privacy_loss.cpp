@@ -30,9 +30,7 @@ struct Totals {
 std::vector<RepeatedMechanism> merged(std::span<const RepeatedMechanism> run) {
   std::vector<RepeatedMechanism> parts;
   for (const RepeatedMechanism& part : run) {
-    const auto same = std::find_if(parts.begin(), parts.end(), [&](const RepeatedMechanism& other) {
-      return describe(other.mechanism) == describe(part.mechanism);
-    });
+    const auto same = std::ranges::find(parts, part.mechanism, &RepeatedMechanism::mechanism);
     if (same == parts.end()) {
       parts.push_back(part);
     } else {
@@ -86,9 +84,8 @@ struct Plan {
   Direction direction;
   double tail;
   LossWindow window;
-  double step;
-  double upper_epsilon =
-      std::numeric_limits<double>::infinity();  // where epsilon was asked for: the least bound so far
+  double step = 0;
+  double upper_epsilon = std::numeric_limits<double>::infinity();  // the least bound so far
 };
 
 // The grids of one direction, above and below.
@@ -149,7 +146,7 @@ Plan plan_for_delta(std::span<const RepeatedMechanism> parts, Direction directio
   const double tail = tail_for(std::log(delta), all.count);
   const std::vector<LossSketch> losses = sketches(parts, direction, tail);
   const double tilt = tilt_for_delta(losses, delta);
-  Plan plan{direction, tail, window_around(losses, tilt), 0, std::numeric_limits<double>::infinity()};
+  Plan plan{direction, tail, window_around(losses, tilt)};
   const auto least_scale = [&] { return 1e-3 * (plan.window.high - plan.window.low); };
   double answer = epsilon_of_moment(log_moment(losses, tilt), tilt, delta);
   for (const std::size_t coarse_cells : kCoarseCells) {
@@ -169,26 +166,16 @@ Plan plan_for_delta(std::span<const RepeatedMechanism> parts, Direction directio
 }
 
 std::vector<Direction> directions(std::span<const RepeatedMechanism> parts) {
-  const bool symmetric = std::all_of(parts.begin(), parts.end(),
-                                     [](const RepeatedMechanism& part) { return is_symmetric(part.mechanism); });
-  if (symmetric) return {Direction::kRemove};
+  if (std::ranges::all_of(parts, is_symmetric, &RepeatedMechanism::mechanism)) return {Direction::kRemove};
   return {Direction::kRemove, Direction::kAdd};
-}
-
-void require_cells(std::size_t cells) {
-  require_between("cells", static_cast<double>(cells), 1 << 10, 1 << 24);
-}
-
-void require_delta(double delta) {
-  require_probability("delta", delta);
-  require_between("delta", delta, kSmallestPldDelta, 1);
 }
 
 // The upper side is the best of all bounds at hand: those of the coarse grids, and that of the Renyi orders.
 PrivacyLossBounds epsilon_bounds(std::span<const RepeatedMechanism> run, double delta, std::size_t cells, Sides sides) {
   require_run(run);
-  require_delta(delta);
-  require_cells(cells);
+  require_probability("delta", delta);
+  require_between("delta", delta, kSmallestPldDelta, 1);
+  require_between("cells", static_cast<double>(cells), 1 << 10, 1 << 24);
   const std::vector<RepeatedMechanism> parts = merged(run);
   PrivacyLossBounds bounds{0, 0};
   for (const Direction direction : directions(parts)) {

@@ -140,23 +140,10 @@ struct RenyiDivergence {
   }
 };
 
-void require_order(double order) {
-  require_between("order alpha", order, kSmallestOrder, kLargestOrder);
-}
-
 double rdp_of_run(std::span<const RepeatedMechanism> run, double order) {
   double total = 0;
   for (const RepeatedMechanism& part : run) total += static_cast<double>(part.count) * rdp(part.mechanism, order);
   return total;
-}
-
-RdpEpsilon best_of(std::span<const RepeatedMechanism> run, double delta, std::span<const double> orders) {
-  RdpEpsilon best{std::numeric_limits<double>::infinity(), orders.front()};
-  for (const double order : orders) {
-    const double epsilon = epsilon_from_rdp(rdp_of_run(run, order), order, delta);
-    if (epsilon < best.epsilon) best = {epsilon, order};
-  }
-  return best;
 }
 
 }  // namespace
@@ -174,7 +161,7 @@ const std::vector<double>& default_rdp_orders() {
 
 double rdp(const Mechanism& mechanism, double order) {
   require_mechanism(mechanism);
-  require_order(order);
+  require_between("order alpha", order, kSmallestOrder, kLargestOrder);
   const double divergence = std::visit(RenyiDivergence{order}, mechanism);
   DPREDUCE_ASSERT(divergence >= 0);
   return divergence * (1 + kRoundingMargin);
@@ -199,7 +186,12 @@ RdpEpsilon rdp_epsilon(std::span<const RepeatedMechanism> run, double delta, std
   require_run(run);
   require_probability("delta", delta);
   if (orders.empty()) throw UsageError("no RDP order: give at least one");
-  return best_of(run, delta, orders);
+  RdpEpsilon best{std::numeric_limits<double>::infinity(), orders.front()};
+  for (const double order : orders) {
+    const double epsilon = epsilon_from_rdp(rdp_of_run(run, order), order, delta);
+    if (epsilon < best.epsilon) best = {epsilon, order};
+  }
+  return best;
 }
 
 RdpEpsilon rdp_epsilon(std::span<const RepeatedMechanism> run, double delta) {

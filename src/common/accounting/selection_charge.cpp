@@ -10,8 +10,7 @@ namespace {
 const HighPrecision kCancellationError("1e-30");
 
 void require_selection_epsilon(double epsilon) {
-  require_positive("epsilon of the selection", epsilon);
-  require_between("epsilon of the selection", epsilon, 0, kLargestPureEpsilon);
+  require_positive("epsilon of the selection", epsilon, kLargestPureEpsilon);
 }
 
 constexpr std::uint64_t kMostUtilities = std::uint64_t{1} << 40;

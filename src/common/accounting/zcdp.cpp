@@ -48,11 +48,6 @@ void require_rho(double rho) {
   require_between("rho", rho, kSmallestRho, kLargestRho);
 }
 
-void require_epsilon(double epsilon) {
-  require_positive("epsilon", epsilon);
-  require_between("epsilon", epsilon, 0, kLargestEpsilon);
-}
-
 }  // namespace
 
 double epsilon_from_zcdp_simple(double rho, double delta) {
@@ -73,7 +68,7 @@ double epsilon_from_zcdp_tight(double rho, double delta) {
 }
 
 double zcdp_from_epsilon_tight(double epsilon, double delta) {
-  require_epsilon(epsilon);
+  require_positive("epsilon", epsilon, kLargestEpsilon);
   require_probability("delta", delta);
   // Along the best orders, rho(alpha) and epsilon(alpha) = alpha rho(alpha) + cost(alpha) both fall with alpha, from
   // infinity at 1 to rho = 0 and epsilon < 0 at 1/delta: one crossing.

@@ -3,9 +3,6 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
-#include <iterator>
-
-#include <fmt/format.h>
 
 #include "common/base/error.hpp"
 
@@ -40,21 +37,6 @@ void CsvWriter::add(std::string_view text) {
     buffer_ += character;
   }
   buffer_ += '"';
-  end_field();
-}
-
-void CsvWriter::add(std::int64_t number) {
-  fmt::format_to(std::back_inserter(buffer_), "{}", number);
-  end_field();
-}
-
-void CsvWriter::add(float number) {
-  fmt::format_to(std::back_inserter(buffer_), "{}", number);
-  end_field();
-}
-
-void CsvWriter::add(double number) {
-  fmt::format_to(std::back_inserter(buffer_), "{}", number);
   end_field();
 }
 

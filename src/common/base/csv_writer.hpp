@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
+
+#include <fmt/format.h>
 
 #include "common/base/output_file.hpp"
 
@@ -19,9 +21,9 @@ class CsvWriter {
   /// The next field of a row, and behind its last one the end of the line. A text with a comma, a quote or the end of a
   /// line is quoted; a float has the digits that bring it back. Throws BadInput.
   void add(std::string_view text);
-  void add(std::int64_t number);
-  void add(float number);
-  void add(double number);
+  template <typename Number>
+  requires std::is_arithmetic_v<Number>
+  void add(Number number) { add(fmt::format("{}", number)); }
 
   /// Makes the file appear. Precondition (asserted): rows are whole. Throws BadInput.
   void commit();

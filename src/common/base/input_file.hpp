@@ -83,7 +83,6 @@ class ZipFile {
   ZipFile(MappedFile file, std::string name);
 
   const std::vector<Member>& members() const { return members_; }
-  std::span<const std::byte> file() const { return file_.bytes(); }
 
   /// The member's bytes; the mapping goes with them. Memory: of a packed member all of its bytes, at most 1032 times
   /// what the file has of it, which is deflate's best. Throws BadInput where it does not unpack to what it was.

@@ -61,7 +61,6 @@ bool JsonFields::flag(const std::string& name) const {
 
 JsonFields JsonFields::object(const std::string& name) const {
   const nlohmann::json& value = member(name);
-  if (!value.is_null() && !value.is_object()) refuse(name, "must be an object");
   return {value.is_null() ? kNoMembers : value, document_, advice_, place_ + name + "."};
 }
 

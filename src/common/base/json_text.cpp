@@ -26,6 +26,10 @@ std::optional<json> parse_json_up_to(int deepest, std::string_view text) {
   return value;
 }
 
+json or_null(const std::optional<double>& figure) {
+  return figure ? json(*figure) : json(nullptr);
+}
+
 std::string json_text(const json& value, int indent) {
   return value.dump(indent);
 }

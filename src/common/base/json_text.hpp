@@ -16,6 +16,9 @@ nlohmann::json parse_json(std::string_view text);
 /// The same; nullopt if values are nested more than `deepest` deep.
 std::optional<nlohmann::json> parse_json_up_to(int deepest, std::string_view text);
 
+/// A figure that may be absent, as JSON.
+nlohmann::json or_null(const std::optional<double>& figure);
+
 /// The value as text: on one line, or with so many spaces of indent a level. Throws nlohmann::json::type_error if a
 /// string is not UTF-8.
 std::string json_text(const nlohmann::json& value, int indent = -1);

@@ -33,41 +33,11 @@ bool Option::is_named(std::string_view name) const {
   }
 }
 
-std::string OptionRange::text() const {
-  switch (kind) {
-    case Kind::kAny:
-      return {};
-    case Kind::kWithin:
-      return std::isinf(most) ? fmt::format("at least {}", least) : fmt::format("from {} to {}", least, most);
-    case Kind::kFinite:
-      return "a finite number";
-    case Kind::kPositive:
-      return "a positive finite number";
-    case Kind::kShare:
-      return "between 0 and 1, both excluded";
-  }
-  return {};
-}
-
-bool OptionRange::has(double number) const {
-  switch (kind) {
-    case Kind::kAny:
-      return true;
-    case Kind::kWithin:
-      return number >= least && number <= most;
-    case Kind::kFinite:
-      return std::isfinite(number);
-    case Kind::kPositive:
-      return number > 0.0 && std::isfinite(number);
-    case Kind::kShare:
-      return number > 0.0 && number < 1.0;
-  }
-  return false;
-}
-
-Option& Option::within(OptionRange numbers) {
-  range = std::move(numbers);
-  if (range.kind == OptionRange::Kind::kWithin) help += fmt::format(" ({})", range.text());
+Option& Option::from(double least, double most, std::string meaning) {
+  const std::string words =
+      std::isinf(most) ? fmt::format("at least {}", least) : fmt::format("from {} to {}", least, most);
+  help += fmt::format(" ({})", words);
+  range = {"be " + words, least, most, true, std::move(meaning)};
   return *this;
 }
 
@@ -156,11 +126,8 @@ Option& OptionTable::files(const std::string& names, std::vector<std::string>& v
 
 Option& OptionTable::number_or_auto(const std::string& names, std::optional<double>& value, std::string help) {
   const auto read = [&value, names](const std::vector<std::string>& arguments) {
-    value.reset();
-    if (arguments.back() == "auto") return;
-    try {
-      value = read_number(names, arguments.back());
-    } catch (const UsageError&) {
+    value = number_of(arguments.back());
+    if (!value && arguments.back() != "auto") {
       throw UsageError("{} {}: must be a number or auto", names, arguments.back());
     }
   };
@@ -231,13 +198,12 @@ void OptionTable::settle() const {
 
 void OptionTable::check_ranges() const {
   for (const Option& option : options_) {
-    if (option.range.kind == OptionRange::Kind::kAny) continue;
+    if (option.range.must.empty()) continue;
     const std::string word = option.now();
     const std::optional<double> number = number_of(word);
     if (!number || option.range.has(*number)) continue;
     const std::string_view name = std::string_view(option.names).substr(0, option.names.find(','));
-    throw UsageError("{} {}: {}must {} {}", name, word, option.range.meaning,
-                     option.range.kind == OptionRange::Kind::kShare ? "lie" : "be", option.range.text());
+    throw UsageError("{} {}: {}must {}", name, word, option.range.meaning, option.range.must);
   }
 }
 

@@ -11,11 +11,13 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "common/base/described_types.hpp"
+#include "common/base/floating_point.hpp"
 #include "common/base/standard_output.hpp"
 
 namespace dpreduce {
@@ -44,13 +46,15 @@ enum class SetBy {
 
 /// Range of an option that is a number.
 struct OptionRange {
-  enum class Kind { kAny, kWithin, kFinite, kPositive, kShare } kind = Kind::kAny;
-  double least = 0;  ///< of kWithin; kPositive: above 0 and finite; kShare: between 0 and 1, both left out
+  std::string must = {};  ///< what it must, in words: "be from 1 to 10"; empty if all numbers are allowed
+  double least = 0;
   double most = 0;
+  bool has_ends = true;      ///< whether these two are allowed
   std::string meaning = {};  ///< what the number is, in the message; empty: nothing
-  /// Range in words, "from 1 to 10"; empty if all numbers are allowed.
-  std::string text() const;
-  bool has(double number) const;
+
+  bool has(double number) const {
+    return has_ends ? number >= least && number <= most : number > least && number < most;
+  }
 };
 
 struct Option {
@@ -105,13 +109,11 @@ struct Option {
   Option& split_at(char character) { return delimiter = character, *this; }
   Option& said(SetBy who) { return set_by = who, *this; }
   /// Allowed numbers; help prints them.
-  Option& from(double least, double most, std::string meaning = {}) {
-    return within({OptionRange::Kind::kWithin, least, most, std::move(meaning)});
-  }
-  Option& at_least(double least) { return from(least, std::numeric_limits<double>::infinity()); }
-  Option& finite() { return within({OptionRange::Kind::kFinite}); }
-  Option& positive() { return within({OptionRange::Kind::kPositive}); }
-  Option& share() { return within({OptionRange::Kind::kShare}); }
+  Option& from(double least, double most, std::string meaning = {});
+  Option& at_least(double least) { return from(least, kInfinity); }
+  Option& finite() { return range = {"be a finite number", -kInfinity, kInfinity, false}, *this; }
+  Option& positive() { return range = {"be a positive finite number", 0, kInfinity, false}, *this; }
+  Option& share() { return range = {"lie between 0 and 1, both excluded", 0, 1, false}, *this; }
   Option& shown_as(std::function<std::string()> word) { return now = std::move(word), at_first = now(), *this; }
   Option& of_own_rows() { return names_own_rows = true, *this; }
   Option& of_command_alone(SetBy who = SetBy::kAll) { return is_of_command_alone = true, said(who); }
@@ -119,9 +121,6 @@ struct Option {
   Option& of_sweeps() { return is_of_sweeps = true, *this; }
   Option& replacing(std::vector<std::string> others) { return replaces = std::move(others), *this; }
   Option& not_over_network(std::string why) { return refused_over_network = std::move(why), *this; }
-
- private:
-  Option& within(OptionRange numbers);
 };
 
 /// Relation between two options of a command. A side is an option that is set, "--pca"; an option with one of these
@@ -248,21 +247,24 @@ class OptionTable {
   template <typename Count>
   Option& count(const std::string& names, Count& value, std::string help) {
     Option option{.names = names, .help = std::move(help), .type = "COUNT"};
-    using Plain = std::remove_reference_t<decltype(plain(value))>;
-    if constexpr (std::is_same_v<Plain, Count>) option.usual = fmt::format("{}", value);
+    using Number = Plain<Count>;
+    if constexpr (std::is_same_v<Number, Count>) option.usual = fmt::format("{}", value);
     option.read = [&value, names](const std::vector<std::string>& arguments) {
-      value = static_cast<Plain>(read_count(names, arguments.back(), std::numeric_limits<Plain>::max()));
+      value = static_cast<Number>(read_count(names, arguments.back(), std::numeric_limits<Number>::max()));
     };
     return add_of(value, std::move(option));
   }
 
-  template <typename E>
-  Option& choice(const std::string& names, E& value, std::string help) {
-    return choice_into<E>(names, value, std::move(help)).defaults_to(std::string(to_string(value)));
-  }
-  template <typename E>
-  Option& choice(const std::string& names, std::optional<E>& value, std::string help) {
-    return choice_into<E>(names, value, std::move(help));
+  /// A value of an enumeration.
+  template <typename Choice>
+  Option& choice(const std::string& names, Choice& value, std::string help) {
+    using E = Plain<Choice>;
+    Option option{.names = names, .help = std::move(help), .type = all_spellings<E>()};
+    if constexpr (std::is_same_v<E, Choice>) option.usual = to_string(value);
+    option.read = [&value, names](const std::vector<std::string>& arguments) {
+      value = read_choice<E>(names, arguments.back());
+    };
+    return add_of(value, std::move(option));
   }
 
   /// Marks the option of this name as one of the most used, which help shows first, with this line. Precondition: the
@@ -282,22 +284,10 @@ class OptionTable {
   Option* find(std::string_view name);
 
  private:
-  template <typename Plain>
-  static Plain& plain(Plain& value) {
-    return value;
-  }
-  template <typename Plain>
-  static Plain& plain(std::optional<Plain>& value) {
-    return *value;
-  }
-  template <typename E, typename Value>
-  Option& choice_into(const std::string& names, Value& value, std::string help) {
-    Option option{.names = names, .help = std::move(help), .type = all_spellings<E>()};
-    option.read = [&value, names](const std::vector<std::string>& arguments) {
-      value = read_choice<E>(names, arguments.back());
-    };
-    return add_of(value, std::move(option));
-  }
+  // The type of the value that an optional may hold; of any other type itself.
+  template <typename Value>
+  using Plain = typename decltype(std::optional(std::declval<Value>()))::value_type;
+
   template <typename Value>
   Option& add_of(const Value& value, Option option) {
     return add(std::move(option)).shown_as([&value] { return option_word(value); });

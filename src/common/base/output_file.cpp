@@ -110,22 +110,13 @@ OutputClaim::OutputClaim(const std::string& path, const std::string& target) {
   static_assert(sizeof(address.sun_path) >= 100);                         // "dpreduce " + 3 (16 + 1) + 1
   std::copy(name.begin(), name.end(), std::begin(address.sun_path) + 1);  // behind a 0: a name without a file
   const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
-  socket_ = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  if (socket_ < 0) return;  // where sockets are forbidden there are no claims
-  if (::bind(socket_, reinterpret_cast<const sockaddr*>(&address), length) == 0) return;
-  const int reason = errno;
-  ::close(std::exchange(socket_, -1));
-  if (reason != EADDRINUSE) return;
-  throw UsageError("{}: another process is writing it; give another name, or wait until it has ended", path);
-}
-
-OutputClaim::~OutputClaim() {
-  if (socket_ >= 0) ::close(socket_);
-}
-
-OutputClaim& OutputClaim::operator=(OutputClaim&& other) noexcept {
-  std::swap(socket_, other.socket_);
-  return *this;
+  FileDescriptor made(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (made.get() < 0) return;  // where sockets are forbidden there are no claims
+  if (::bind(made.get(), reinterpret_cast<const sockaddr*>(&address), length) == 0) {
+    socket_ = std::move(made);
+  } else if (errno == EADDRINUSE) {
+    throw UsageError("{}: another process is writing it; give another name, or wait until it has ended", path);
+  }
 }
 
 bool is_file(const std::string& path) {
@@ -258,17 +249,16 @@ void AtomicFile::rename_onto_target() {
     }
     temporary_ = beside;
   }
-  if (existing_ == Existing::kKeep) {  // unlike rename, this never replaces; a file system without it has no O_TMPFILE
-    if (::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, target_.c_str(), RENAME_NOREPLACE) == 0) {
-      unfinished_names.remove(temporary_);
-      temporary_.clear();
-      return;
-    }
+  // Unlike rename, this never replaces; a file system without it has no O_TMPFILE.
+  const bool is_kept = existing_ == Existing::kKeep;
+  const bool is_renamed =
+      is_kept && ::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, target_.c_str(), RENAME_NOREPLACE) == 0;
+  if (is_kept && !is_renamed) {
     if (errno == EEXIST) refuse_existing(path_);
     if (errno != EINVAL && errno != ENOSYS) fail("cannot be given its name");
     if (is_file(target_)) refuse_existing(path_);
   }
-  if (::rename(temporary_.c_str(), target_.c_str()) != 0) fail("cannot be replaced");
+  if (!is_renamed && ::rename(temporary_.c_str(), target_.c_str()) != 0) fail("cannot be replaced");
   unfinished_names.remove(temporary_);
   temporary_.clear();
 }

@@ -28,13 +28,9 @@ class OutputClaim {
   /// `target` is the file itself, in an existing folder; `path` may be a link to it. Throws UsageError naming `path` if
   /// it is already claimed.
   OutputClaim(const std::string& path, const std::string& target);
-  ~OutputClaim();
-  OutputClaim(const OutputClaim&) = delete;
-  OutputClaim& operator=(const OutputClaim&) = delete;
-  OutputClaim& operator=(OutputClaim&& other) noexcept;
 
  private:
-  int socket_ = -1;
+  FileDescriptor socket_{-1};
 };
 
 /// Treatment of a file that has the target's name already. Devices and pipes are written in any case.

@@ -102,11 +102,9 @@ ArrayPath split_array_path(const std::string& path) {
 }
 
 bool paths_are_per_worker(const std::vector<std::string>& patterns) {
-  const auto is_per_worker = [](const std::string& pattern) { return has_rank(pattern); };
-  const auto with = std::count_if(patterns.begin(), patterns.end(), is_per_worker);
-  if (with == 0) return false;
-  if (static_cast<std::size_t>(with) == patterns.size()) return true;
-  const auto without = std::find_if_not(patterns.begin(), patterns.end(), is_per_worker);
+  if (!has_rank(patterns)) return false;
+  const auto without = std::ranges::find_if_not(patterns, [](const std::string& pattern) { return has_rank(pattern); });
+  if (without == patterns.end()) return true;
   throw UsageError("{}: has no {{rank}}, but other paths of the same option have; use it in all or in none", *without);
 }
 

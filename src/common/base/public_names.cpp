@@ -64,11 +64,10 @@ void require_same_features(std::span<const std::string> names, std::span<const s
     throw BadInput("{}: columns have {}, but {} they have {}; {}", whose, names.empty() ? "no names" : "names", where,
                    names.empty() ? "names" : "none", kWhatToDo);
   }
-  const std::size_t shared = std::min(names.size(), expected.size());
-  for (std::size_t column = 0; column < shared; ++column) {
-    if (names[column] == expected[column]) continue;
-    throw BadInput("{}: column {} is {}, but {} it is {}; {}", whose, column, in_quotes(names[column]), where,
-                   in_quotes(expected[column]), kWhatToDo);
+  const auto [own, other] = std::ranges::mismatch(names, expected);
+  if (own != names.end() && other != expected.end()) {
+    throw BadInput("{}: column {} is {}, but {} it is {}; {}", whose, own - names.begin(), in_quotes(*own), where,
+                   in_quotes(*other), kWhatToDo);
   }
   if (names.size() == expected.size()) return;
   throw BadInput("{}: there are {} columns, but {} {}; {}", whose, names.size(), where, expected.size(), kWhatToDo);

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstring>
 #include <limits>
+#include <span>
 #include <utility>
 
 #include <fcntl.h>
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 #include "common/base/error.hpp"
+#include "common/base/file_descriptor.hpp"
 
 namespace dpreduce {
 namespace {
@@ -21,14 +23,9 @@ int first_error = 0;  // of a write to standard output
 
 // Never fails: stdio would keep what was not written, and try again at each print.
 ssize_t write_through(void*, const char* text, std::size_t length) {
-  for (std::size_t done = 0; done < length && first_error == 0;) {
-    const ssize_t written = ::write(STDOUT_FILENO, text + done, length - done);
-    if (written >= 0) {
-      done += static_cast<std::size_t>(written);
-    } else if (errno != EINTR) {
-      first_error = errno;
-    }
-  }
+  const bool is_written =
+      first_error != 0 || write_all(STDOUT_FILENO, std::as_bytes(std::span(text, length))) == length;
+  if (!is_written) first_error = errno;
   return static_cast<ssize_t>(length);
 }
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <charconv>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -63,19 +62,10 @@ bool is_utf8(std::string_view text) {
 
 void append_code_point(char32_t code_point, std::string& text) {
   if (!is_scalar(code_point)) code_point = kReplacementCharacter;
-  const auto append = [&](char32_t bits) { text += static_cast<char>(bits); };
-  if (code_point < 0x80) return append(code_point);
-  if (code_point < 0x800) {
-    append(0xc0 | code_point >> 6);
-  } else if (code_point < 0x10000) {
-    append(0xe0 | code_point >> 12);
-    append(0x80 | (code_point >> 6 & 0x3f));
-  } else {
-    append(0xf0 | code_point >> 18);
-    append(0x80 | (code_point >> 12 & 0x3f));
-    append(0x80 | (code_point >> 6 & 0x3f));
-  }
-  append(0x80 | (code_point & 0x3f));
+  const std::size_t further = code_point < 0x80 ? 0 : code_point < 0x800 ? 1 : code_point < 0x10000 ? 2 : 3;  // bytes
+  constexpr std::array<char32_t, 4> kFirst{0, 0xc0, 0xe0, 0xf0};
+  text += static_cast<char>(kFirst.at(further) | code_point >> (6 * further));
+  for (std::size_t k = further; k-- > 0;) text += static_cast<char>(0x80 | (code_point >> (6 * k) & 0x3f));
 }
 
 bool is_control(char32_t code_point) {
@@ -183,25 +173,13 @@ std::string with_rank(std::string pattern, std::size_t rank) {
   return pattern;
 }
 
-namespace {
-
-template <typename Number>
-std::optional<Number> all_of(std::string_view text) {
-  Number number{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
-
-}  // namespace
-
 std::optional<double> number_of(std::string_view text) {
   if (text.starts_with('+') && !text.starts_with("+-")) text.remove_prefix(1);
-  return all_of<double>(text);
+  return plain_number<double>(text);
 }
 
 std::optional<std::int64_t> usual_integer(std::string_view text) {
-  const auto integer = all_of<std::int64_t>(text);
+  const auto integer = plain_number<std::int64_t>(text);
   return integer && std::to_string(*integer) == text ? integer : std::nullopt;
 }
 

@@ -1,12 +1,14 @@
 // Text: UTF-8, text that is safe for terminals and logs, suggestions for mistyped names, and {rank} in names of files.
 #pragma once
 
+#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 namespace dpreduce {
@@ -65,6 +67,15 @@ std::string with_rank(std::string pattern, std::size_t rank);
 // Numbers in text: how they are read, and figures that stay bounds when they are written.
 
 // Numbers in text, read alike in every process: whatever its locale is.
+
+/// The number that the whole text is, as std::from_chars reads it; nullopt if it is none, or out of the type's range.
+template <typename Number>
+std::optional<Number> plain_number(std::string_view text) {
+  Number number{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
 
 /// Returns the number that the whole text is, as 1, +.5, 1e-5, nan or inf; nullopt if it is none, or beyond a double.
 std::optional<double> number_of(std::string_view text);

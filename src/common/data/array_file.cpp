@@ -34,13 +34,19 @@ void fill_slots(std::span<const std::int32_t> entries, std::span<std::int32_t> s
 }
 
 // Advice for a class index that is out of range. Labels that count from 1 have the last class plus one as an index.
-std::string cure_of(const BadLabel& bad, std::uint64_t classes) {
-  if (bad.value.starts_with('-')) return "; labels are 0 and above: of two classes -1 and 1, write 0 and 1";
-  if (bad.value != std::to_string(classes)) return "; correct it, or fit with more classes (--classes)";
+std::string cure_of(std::string_view label, std::uint64_t classes) {
+  if (label.starts_with('-')) return "; labels are 0 and above: of two classes -1 and 1, write 0 and 1";
+  if (label != std::to_string(classes)) return "; correct it, or fit with more classes (--classes)";
   return fmt::format(
       ": labels count from 0; if yours count from 1, subtract 1 from each, or save names instead and list them with "
       "--class-names FILE; for more than {} classes, fit with a larger --classes",
       classes);
+}
+
+[[noreturn]] void refuse_index(const std::string& file, std::uint64_t row, std::string_view label,
+                               std::uint64_t classes) {
+  throw BadInput("{}: row {} has label {}, outside 0 to {}{}{}", file, row, label, classes - 1, cure_of(label, classes),
+                 kForOwnerOnly);
 }
 
 // `seen` says which label shows it, for the owner; it may be empty.
@@ -182,8 +188,7 @@ void ArrayFile::read_labels(std::uint64_t first_row, std::uint64_t count, std::u
       if (!bad) return;
       first += bad->index;
       if (unlisted == UnlistedLabels::kRefused) {
-        throw BadInput("{}: row {} has label {}, outside 0 to {}{}{}", name_, first_row + done + first, bad->value,
-                       classes - 1, cure_of(*bad, classes), kForOwnerOnly);
+        refuse_index(name_, first_row + done + first, bad->value, classes);
       }
       out[done + first] = kUnlistedLabel;
     }
@@ -197,12 +202,8 @@ void ArrayFile::read_cells_as_classes(std::uint64_t first_row, std::uint64_t cou
   visit_names(first_row, count, [&](std::uint64_t row, std::string_view cell) {
     const std::optional<std::int64_t> integer = usual_integer(cell);
     const bool is_class = integer && *integer >= 0 && static_cast<std::uint64_t>(*integer) < classes;
-    if (integer && !is_class && unlisted == UnlistedLabels::kRefused) {
-      const std::string value(cell);
-      throw BadInput("{}: row {} has label {}, outside 0 to {}{}{}", name_, row, value, classes - 1,
-                     cure_of({.index = 0, .value = value}, classes), kForOwnerOnly);
-    }
     if (!is_class && unlisted == UnlistedLabels::kRefused) {
+      if (integer) refuse_index(name_, row, cell, classes);
       const bool is_name = !cell.empty() && !cell.ends_with(".0");
       if (is_name && row > 0 && heading) refuse_cell(name_, 0, *heading);
       if (!is_name || row > 0) refuse_cell(name_, row, cell);
@@ -273,15 +274,9 @@ void ArrayFile::read_stored(std::uint64_t first_row, std::uint64_t count, std::s
   for (auto first = out.begin(); first != out.end(); first += element) std::reverse(first, first + element);
 }
 
-StoredFloats ArrayFile::features_in_place(std::uint64_t, std::uint64_t) const {
-  return {};
-}
-void ArrayFile::expect_rows(std::uint64_t, std::uint64_t) const {}
-void ArrayFile::release_rows(std::uint64_t, std::uint64_t) const {}
-
 std::unique_ptr<ArrayFile> open_array(const std::string& path, ArrayRole role) {
   const ArrayPath parts = split_array_path(path);
-  if (parts.dataset.starts_with('/')) return std::make_unique<Hdf5Array>(parts.file, parts.dataset);
+  if (parts.dataset.starts_with('/')) return open_hdf5(parts.file, parts.dataset);
   MappedFile file(parts.file);
   if (is_csv(parts.file)) {
     refuse_other_formats(file.bytes(), parts.file);
@@ -289,7 +284,7 @@ std::unique_ptr<ArrayFile> open_array(const std::string& path, ArrayRole role) {
   }
   if (parts.file.ends_with(".safetensors")) return open_safetensors(std::move(file), parts.file, parts.dataset);
   if (is_zip(file.bytes())) return open_archive(std::move(file), parts.file, parts.dataset);
-  if (parts.dataset.empty()) return std::make_unique<NpyArray>(whole(std::move(file)), parts.file, parts.file);
+  if (parts.dataset.empty()) return open_npy(whole(std::move(file)), parts.file, parts.file);
   throw BadInput("{}: is not a zip file as numpy.savez writes it; give its plain name, or write it again", parts.file);
 }
 

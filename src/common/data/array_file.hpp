@@ -70,7 +70,7 @@ class ArrayFile {
   using VisitName = std::function<void(std::uint64_t row, std::string_view name)>;
 
   /// Calls visit with the identifiers of those rows, in order, as they are stored. Preconditions (asserted): the file
-  /// holds identifiers; the rows exist. Throws BadInput with file and row where one is missing (array_persons.hpp), or
+  /// holds identifiers; the rows exist. Throws BadInput with file and row where one is missing (array_persons.cpp), or
   /// the file cannot be read.
   void visit_persons(std::uint64_t first_row, std::uint64_t count, const VisitPersons& visit);
 
@@ -100,11 +100,11 @@ class ArrayFile {
 
   /// Returns the same rows in place, if the file has them in memory in C order; else an empty view. Valid as long as
   /// the file is open. Precondition: the file holds features.
-  virtual StoredFloats features_in_place(std::uint64_t first_row, std::uint64_t count) const;
+  virtual StoredFloats features_in_place(std::uint64_t /*first_row*/, std::uint64_t /*count*/) const { return {}; }
 
   /// Advice: these rows come next; these rows are done with.
-  virtual void expect_rows(std::uint64_t first_row, std::uint64_t count) const;
-  virtual void release_rows(std::uint64_t first_row, std::uint64_t count) const;
+  virtual void expect_rows(std::uint64_t /*first_row*/, std::uint64_t /*count*/) const {}
+  virtual void release_rows(std::uint64_t /*first_row*/, std::uint64_t /*count*/) const {}
 
   /// Identity of the array in its file, whatever name was used. Throws BadInput if the file is gone.
   virtual FileIdentity identity() const = 0;

@@ -1,9 +1,9 @@
-#include "common/data/array_persons.hpp"
-
+// Identifiers of rows' persons in a file, and those that mean a missing person.
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <string>
 
 #include "common/base/error.hpp"
@@ -13,6 +13,11 @@
 
 namespace dpreduce {
 namespace {
+
+constexpr std::uint64_t kPersonsAtOnce = std::uint64_t{1} << 16;
+
+// NumPy's NaT (not a time) as an integer.
+constexpr std::int64_t kNoPerson = std::numeric_limits<std::int64_t>::min();
 
 // In lower case.
 constexpr std::array<std::string_view, 9> kNobody = {
@@ -46,8 +51,9 @@ bool may_name_nobody(unsigned char first) {
   return first <= ' ' || first >= 0x80 || first == 'n' || first == 'N' || first == '<' || first == '#' || first == '-';
 }
 
-}  // namespace
-
+// Returns whether the text is what tables write for a missing identifier: nothing or white space alone, and nan, NaT,
+// None, NA, <NA>, N/A, #N/A and null, in upper or lower case and with white space around them; also the digits of
+// kNoPerson. All rows that have one would otherwise be one person's.
 bool names_no_person(std::string_view identifier) {
   if (identifier.empty()) return true;
   if (!may_name_nobody(static_cast<unsigned char>(identifier.front()))) return false;
@@ -55,26 +61,6 @@ bool names_no_person(std::string_view identifier) {
   return word.empty() || std::ranges::any_of(kNobody, [&](std::string_view nobody) {
            return std::ranges::equal(word, nobody, {}, in_lower_case);
          });
-}
-
-// Identifiers of rows' persons in a file.
-
-namespace {
-
-constexpr std::uint64_t kPersonsAtOnce = std::uint64_t{1} << 16;
-
-bool is_signed(DType dtype) {
-  return dtype == DType::kInt8 || dtype == DType::kInt16 || dtype == DType::kInt32 || dtype == DType::kInt64;
-}
-
-// The integer of these little-endian bytes.
-std::uint64_t bits_of(std::span<const std::byte> element, bool has_sign) {
-  std::uint64_t bits = 0;
-  for (std::size_t byte = 0; byte < element.size(); ++byte) {
-    bits |= std::to_integer<std::uint64_t>(element[byte]) << (8 * byte);
-  }
-  const std::size_t unused = 64 - 8 * element.size();
-  return has_sign ? static_cast<std::uint64_t>(static_cast<std::int64_t>(bits << unused) >> unused) : bits;
 }
 
 }  // namespace
@@ -94,7 +80,7 @@ void ArrayFile::require_holds_persons() {
 // Floats are what tables make of integers where some are missing: the first row that is no integer is what to look at.
 void ArrayFile::refuse_float_persons() {
   std::vector<float> values;
-  for (std::uint64_t done = 0; done < rows();) {
+  for (std::uint64_t done = 0; done < rows(); done += values.size()) {
     values.resize(std::min(kPersonsAtOnce, rows() - done));
     convert_features(stored_rows(done, values.size(), scratch_), dtype_, byte_order_, values);
     for (std::size_t row = 0; row < values.size(); ++row) {
@@ -104,7 +90,6 @@ void ArrayFile::refuse_float_persons() {
           "string{}",
           name_, done + row, values[row], to_string(dtype_), kForOwnerOnly);
     }
-    done += values.size();
   }
   if (values.empty()) return;
   throw BadInput(
@@ -132,19 +117,11 @@ void ArrayFile::visit_persons(std::uint64_t first_row, std::uint64_t count, cons
     });
     return;
   }
-  DPREDUCE_ASSERT(!is_float(dtype_));
-  const bool has_sign = is_signed(dtype_);
-  std::vector<std::byte> stored;
+  const bool has_sign = number_type(dtype_).code.front() == 'i';
   std::vector<std::int64_t> integers;
-  for (std::uint64_t done = 0; done < count;) {
-    const std::uint64_t block = std::min(kPersonsAtOnce, count - done);
-    stored.resize(block * row_bytes());
-    read_stored(first_row + done, block, stored);
-    integers.resize(block);
-    for (std::uint64_t row = 0; row < block; ++row) {
-      const auto element = std::span<const std::byte>(stored).subspan(row * row_bytes(), row_bytes());
-      integers[row] = static_cast<std::int64_t>(bits_of(element, has_sign));
-    }
+  for (std::uint64_t done = 0; done < count; done += integers.size()) {
+    integers.resize(std::min(kPersonsAtOnce, count - done));
+    convert_integers(stored_rows(first_row + done, integers.size(), scratch_), dtype_, byte_order_, integers);
     if (const auto missing = std::ranges::find(integers, kNoPerson); has_sign && missing != integers.end()) {
       refuse_missing_person(first_row + done + static_cast<std::uint64_t>(missing - integers.begin()),
                             std::to_string(kNoPerson));
@@ -155,7 +132,6 @@ void ArrayFile::visit_persons(std::uint64_t first_row, std::uint64_t count, cons
     } else {
       for (const std::int64_t integer : integers) visit.name(std::to_string(static_cast<std::uint64_t>(integer)));
     }
-    done += block;
   }
 }
 

@@ -18,49 +18,33 @@ namespace dpreduce {
 namespace {
 
 // An array in memory that owns what it looks at: of a file whose elements do not lie there as rows.
-struct HeldBytes {
-  StoredBytes held;
-};
-
-class HeldArray final : private HeldBytes, public MemoryArray {
+class HeldArray final : public MemoryArray {
  public:
-  /// `view` looks at bytes.bytes().
-  HeldArray(StoredBytes bytes, const ArrayView& view, std::string name, std::string file,
+  /// `view` looks at `bytes`.
+  HeldArray(std::vector<std::byte> bytes, const ArrayView& view, std::string name, std::string file,
             std::vector<std::string> column_names)
-      : HeldBytes{std::move(bytes)},
-        MemoryArray(view, std::move(name)),
+      : MemoryArray(view, std::move(name)),
+        bytes_(std::move(bytes)),
         file_(std::move(file)),
         column_names_(std::move(column_names)) {}
 
   /// Identity of the whole table, whichever columns are read.
   FileIdentity identity() const override { return file_identity(file_, 0); }
   std::vector<std::string> column_names() const override { return column_names_; }
-  std::uint64_t held_bytes() const override { return held.unpacked.size(); }
-  /// But where all of it is in memory.
-  bool is_cheap_to_keep_open() const override { return !held.is_packed; }
+  std::uint64_t held_bytes() const override { return bytes_.size(); }
+  bool is_cheap_to_keep_open() const override { return false; }
 
  private:
+  std::vector<std::byte> bytes_;
   std::string file_;
   std::vector<std::string> column_names_;
 };
 
 constexpr std::size_t kLongestName = 1024;  // bytes: a class name is shorter
 
-bool read_feature(std::string_view cell, float& value) {
-  if (cell.empty()) {
-    value = std::numeric_limits<float>::quiet_NaN();
-    return true;
-  }
-  const std::optional<double> number = number_of(cell);
-  value = static_cast<float>(number.value_or(0.0));
-  return number.has_value();
-}
-
-// Reads a target; a missing one is NaN, as for features.
-bool read_target(std::string_view cell, double& value) {
-  const std::optional<double> number = number_of(cell);
-  value = number.value_or(std::numeric_limits<double>::quiet_NaN());
-  return cell.empty() || number.has_value();
+// The number of a cell; of an empty one NaN.
+std::optional<double> number_or_nan(std::string_view cell) {
+  return cell.empty() ? std::numeric_limits<double>::quiet_NaN() : number_of(cell);
 }
 
 std::string_view without_space(std::string_view text) {
@@ -235,12 +219,13 @@ std::vector<Number> numbers_of(CsvReader& reader, const Read& read, std::string&
     if (is_first) reader.refuse_counted_names(cells);
     const std::size_t before = numbers.size();
     for (const std::string_view cell : cells) {
-      numbers.emplace_back();
-      if (read(cell, numbers.back())) continue;
+      if (const auto number = read(cell)) {
+        numbers.push_back(static_cast<Number>(*number));
+        continue;
+      }
       // A line of names has no number; one that has some is a row, which must not be lost.
-      Number other{};
       const bool has_numbers =
-          std::ranges::any_of(cells, [&](std::string_view one) { return !one.empty() && read(one, other); });
+          std::ranges::any_of(cells, [&](std::string_view one) { return !one.empty() && read(one); });
       if (!is_first || has_numbers) {
         bad_cell = cell;
         return {};
@@ -255,29 +240,18 @@ std::vector<Number> numbers_of(CsvReader& reader, const Read& read, std::string&
 }
 
 std::unique_ptr<ArrayFile> held(std::vector<std::byte> bytes, DType dtype, const CsvReader& reader,
-                                std::size_t element_bytes, const ArrayPath& path) {
-  const std::size_t columns = reader.columns();
-  StoredBytes stored;
-  stored.is_packed = true;
-  stored.unpacked = std::move(bytes);
-  const std::span<const std::byte> elements = stored.bytes();
-  if (elements.empty()) throw BadInput(path.file + ": has no row; write it again");
-  const ArrayView view{.first = elements.data(),
-                       .dtype = dtype,
-                       .rows = elements.size() / (columns * element_bytes),
-                       .columns = columns,
-                       .row_stride = static_cast<std::ptrdiff_t>(columns * element_bytes),
-                       .column_stride = static_cast<std::ptrdiff_t>(element_bytes),
-                       .string_bytes = is_string(dtype) ? element_bytes : 0,
-                       .is_text = true};
+                                const ArrayPath& path, std::size_t string_bytes = 0) {
+  if (bytes.empty()) throw BadInput(path.file + ": has no row; write it again");
+  ArrayView view = rows_in_c_order(bytes, dtype, reader.columns(), string_bytes);
+  view.is_text = true;
   const std::string name = path.dataset.empty() ? path.file : path.file + ":" + path.dataset;
-  return std::make_unique<HeldArray>(std::move(stored), view, name, path.file, reader.names());
+  return std::make_unique<HeldArray>(std::move(bytes), view, name, path.file, reader.names());
 }
 
 template <typename Number>
 std::unique_ptr<ArrayFile> held(const std::vector<Number>& numbers, const CsvReader& reader, const ArrayPath& path) {
   const auto bytes = std::as_bytes(std::span(numbers));
-  return held(std::vector<std::byte>(bytes.begin(), bytes.end()), dtype_of<Number>(), reader, sizeof(Number), path);
+  return held(std::vector<std::byte>(bytes.begin(), bytes.end()), dtype_of<Number>(), reader, path);
 }
 
 std::unique_ptr<ArrayFile> held_strings(std::span<const std::byte> text, const ArrayPath& path) {
@@ -298,7 +272,7 @@ std::unique_ptr<ArrayFile> held_strings(std::span<const std::byte> text, const A
   for (std::size_t row = 0; reader.next(cells); ++row) {
     std::memcpy(strings.data() + row * longest, cells.front().data(), cells.front().size());
   }
-  return held(std::move(strings), DType::kBytes, reader, longest, path);
+  return held(std::move(strings), DType::kBytes, reader, path, longest);
 }
 
 // Labels in several columns are zeros and ones; a table of an identifier and a label is not.
@@ -325,7 +299,7 @@ std::unique_ptr<ArrayFile> open_csv(MappedFile file, const ArrayPath& path, Arra
   };
   if (role == ArrayRole::kTargets || role == ArrayRole::kWeights) refuse_decimal_commas(file.bytes(), path);
   if (role == ArrayRole::kFeatures || role == ArrayRole::kWeights) {
-    const std::vector<float> features = numbers_of<float>(reader, read_feature, bad_cell);
+    const std::vector<float> features = numbers_of<float>(reader, number_or_nan, bad_cell);
     const bool is_of_others = bad_cell.find_first_of(";\t") != std::string::npos;
     refuse_cell(is_of_others ? "separate cells by commas"
                              : "write the column as numbers, or leave it out by its name, as in t.csv:-name");
@@ -333,18 +307,13 @@ std::unique_ptr<ArrayFile> open_csv(MappedFile file, const ArrayPath& path, Arra
     return held(features, reader, path);
   }
   if (role == ArrayRole::kTargets) {
-    const std::vector<double> targets = numbers_of<double>(reader, read_target, bad_cell);
+    const std::vector<double> targets = numbers_of<double>(reader, number_or_nan, bad_cell);
     refuse_cell("give numbers as targets");
     reader.require_text_names();
     return held(targets, reader, path);
   }
   // Another way to write one, as 07, is a name, whatever the other cells are.
-  const auto read = [](std::string_view cell, std::int64_t& value) {
-    const std::optional<std::int64_t> integer = usual_integer(cell);
-    value = integer.value_or(0);
-    return integer.has_value();
-  };
-  const std::vector<std::int64_t> integers = numbers_of<std::int64_t>(reader, read, bad_cell);
+  const std::vector<std::int64_t> integers = numbers_of<std::int64_t>(reader, usual_integer, bad_cell);
   if (integers.empty()) return held_strings(file.bytes(), path);
   if (role == ArrayRole::kLabels) require_zeros_and_ones(integers, reader, path);
   return held(integers, reader, path);

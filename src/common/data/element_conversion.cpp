@@ -49,10 +49,6 @@ std::string to_string(const Shape& shape) {
   return shape.size() == 1 ? fmt::format("({},)", shape.front()) : fmt::format("({})", fmt::join(shape, ", "));
 }
 
-std::uint64_t byte_size(const Shape& shape, DType dtype, const std::string& name) {
-  return byte_size(shape, dtype, size_of(dtype), name);
-}
-
 std::uint64_t byte_size(const Shape& shape, DType dtype, std::size_t element_bytes, const std::string& name) {
   constexpr std::uint64_t kLimit = std::numeric_limits<std::int64_t>::max();
   std::uint64_t bytes = element_bytes;
@@ -146,37 +142,42 @@ auto of_integer_type(DType dtype, const Visit& visit) {
   }
 }
 
-}  // namespace
-
-void convert_features(std::span<const std::byte> stored, DType dtype, ByteOrder order, std::span<float> out) {
+template <typename Out>
+void decode_floats(std::span<const std::byte> stored, DType dtype, ByteOrder order, std::span<Out> out) {
   DPREDUCE_ASSERT(is_float(dtype));
   switch (dtype) {
     case DType::kFloat16:
-      return decode_all<std::uint16_t>(stored, order, out, [](std::uint16_t b) { return half_to_float(b); });
+      return decode_all<std::uint16_t>(stored, order, out, [](auto b) { return static_cast<Out>(half_to_float(b)); });
     case DType::kFloat32:
-      return decode_all<std::uint32_t>(stored, order, out, [](std::uint32_t b) { return std::bit_cast<float>(b); });
+      return decode_all<std::uint32_t>(stored, order, out,
+                                       [](auto b) { return static_cast<Out>(std::bit_cast<float>(b)); });
     default:
       return decode_all<std::uint64_t>(stored, order, out,
-                                       [](std::uint64_t b) { return static_cast<float>(std::bit_cast<double>(b)); });
+                                       [](auto b) { return static_cast<Out>(std::bit_cast<double>(b)); });
   }
 }
 
-void convert_numbers(std::span<const std::byte> stored, DType dtype, ByteOrder order, std::span<double> out) {
-  const auto integers = [&]<typename Integer>(Integer) {
+template <typename Out>
+void decode_integers(std::span<const std::byte> stored, DType dtype, ByteOrder order, std::span<Out> out) {
+  of_integer_type(dtype, [&]<typename Integer>(Integer) {
     using Bits = std::make_unsigned_t<Integer>;
-    decode_all<Bits>(stored, order, out, [](Bits b) { return static_cast<double>(static_cast<Integer>(b)); });
-  };
-  switch (dtype) {
-    case DType::kFloat16:
-      return decode_all<std::uint16_t>(stored, order, out, [](std::uint16_t b) { return double{half_to_float(b)}; });
-    case DType::kFloat32:
-      return decode_all<std::uint32_t>(stored, order, out,
-                                       [](std::uint32_t b) { return double{std::bit_cast<float>(b)}; });
-    case DType::kFloat64:
-      return decode_all<std::uint64_t>(stored, order, out, [](std::uint64_t b) { return std::bit_cast<double>(b); });
-    default:
-      return of_integer_type(dtype, integers);
-  }
+    decode_all<Bits>(stored, order, out, [](Bits b) { return static_cast<Out>(static_cast<Integer>(b)); });
+  });
+}
+
+}  // namespace
+
+void convert_features(std::span<const std::byte> stored, DType dtype, ByteOrder order, std::span<float> out) {
+  decode_floats(stored, dtype, order, out);
+}
+
+void convert_numbers(std::span<const std::byte> stored, DType dtype, ByteOrder order, std::span<double> out) {
+  is_float(dtype) ? decode_floats(stored, dtype, order, out) : decode_integers(stored, dtype, order, out);
+}
+
+void convert_integers(std::span<const std::byte> stored, DType dtype, ByteOrder order, std::span<std::int64_t> out) {
+  DPREDUCE_ASSERT(!is_float(dtype));
+  decode_integers(stored, dtype, order, out);
 }
 
 std::optional<BadLabel> convert_labels(std::span<const std::byte> stored, DType dtype, ByteOrder order,

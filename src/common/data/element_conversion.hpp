@@ -93,9 +93,6 @@ std::string to_string(const Shape& shape);
 /// Throws BadInput naming `name` where the product of the extents that are not 0 passes 2^63 - 1 bytes.
 std::uint64_t byte_size(const Shape& shape, DType dtype, std::size_t element_bytes, const std::string& name);
 
-/// The same of numbers.
-std::uint64_t byte_size(const Shape& shape, DType dtype, const std::string& name);
-
 /// The text of one element of strings, without the zeros that fill it up. Bytes are taken as they are; what is no code
 /// point becomes U+FFFD. The result lies in `element` or in `buffer`. Preconditions (asserted): is_string(dtype); of
 /// kUnicode whole code points.
@@ -140,6 +137,10 @@ void convert_features(std::span<const std::byte> stored, DType dtype, ByteOrder 
 /// Writes out[k] = element k as a double: exact but for integers beyond 2^53, which are rounded to nearest.
 /// Preconditions (asserted): dtype is no string type; `stored` holds out.size() elements.
 void convert_numbers(std::span<const std::byte> stored, DType dtype, ByteOrder order, std::span<double> out);
+
+/// Writes out[k] = element k, a truth value as 0 or 1; unsigned numbers of 2^63 and more as 2^64 less.
+/// Preconditions (asserted): dtype is bool or an integer type; `stored` holds out.size() elements.
+void convert_integers(std::span<const std::byte> stored, DType dtype, ByteOrder order, std::span<std::int64_t> out);
 
 /// A label that is no class index.
 struct BadLabel {

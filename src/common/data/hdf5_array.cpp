@@ -26,7 +26,7 @@ constexpr std::size_t kLongestString = 65536;  // bytes of each, where all are o
 // One thread at a time, and nothing printed, while it lives.
 class Hdf5Call {
  public:
-  Hdf5Call() : lock_(mutex()) {
+  Hdf5Call() : lock_(mutex_) {
     H5Eget_auto2(H5E_DEFAULT, &print_, &print_data_);
     H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
   }
@@ -35,10 +35,7 @@ class Hdf5Call {
   Hdf5Call& operator=(const Hdf5Call&) = delete;
 
  private:
-  static std::mutex& mutex() {
-    static std::mutex one;
-    return one;
-  }
+  static inline std::mutex mutex_;
   std::lock_guard<std::mutex> lock_;
   H5E_auto2_t print_ = nullptr;
   void* print_data_ = nullptr;
@@ -170,10 +167,8 @@ void refuse_group(hid_t file, const std::string& path, const std::string& group,
   throw BadInput(name + ": " + what);
 }
 
-}  // namespace
-
 // Handles are closed in reverse order of their declaration: the file last.
-struct Hdf5Array::Dataset {
+struct Dataset {
   Hdf5Handle file;
   Hdf5Handle dataset;
   Hdf5Handle type;
@@ -184,131 +179,144 @@ struct Hdf5Array::Dataset {
 
   // The size of a string of variable length is that of the pointer to it.
   std::size_t element_bytes() const { return is_string(dtype) ? H5Tget_size(type.get()) : size_of(dtype); }
-
-  static std::unique_ptr<Dataset> open(const std::string& path, const std::string& dataset_name,
-                                       const std::string& name) {
-    struct stat status {};
-    if (::stat(path.c_str(), &status) != 0) {
-      throw BadInput("{}: {}; check the path", path, std::strerror(errno));
-    }
-    if (!S_ISREG(status.st_mode)) throw BadInput("{}: is not a regular file; name an HDF5 file", path);
-
-    const Hdf5Call call;
-    auto opened = std::make_unique<Dataset>();
-    opened->file = open_to_read(path);
-    require_written(opened->file.get(), dataset_name, name);
-    opened->dataset = Hdf5Handle(H5Dopen2(opened->file.get(), dataset_name.c_str(), H5P_DEFAULT), H5Dclose);
-    if (!opened->dataset.is_valid()) {
-      refuse_group(opened->file.get(), path, dataset_name, name);
-      throw BadInput("{}: has no such dataset: {}; list the file with h5ls -r", name, hdf5_reason());
-    }
-    const Hdf5Handle stored(H5Dget_type(opened->dataset.get()), H5Tclose);
-    const Hdf5Handle space(H5Dget_space(opened->dataset.get()), H5Sclose);
-    if (!stored.is_valid() || !space.is_valid()) throw BadInput("{}: {}", name, hdf5_reason());
-    std::tie(opened->type, opened->dtype) = memory_type(stored.get(), name);
-    opened->has_variable_strings = opened->dtype == DType::kBytes && H5Tis_variable_str(stored.get()) > 0;
-
-    const std::vector<hsize_t> extents = extents_of(space.get());
-    if (extents.empty()) return opened;
-    opened->shape.assign(extents.begin(), extents.end());
-    opened->fill = chosen_fill(opened->dataset.get(), opened->type.get(), opened->dtype);
-
-    const Hdf5Handle access = chunk_cache_for(opened->dataset.get(), opened->shape);
-    Hdf5Handle cached(H5Dopen2(opened->file.get(), dataset_name.c_str(), access.get()), H5Dclose);
-    if (cached.is_valid()) opened->dataset = std::move(cached);
-    return opened;
-  }
 };
 
-Hdf5Array::Hdf5Array(const std::string& file, const std::string& dataset)
-    : Hdf5Array(Dataset::open(file, dataset, file + ":" + dataset), file + ":" + dataset) {}
+Dataset opened_dataset(const std::string& path, const std::string& dataset_name, const std::string& name) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) {
+    throw BadInput("{}: {}; check the path", path, std::strerror(errno));
+  }
+  if (!S_ISREG(status.st_mode)) throw BadInput("{}: is not a regular file; name an HDF5 file", path);
 
-Hdf5Array::Hdf5Array(std::unique_ptr<Dataset> dataset, const std::string& name)
-    : ArrayFile(name, dataset->dtype, kNativeByteOrder, dataset->shape, dataset->element_bytes()),
-      dataset_(std::move(dataset)) {}
-
-Hdf5Array::~Hdf5Array() {
   const Hdf5Call call;
-  dataset_.reset();
+  Dataset opened;
+  opened.file = open_to_read(path);
+  require_written(opened.file.get(), dataset_name, name);
+  opened.dataset = Hdf5Handle(H5Dopen2(opened.file.get(), dataset_name.c_str(), H5P_DEFAULT), H5Dclose);
+  if (!opened.dataset.is_valid()) {
+    refuse_group(opened.file.get(), path, dataset_name, name);
+    throw BadInput("{}: has no such dataset: {}; list the file with h5ls -r", name, hdf5_reason());
+  }
+  const Hdf5Handle stored(H5Dget_type(opened.dataset.get()), H5Tclose);
+  const Hdf5Handle space(H5Dget_space(opened.dataset.get()), H5Sclose);
+  if (!stored.is_valid() || !space.is_valid()) throw BadInput("{}: {}", name, hdf5_reason());
+  std::tie(opened.type, opened.dtype) = memory_type(stored.get(), name);
+  opened.has_variable_strings = opened.dtype == DType::kBytes && H5Tis_variable_str(stored.get()) > 0;
+
+  const std::vector<hsize_t> extents = extents_of(space.get());
+  if (extents.empty()) return opened;
+  opened.shape.assign(extents.begin(), extents.end());
+  opened.fill = chosen_fill(opened.dataset.get(), opened.type.get(), opened.dtype);
+
+  const Hdf5Handle access = chunk_cache_for(opened.dataset.get(), opened.shape);
+  Hdf5Handle cached(H5Dopen2(opened.file.get(), dataset_name.c_str(), access.get()), H5Dclose);
+  if (cached.is_valid()) opened.dataset = std::move(cached);
+  return opened;
 }
 
-FileIdentity Hdf5Array::identity() const {
-  std::string file;  // an external link may have led to another than was opened
-  std::optional<std::uint64_t> address;
-  {
+class Hdf5Array final : public ArrayFile {
+ public:
+  Hdf5Array(Dataset dataset, const std::string& name)
+      : ArrayFile(name, dataset.dtype, kNativeByteOrder, dataset.shape, dataset.element_bytes()),
+        dataset_(std::move(dataset)) {}
+
+  ~Hdf5Array() override {
     const Hdf5Call call;
-    file = file_name_of(dataset_->dataset.get());
-    address = address_of(dataset_->dataset.get());
+    const Dataset closed = std::move(dataset_);
   }
-  if (file.empty() || !address) {
-    throw BadInput("{}: cannot be found in its file; check or write it again", name());
-  }
-  return file_identity(file, *address);
-}
 
-bool Hdf5Array::lies_in_other_files() const {
-  const Hdf5Call call;
-  const Hdf5Handle creation(H5Dget_create_plist(dataset_->dataset.get()), H5Pclose);
-  return H5Pget_layout(creation.get()) == H5D_VIRTUAL || H5Pget_external_count(creation.get()) != 0;
-}
-
-std::span<const std::byte> Hdf5Array::stored_rows(std::uint64_t first_row, std::uint64_t count,
-                                                  std::vector<std::byte>& scratch) {
-  scratch.resize(count * row_bytes());
-  const Hdf5Call call;
-  read_rows(first_row, count, scratch.data());
-  refuse_fill(first_row, scratch);
-  return scratch;
-}
-
-// Rows of nothing but the fill value that was chosen were never written.
-void Hdf5Array::refuse_fill(std::uint64_t first_row, std::span<const std::byte> stored) const {
-  const std::vector<std::byte>& fill = dataset_->fill;
-  if (fill.empty()) return;
-  for (std::size_t row = 0; row * row_bytes() < stored.size(); ++row) {
-    const std::span<const std::byte> elements = stored.subspan(row * row_bytes(), row_bytes());
-    std::size_t same = 0;
-    while (same < elements.size() && std::ranges::equal(elements.subspan(same, fill.size()), fill)) same += fill.size();
-    if (same < elements.size()) continue;
-    throw BadInput(
-        "{}: row {} holds only the fill value of the dataset, so it was never written; write it, or leave it out{}",
-        name(), first_row + row, kForOwnerOnly);
-  }
-}
-
-void Hdf5Array::visit_names(std::uint64_t first_row, std::uint64_t count, const VisitName& visit) {
-  if (!dataset_->has_variable_strings) return ArrayFile::visit_names(first_row, count, visit);
-  for (std::uint64_t done = 0; done < count;) {
-    const std::uint64_t block = std::min(kStringsAtOnce, count - done);
-    std::vector<std::string> names;
+  FileIdentity identity() const override {
+    std::string file;  // an external link may have led to another than was opened
+    std::optional<std::uint64_t> address;
     {
       const Hdf5Call call;
-      const LentStrings strings(block, dataset_->type.get());
-      read_rows(first_row + done, block, strings.pointers());
-      names = strings.copied();
+      file = file_name_of(dataset_.dataset.get());
+      address = address_of(dataset_.dataset.get());
     }
-    for (std::uint64_t row = 0; row < block; ++row) visit(first_row + done + row, names[row]);
-    done += block;
+    if (file.empty() || !address) {
+      throw BadInput("{}: cannot be found in its file; check or write it again", name());
+    }
+    return file_identity(file, *address);
   }
-}
 
-// Inside an Hdf5Call.
-void Hdf5Array::read_rows(std::uint64_t first_row, std::uint64_t count, void* out) const {
-  std::vector<hsize_t> start(shape().size(), 0);
-  std::vector<hsize_t> extent(shape().begin(), shape().end());
-  start.front() = first_row;
-  extent.front() = count;
-
-  const Hdf5Handle in_file(H5Dget_space(dataset_->dataset.get()), H5Sclose);
-  const Hdf5Handle in_memory(H5Screate_simple(static_cast<int>(extent.size()), extent.data(), nullptr), H5Sclose);
-  const bool read =
-      in_file.is_valid() && in_memory.is_valid() &&
-      H5Sselect_hyperslab(in_file.get(), H5S_SELECT_SET, start.data(), nullptr, extent.data(), nullptr) >= 0 &&
-      H5Dread(dataset_->dataset.get(), dataset_->type.get(), in_memory.get(), in_file.get(), H5P_DEFAULT, out) >= 0;
-  if (!read) {
-    throw BadInput("{}: rows {} to {} cannot be read: {}; check or write the file again{}", name(), first_row,
-                   first_row + count - 1, hdf5_reason(), kForOwnerOnly);
+  // True of virtual data sets, and of those with raw files.
+  bool lies_in_other_files() const override {
+    const Hdf5Call call;
+    const Hdf5Handle creation(H5Dget_create_plist(dataset_.dataset.get()), H5Pclose);
+    return H5Pget_layout(creation.get()) == H5D_VIRTUAL || H5Pget_external_count(creation.get()) != 0;
   }
+
+  bool is_cheap_to_keep_open() const override { return false; }
+
+ private:
+  std::span<const std::byte> stored_rows(std::uint64_t first_row, std::uint64_t count,
+                                         std::vector<std::byte>& scratch) override {
+    scratch.resize(count * row_bytes());
+    const Hdf5Call call;
+    read_rows(first_row, count, scratch.data());
+    refuse_fill(first_row, scratch);
+    return scratch;
+  }
+
+  // Rows of nothing but the fill value that was chosen were never written.
+  void refuse_fill(std::uint64_t first_row, std::span<const std::byte> stored) const {
+    const std::vector<std::byte>& fill = dataset_.fill;
+    if (fill.empty()) return;
+    for (std::size_t row = 0; row * row_bytes() < stored.size(); ++row) {
+      const std::span<const std::byte> elements = stored.subspan(row * row_bytes(), row_bytes());
+      std::size_t same = 0;
+      while (same < elements.size() && std::ranges::equal(elements.subspan(same, fill.size()), fill))
+        same += fill.size();
+      if (same < elements.size()) continue;
+      throw BadInput(
+          "{}: row {} holds only the fill value of the dataset, so it was never written; write it, or leave it out{}",
+          name(), first_row + row, kForOwnerOnly);
+    }
+  }
+
+  void visit_names(std::uint64_t first_row, std::uint64_t count, const VisitName& visit) override {
+    if (!dataset_.has_variable_strings) return ArrayFile::visit_names(first_row, count, visit);
+    for (std::uint64_t done = 0; done < count;) {
+      const std::uint64_t block = std::min(kStringsAtOnce, count - done);
+      std::vector<std::string> names;
+      {
+        const Hdf5Call call;
+        const LentStrings strings(block, dataset_.type.get());
+        read_rows(first_row + done, block, strings.pointers());
+        names = strings.copied();
+      }
+      for (std::uint64_t row = 0; row < block; ++row) visit(first_row + done + row, names[row]);
+      done += block;
+    }
+  }
+
+  // Inside an Hdf5Call.
+  void read_rows(std::uint64_t first_row, std::uint64_t count, void* out) const {
+    std::vector<hsize_t> start(shape().size(), 0);
+    std::vector<hsize_t> extent(shape().begin(), shape().end());
+    start.front() = first_row;
+    extent.front() = count;
+
+    const Hdf5Handle in_file(H5Dget_space(dataset_.dataset.get()), H5Sclose);
+    const Hdf5Handle in_memory(H5Screate_simple(static_cast<int>(extent.size()), extent.data(), nullptr), H5Sclose);
+    const bool read =
+        in_file.is_valid() && in_memory.is_valid() &&
+        H5Sselect_hyperslab(in_file.get(), H5S_SELECT_SET, start.data(), nullptr, extent.data(), nullptr) >= 0 &&
+        H5Dread(dataset_.dataset.get(), dataset_.type.get(), in_memory.get(), in_file.get(), H5P_DEFAULT, out) >= 0;
+    if (!read) {
+      throw BadInput("{}: rows {} to {} cannot be read: {}; check or write the file again{}", name(), first_row,
+                     first_row + count - 1, hdf5_reason(), kForOwnerOnly);
+    }
+  }
+
+  Dataset dataset_;
+};
+
+}  // namespace
+
+std::unique_ptr<ArrayFile> open_hdf5(const std::string& file, const std::string& dataset) {
+  const std::string name = file + ":" + dataset;
+  return std::make_unique<Hdf5Array>(opened_dataset(file, dataset, name), name);
 }
 
 }  // namespace dpreduce

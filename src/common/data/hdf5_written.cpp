@@ -20,7 +20,9 @@
 namespace dpreduce {
 namespace {
 
-std::string text_of(ssize_t length, const auto& get) {
+// Text that a function of the library writes into memory of a size; without memory the function returns the length.
+std::string text_of(const auto& get) {
+  const ssize_t length = get(nullptr, 0);
   if (length <= 0) return "";
   std::string text(static_cast<std::size_t>(length) + 1, '\0');
   if (get(text.data(), text.size()) < 0) return "";
@@ -71,8 +73,7 @@ std::vector<hsize_t> extents_of(hid_t space) {
 }
 
 std::string file_name_of(hid_t object) {
-  return text_of(H5Fget_name(object, nullptr, 0),
-                 [&](char* text, std::size_t size) { return H5Fget_name(object, text, size); });
+  return text_of([&](char* text, std::size_t size) { return H5Fget_name(object, text, size); });
 }
 
 namespace {
@@ -101,16 +102,18 @@ std::string missing_chunks(hid_t dataset, hid_t creation, hid_t space) {
   return fmt::format("{} of its {:.0f} chunks are there", written, wanted);
 }
 
+// A folder of the library's environment, in which ${ORIGIN} is that of the dataset's file.
+std::string folder_of(std::string_view prefix, hid_t dataset) {
+  constexpr std::string_view kOrigin = "${ORIGIN}";
+  if (!prefix.starts_with(kOrigin)) return std::string(prefix);
+  return fs::absolute(file_name_of(dataset)).parent_path().string().append(prefix.substr(kOrigin.size()));
+}
+
 // The raw file, found as the library finds it.
 fs::path external_file(const std::string& name, hid_t dataset) {
   const char* const prefix = std::getenv("HDF5_EXTFILE_PREFIX");
   if (fs::path(name).is_absolute() || prefix == nullptr || *prefix == '\0') return name;
-  constexpr std::string_view kOrigin = "${ORIGIN}";
-  std::string folder = prefix;
-  if (folder.starts_with(kOrigin)) {
-    folder = fs::absolute(file_name_of(dataset)).parent_path().string() + folder.substr(kOrigin.size());
-  }
-  return fs::path(folder) / name;
+  return fs::path(folder_of(prefix, dataset)) / name;
 }
 
 std::string missing_external(hid_t dataset, hid_t creation, int files, std::uint64_t bytes) {
@@ -149,9 +152,7 @@ std::vector<fs::path> places_of_source(const std::string& name, hid_t dataset) {
     const std::string_view all = prefixes;
     for (std::size_t first = 0; first < all.size();) {
       const std::size_t end = std::min(all.find(':', first), all.size());
-      std::string folder(all.substr(first, end - first));
-      constexpr std::string_view kOrigin = "${ORIGIN}";
-      if (folder.starts_with(kOrigin)) folder = main_file.parent_path().string() + folder.substr(kOrigin.size());
+      const std::string folder = folder_of(all.substr(first, end - first), dataset);
       if (!folder.empty()) places.push_back(fs::path(folder) / below);
       first = end + 1;
     }
@@ -236,11 +237,10 @@ std::optional<std::string> source_fault(hid_t dataset, const SourceName& name, h
 }
 
 SourceName source_of(hid_t creation, std::size_t mapping) {
-  return {text_of(H5Pget_virtual_filename(creation, mapping, nullptr, 0),
-                  [&](char* text, std::size_t size) { return H5Pget_virtual_filename(creation, mapping, text, size); }),
-          text_of(H5Pget_virtual_dsetname(creation, mapping, nullptr, 0), [&](char* text, std::size_t size) {
-            return H5Pget_virtual_dsetname(creation, mapping, text, size);
-          })};
+  const auto name = [&](auto get) {
+    return text_of([&](char* text, std::size_t size) { return get(creation, mapping, text, size); });
+  };
+  return {name(H5Pget_virtual_filename), name(H5Pget_virtual_dsetname)};
 }
 
 // The same of all sources of a mapping. How far a pattern goes on is a matter of goes_on_past_missing.

@@ -4,7 +4,7 @@
 // short; in virtual datasets, mappings with gaps, and sources that are missing, of another size than a mapping, or have
 // such parts themselves, used or not.
 // Not detected: rows that were never written in allocated space, as in a chunk that others share. They hold the fill
-// value in the file. If that was chosen, and is not zero, Hdf5Array finds them by it.
+// value in the file. If that was chosen, and is not zero, the array that is read (hdf5_array.hpp) finds them by it.
 #pragma once
 
 #include <string>

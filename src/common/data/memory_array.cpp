@@ -13,12 +13,13 @@ namespace {
 // So many rows are gathered at a time: what is written stays in the cache while the columns are walked.
 constexpr std::uint64_t kGatheredRows = 64;
 
-// out <- `count` rows from first_row on, in C order. Size: bytes of an element.
+// out <- `count` rows from first_row on, in C order. Size: bytes of an element; 0 of strings, whose view says it.
 template <std::size_t Size>
 void gather(const ArrayView& view, std::uint64_t first_row, std::uint64_t count, std::byte* out) {
   const std::byte* const rows = view.first + static_cast<std::ptrdiff_t>(first_row) * view.row_stride;
-  const std::size_t row_bytes = view.columns * Size;
-  if (view.column_stride == static_cast<std::ptrdiff_t>(Size)) {
+  const std::size_t size = Size > 0 ? Size : view.string_bytes;
+  const std::size_t row_bytes = view.columns * size;
+  if (view.column_stride == static_cast<std::ptrdiff_t>(size)) {
     for (std::uint64_t row = 0; row < count; ++row) {
       std::memcpy(out + row * row_bytes, rows + static_cast<std::ptrdiff_t>(row) * view.row_stride, row_bytes);
     }
@@ -29,18 +30,9 @@ void gather(const ArrayView& view, std::uint64_t first_row, std::uint64_t count,
     for (std::size_t column = 0; column < view.columns; ++column) {
       const std::byte* const source = rows + static_cast<std::ptrdiff_t>(column) * view.column_stride;
       for (std::uint64_t row = block; row < end; ++row) {
-        std::memcpy(out + row * row_bytes + column * Size, source + static_cast<std::ptrdiff_t>(row) * view.row_stride,
-                    Size);
+        std::memcpy(out + row * row_bytes + column * size, source + static_cast<std::ptrdiff_t>(row) * view.row_stride,
+                    size);
       }
-    }
-  }
-}
-
-void gather_strings(const ArrayView& view, std::uint64_t first_row, std::uint64_t count, std::byte* out) {
-  for (std::uint64_t row = first_row; row < first_row + count; ++row) {
-    const std::byte* const elements = view.first + static_cast<std::ptrdiff_t>(row) * view.row_stride;
-    for (std::size_t column = 0; column < view.columns; ++column, out += view.string_bytes) {
-      std::memcpy(out, elements + static_cast<std::ptrdiff_t>(column) * view.column_stride, view.string_bytes);
     }
   }
 }
@@ -58,14 +50,16 @@ void require_whole_rows(std::size_t elements, std::size_t columns) {
   throw UsageError("array in memory: {} elements are not whole rows of {} columns{}", elements, columns, kForOwnerOnly);
 }
 
-ArrayView rows_in_c_order(std::span<const std::byte> elements, DType dtype, std::size_t columns) {
-  const std::size_t element = size_of(dtype);
+ArrayView rows_in_c_order(std::span<const std::byte> elements, DType dtype, std::size_t columns,
+                          std::size_t string_bytes) {
+  const std::size_t element = is_string(dtype) ? string_bytes : size_of(dtype);
   return {.first = elements.data(),
           .dtype = dtype,
           .rows = elements.size() / (columns * element),
           .columns = columns,
           .row_stride = static_cast<std::ptrdiff_t>(columns * element),
-          .column_stride = static_cast<std::ptrdiff_t>(element)};
+          .column_stride = static_cast<std::ptrdiff_t>(element),
+          .string_bytes = string_bytes};
 }
 
 MemoryArray::MemoryArray(const ArrayView& view, std::string name)
@@ -100,11 +94,10 @@ std::span<const std::byte> MemoryArray::stored_rows(std::uint64_t first_row, std
                                                     std::vector<std::byte>& scratch) {
   if (view_.is_c_order()) return c_ordered_rows(first_row, count);
   scratch.resize(count * row_bytes());
-  if (is_string(view_.dtype)) {
-    gather_strings(view_, first_row, count, scratch.data());
-    return scratch;
-  }
-  switch (size_of(view_.dtype)) {
+  switch (is_string(view_.dtype) ? 0 : size_of(view_.dtype)) {
+    case 0:
+      gather<0>(view_, first_row, count, scratch.data());
+      break;
     case 1:
       gather<1>(view_, first_row, count, scratch.data());
       break;

@@ -46,8 +46,9 @@ requires std::is_arithmetic_v<T> &&(sizeof(T) <= 8) constexpr DType dtype_of() {
 /// Throws UsageError unless columns >= 1 and so many elements are whole rows of them.
 void require_whole_rows(std::size_t elements, std::size_t columns);
 
-/// Rows of `columns` >= 1 elements in C order; `elements` are whole rows of them.
-ArrayView rows_in_c_order(std::span<const std::byte> elements, DType dtype, std::size_t columns);
+/// Rows of `columns` >= 1 elements in C order, strings of `string_bytes` bytes; `elements` are whole rows of them.
+ArrayView rows_in_c_order(std::span<const std::byte> elements, DType dtype, std::size_t columns,
+                          std::size_t string_bytes = 0);
 
 /// `elements`, row-major, as n rows of `columns`: features, class indices (one column) or zeros and ones for each
 /// class. They outlive the view: a container that dies with the statement does not compile. Throws as

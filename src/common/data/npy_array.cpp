@@ -59,20 +59,18 @@ class HeaderText {
 
   void parse(NpyHeader& header) {
     expect('{');
-    bool has_descr = false;
-    bool has_order = false;
-    bool has_shape = false;
+    std::vector<std::string_view> seen;
+    const auto is_seen = [&](std::string_view key) { return std::ranges::find(seen, key) != seen.end(); };
     while (!accept('}')) {
       const std::string_view key = quoted();
       expect(':');
+      if (is_seen(key)) fail(fmt::format("key '{}' appears twice", key));
+      seen.push_back(key);
       if (key == "descr") {
-        once(has_descr, key);
         descr(header);
       } else if (key == "fortran_order") {
-        once(has_order, key);
         header.memory_order = boolean() ? MemoryOrder::kFortran : MemoryOrder::kC;
       } else if (key == "shape") {
-        once(has_shape, key);
         header.shape = shape();
       } else {
         fail(fmt::format("unknown key {}", in_quotes(key)));
@@ -84,8 +82,8 @@ class HeaderText {
     }
     skip_space();
     if (position_ != text_.size()) fail("text after the dictionary");
-    if (!has_descr || !has_order || !has_shape) {
-      fail(fmt::format("key '{}' is missing", !has_descr ? "descr" : !has_order ? "fortran_order" : "shape"));
+    for (const char* const key : {"descr", "fortran_order", "shape"}) {
+      if (!is_seen(key)) fail(fmt::format("key '{}' is missing", key));
     }
   }
 
@@ -93,11 +91,6 @@ class HeaderText {
   [[noreturn]] void fail(const std::string& what) const {
     throw BadInput("{}: damaged .npy header: {} (at byte {} of its text); write the file again with numpy.save", name_,
                    what, position_);
-  }
-
-  void once(bool& seen, std::string_view key) const {
-    if (seen) fail(fmt::format("key '{}' appears twice", key));
-    seen = true;
   }
 
   void skip_space() {
@@ -178,38 +171,32 @@ class HeaderText {
           name_);
     }
     const std::string_view word = quoted();
-    if (accept_strings(word, header)) return;
-    const auto type =
-        word.empty() ? kNumberTypes.end() : std::ranges::find(kNumberTypes, word.substr(1), &NumberType::code);
     const char order = word.empty() ? ' ' : word.front();
-    const bool one_byte = type != kNumberTypes.end() && type->bytes == 1;
-    if (type == kNumberTypes.end() || !(order == '<' || order == '>' || order == '=' || (order == '|' && one_byte))) {
+    const bool is_known = !word.empty() && accept_type(word.substr(1), header);
+    const bool has_no_order = header.dtype == DType::kBytes || header.element_bytes == 1;
+    if (!is_known || !(order == '<' || order == '>' || order == '=' || (order == '|' && has_no_order))) {
       throw BadInput(
           "{}: holds elements of type {}; save features as float16, float32 or float64, labels as "
           "integers, or as names of classes by numpy.save(file, labels.astype(str)), and identifiers of "
           "persons as integers or strings, e.g. ids.astype(str)",
           name_, in_quotes(word));
     }
-    header.dtype = type->dtype;
-    header.element_bytes = type->bytes;
     header.byte_order = order == '<' ? ByteOrder::kLittle : order == '>' ? ByteOrder::kBig : kNativeByteOrder;
   }
 
-  // "|S12": 12 bytes; "<U12": 12 code points of 4 bytes.
-  static bool accept_strings(std::string_view word, NpyHeader& header) {
-    if (word.size() < 3) return false;
-    const char order = word[0];
-    const bool is_unicode = word[1] == 'U';
-    if (word[1] != 'S' && !is_unicode) return false;
-    if (!(order == '<' || order == '>' || order == '=' || (order == '|' && !is_unicode))) return false;
-    std::size_t length = 0;
-    const auto [end, error] = std::from_chars(word.data() + 2, word.data() + word.size(), length);
-    if (error != std::errc() || end != word.data() + word.size()) return false;
-    if (length == 0 || length > kMaxCharacters) return false;
-    header.dtype = is_unicode ? DType::kUnicode : DType::kBytes;
-    header.byte_order = order == '>' ? ByteOrder::kBig : order == '<' ? ByteOrder::kLittle : kNativeByteOrder;
-    header.element_bytes = length * (is_unicode ? sizeof(char32_t) : 1);
-    return true;
+  // "f4"; "S12": 12 bytes; "U12": 12 code points of 4 bytes.
+  static bool accept_type(std::string_view code, NpyHeader& header) {
+    const auto number = std::ranges::find(kNumberTypes, code, &NumberType::code);
+    if (number != kNumberTypes.end()) {
+      header.dtype = number->dtype;
+      header.element_bytes = number->bytes;
+      return true;
+    }
+    if (!code.starts_with('S') && !code.starts_with('U')) return false;
+    const std::size_t length = plain_number<std::size_t>(code.substr(1)).value_or(0);
+    header.dtype = code.front() == 'U' ? DType::kUnicode : DType::kBytes;
+    header.element_bytes = length * (code.front() == 'U' ? sizeof(char32_t) : 1);
+    return length > 0 && length <= kMaxCharacters;
   }
 
   std::string_view text_;
@@ -266,83 +253,78 @@ NpyHeader parse_npy_header(std::span<const std::byte> file, const std::string& n
   return header;
 }
 
-NpyArray::NpyArray(const std::string& path) : NpyArray(whole(MappedFile(path)), path, path) {}
+namespace {
 
-NpyArray::NpyArray(StoredBytes bytes, const std::string& name, const std::string& file)
-    : NpyArray(bytes.bytes(), name) {
-  stored_ = std::move(bytes);
-  file_ = file;
-}
-
-NpyArray::NpyArray(StoredBytes bytes, const std::string& name, const std::string& file, NpyHeader header)
-    : NpyArray(bytes.bytes(), name, std::move(header)) {
-  stored_ = std::move(bytes);
-  file_ = file;
-}
-
-NpyArray::NpyArray(std::span<const std::byte> bytes, const std::string& name)
-    : NpyArray(bytes, name, parse_npy_header(bytes, name)) {}
-
-NpyArray::NpyArray(std::span<const std::byte> bytes, const std::string& name, NpyHeader header)
-    : ArrayFile(name, header.dtype, header.byte_order, header.shape, header.element_bytes), header_(std::move(header)) {
-  const std::uint64_t wanted = byte_size(header_.shape, header_.dtype, header_.element_bytes, name);
-  elements_ = bytes.subspan(header_.data_offset);
-  if (elements_.size() != wanted) {
+class NpyArray final : public ArrayFile {
+ public:
+  NpyArray(StoredBytes bytes, const std::string& name, const std::string& path, NpyHeader header)
+      : ArrayFile(name, header.dtype, header.byte_order, header.shape, header.element_bytes),
+        header_(std::move(header)),
+        stored_(std::move(bytes)),
+        elements_(stored_.bytes().subspan(header_.data_offset)),
+        path_(path) {
+    const std::uint64_t wanted = byte_size(header_.shape, header_.dtype, header_.element_bytes, name);
+    if (elements_.size() == wanted) return;
     throw BadInput("{}: holds {} bytes of elements where its shape {} of {} needs {}; {}{}", name, elements_.size(),
                    to_string(header_.shape), to_string(header_.dtype), wanted,
                    elements_.size() < wanted ? "it was cut short: write or copy it again"
                                              : "something was appended: write it again",
                    kForOwnerOnly);
   }
-}
 
-FileIdentity NpyArray::identity() const {
-  return file_identity(file_.empty() ? name() : file_, stored_ ? stored_->offset : 0);
-}
-
-StoredFloats NpyArray::features_in_place(std::uint64_t first_row, std::uint64_t count) const {
-  DPREDUCE_ASSERT(first_row <= rows() && count <= rows() - first_row);
-  if (header_.memory_order != MemoryOrder::kC) return {};
-  return {elements_.subspan(first_row * row_bytes(), count * row_bytes()), header_.dtype, header_.byte_order};
-}
-
-void NpyArray::expect_rows(std::uint64_t first_row, std::uint64_t count) const {
-  DPREDUCE_ASSERT(first_row <= rows() && count <= rows() - first_row);
-  if (!stored_ || stored_->is_packed || header_.memory_order != MemoryOrder::kC) return;
-  stored_->file.expect(stored_->offset + header_.data_offset + first_row * row_bytes(), count * row_bytes());
-}
-
-void NpyArray::release_rows(std::uint64_t first_row, std::uint64_t count) const {
-  DPREDUCE_ASSERT(first_row <= rows() && count <= rows() - first_row);
-  if (!stored_ || stored_->is_packed) return;
-  const std::size_t first_element = stored_->offset + header_.data_offset;
-  if (header_.memory_order == MemoryOrder::kC) {
-    stored_->file.release(first_element + first_row * row_bytes(), count * row_bytes());
-  } else if (first_row + count == rows()) {
-    stored_->file.release(first_element, elements_.size());
+  StoredFloats features_in_place(std::uint64_t first_row, std::uint64_t count) const override {
+    DPREDUCE_ASSERT(first_row <= rows() && count <= rows() - first_row);
+    if (header_.memory_order != MemoryOrder::kC) return {};
+    return {elements_.subspan(first_row * row_bytes(), count * row_bytes()), header_.dtype, header_.byte_order};
   }
-}
 
-std::span<const std::byte> NpyArray::stored_rows(std::uint64_t first_row, std::uint64_t count,
-                                                 std::vector<std::byte>& scratch) {
-  const bool rows_are_contiguous = header_.memory_order == MemoryOrder::kC || columns() == 1;
-  if (rows_are_contiguous) return elements_.subspan(first_row * row_bytes(), count * row_bytes());
+  void expect_rows(std::uint64_t first_row, std::uint64_t count) const override {
+    DPREDUCE_ASSERT(first_row <= rows() && count <= rows() - first_row);
+    if (stored_.is_packed || header_.memory_order != MemoryOrder::kC) return;
+    stored_.file.expect(stored_.offset + header_.data_offset + first_row * row_bytes(), count * row_bytes());
+  }
 
-  // Element (r, a) of a Fortran-ordered n x d array is number a n + r; in C order it is number r d + a.
-  DPREDUCE_ASSERT(shape().size() == 2);
-  const std::size_t element = header_.element_bytes;
-  scratch.resize(count * row_bytes());
-  for (std::uint64_t column = 0; column < columns(); ++column) {
-    const std::byte* source = elements_.data() + (column * rows() + first_row) * element;
-    std::byte* target = scratch.data() + column * element;
-    for (std::uint64_t row = 0; row < count; ++row) {
-      std::memcpy(target + row * row_bytes(), source + row * element, element);
+  void release_rows(std::uint64_t first_row, std::uint64_t count) const override {
+    DPREDUCE_ASSERT(first_row <= rows() && count <= rows() - first_row);
+    if (stored_.is_packed) return;
+    const std::size_t first_element = stored_.offset + header_.data_offset;
+    if (header_.memory_order == MemoryOrder::kC) {
+      stored_.file.release(first_element + first_row * row_bytes(), count * row_bytes());
+    } else if (first_row + count == rows()) {
+      stored_.file.release(first_element, elements_.size());
     }
   }
-  return scratch;
-}
 
-namespace {
+  FileIdentity identity() const override { return file_identity(path_, stored_.offset); }
+  // But where it was unpacked into memory.
+  std::uint64_t held_bytes() const override { return stored_.unpacked.size(); }
+  bool is_cheap_to_keep_open() const override { return !stored_.is_packed; }
+
+ private:
+  std::span<const std::byte> stored_rows(std::uint64_t first_row, std::uint64_t count,
+                                         std::vector<std::byte>& scratch) override {
+    const bool rows_are_contiguous = header_.memory_order == MemoryOrder::kC || columns() == 1;
+    if (rows_are_contiguous) return elements_.subspan(first_row * row_bytes(), count * row_bytes());
+
+    // Element (r, a) of a Fortran-ordered n x d array is number a n + r; in C order it is number r d + a.
+    DPREDUCE_ASSERT(shape().size() == 2);
+    const std::size_t element = header_.element_bytes;
+    scratch.resize(count * row_bytes());
+    for (std::uint64_t column = 0; column < columns(); ++column) {
+      const std::byte* source = elements_.data() + (column * rows() + first_row) * element;
+      std::byte* target = scratch.data() + column * element;
+      for (std::uint64_t row = 0; row < count; ++row) {
+        std::memcpy(target + row * row_bytes(), source + row * element, element);
+      }
+    }
+    return scratch;
+  }
+
+  NpyHeader header_;
+  StoredBytes stored_;
+  std::span<const std::byte> elements_;
+  std::string path_;
+};
 
 constexpr std::string_view kSuffix = ".npy";
 
@@ -372,6 +354,11 @@ bool has_member(const ZipFile& archive, const std::string& name) {
 
 }  // namespace
 
+std::unique_ptr<ArrayFile> open_npy(StoredBytes bytes, const std::string& name, const std::string& path) {
+  NpyHeader header = parse_npy_header(bytes.bytes(), name);
+  return std::make_unique<NpyArray>(std::move(bytes), name, path, std::move(header));
+}
+
 std::unique_ptr<ArrayFile> open_archive(MappedFile file, const std::string& path, const std::string& name) {
   ZipFile archive(std::move(file), path);
   if (has_member(archive, "workbook.xml") || has_member(archive, "content.xml")) {
@@ -391,7 +378,7 @@ std::unique_ptr<ArrayFile> open_archive(MappedFile file, const std::string& path
     members.push_back(member);
   }
   const std::size_t place = place_of_array(names, path, name);
-  return std::make_unique<NpyArray>(std::move(archive).take(members[place]), path + ":" + names[place], path);
+  return open_npy(std::move(archive).take(members[place]), path + ":" + names[place], path);
 }
 
 std::unique_ptr<ArrayFile> open_safetensors(MappedFile file, const std::string& path, const std::string& name) {

@@ -3,10 +3,8 @@
 
 #include <cstddef>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "common/base/input_file.hpp"
 #include "common/data/array_file.hpp"
@@ -43,48 +41,16 @@ NpyHeader parse_npy_header(std::span<const std::byte> file, const std::string& n
 /// Throws BadInput where the bytes begin as a file of a format that is not read, with what to do about it.
 void refuse_other_formats(std::span<const std::byte> file, const std::string& name);
 
-class NpyArray final : public ArrayFile {
- public:
-  /// Maps the file. Throws BadInput where it cannot be opened, its header cannot be parsed (see parse_npy_header), or
-  /// it does not hold exactly the bytes that its shape asks for: a file cut short, or one with something after its end.
-  explicit NpyArray(const std::string& path);
-
-  /// Reads a file, or a part of it, that is open already; `name` is for messages, `file` the path. Throws the same.
-  NpyArray(StoredBytes bytes, const std::string& name, const std::string& file);
-
-  /// Reads `bytes`, which must stay valid as long as this object. Throws the same.
-  NpyArray(std::span<const std::byte> bytes, const std::string& name);
-
-  /// Elements without a header of their own, which `header` describes.
-  NpyArray(StoredBytes bytes, const std::string& name, const std::string& file, NpyHeader header);
-
-  const NpyHeader& header() const { return header_; }
-
-  StoredFloats features_in_place(std::uint64_t first_row, std::uint64_t count) const override;
-  void expect_rows(std::uint64_t first_row, std::uint64_t count) const override;
-  void release_rows(std::uint64_t first_row, std::uint64_t count) const override;
-  FileIdentity identity() const override;
-  /// But where it was unpacked into memory.
-  std::uint64_t held_bytes() const override { return stored_ ? stored_->unpacked.size() : 0; }
-  bool is_cheap_to_keep_open() const override { return !stored_ || !stored_->is_packed; }
-
- private:
-  NpyArray(std::span<const std::byte> bytes, const std::string& name, NpyHeader header);
-
-  std::span<const std::byte> stored_rows(std::uint64_t first_row, std::uint64_t count,
-                                         std::vector<std::byte>& scratch) override;
-
-  NpyHeader header_;
-  std::span<const std::byte> elements_;
-  std::optional<StoredBytes> stored_;
-  std::string file_;  // its path
-};
+/// Opens an .npy file, all bytes of a file or a part of it; `name` is for messages, `path` that of the file. Throws
+/// BadInput where its header cannot be parsed (see parse_npy_header), or it does not hold exactly the bytes that its
+/// shape asks for: a file cut short, or one with something after its end.
+std::unique_ptr<ArrayFile> open_npy(StoredBytes bytes, const std::string& name, const std::string& path);
 
 // One array of a zip file, as numpy.savez writes it (.npz).
 
 /// Opens the array `name` of the archive; of an empty name its only one. `path` is that of the file. Throws BadInput
 /// where the file is damaged, has no such array, or several and no name, which are then told; where torch.save wrote
-/// it, with the line that converts it; and as NpyArray does.
+/// it, with the line that converts it; and as open_npy does.
 std::unique_ptr<ArrayFile> open_archive(MappedFile file, const std::string& path, const std::string& name);
 
 /// Opens the tensor `name` of a .safetensors file, as open_archive does.

@@ -36,7 +36,7 @@ std::string header_of(DType dtype, const Shape& shape) {
 NpyWriter::NpyWriter(const std::string& path, DType dtype, const Shape& shape, Existing existing)
     : file_(path, existing), dtype_(dtype) {
   DPREDUCE_ASSERT(shape.size() == 1 || shape.size() == 2);
-  const std::uint64_t bytes = byte_size(shape, dtype, path);
+  const std::uint64_t bytes = byte_size(shape, dtype, size_of(dtype), path);
   missing_ = bytes / size_of(dtype);
   const std::string header = header_of(dtype, shape);
   file_.reserve(header.size() + bytes);

@@ -9,7 +9,6 @@
 #include <nlohmann/json.hpp>
 
 #include "common/base/error.hpp"
-#include "common/base/input_file.hpp"
 #include "common/base/json_fields.hpp"
 #include "common/base/json_text.hpp"
 #include "common/base/text.hpp"
@@ -139,21 +138,6 @@ void require_tiling(const SafetensorsHeader& header, std::uint64_t data_size, st
   }
 }
 
-template <typename Number>
-Tensor tensor_of(TensorType type, std::span<const Number> values, std::vector<std::uint64_t> shape) {
-  DPREDUCE_ASSERT(byte_count(type, shape) == values.size_bytes());
-  const std::span<const std::byte> bytes = std::as_bytes(values);
-  return Tensor{type, std::move(shape), {bytes.begin(), bytes.end()}};
-}
-
-template <typename Number>
-std::vector<Number> entries_of(TensorType type, const Tensor& tensor) {
-  DPREDUCE_ASSERT(tensor.type == type);
-  std::vector<Number> values(tensor.data.size() / sizeof(Number));
-  std::ranges::copy(tensor.data, std::as_writable_bytes(std::span(values)).begin());
-  return values;
-}
-
 }  // namespace
 
 std::size_t element_size(TensorType type) {
@@ -161,28 +145,9 @@ std::size_t element_size(TensorType type) {
   return kSizes.at(static_cast<std::size_t>(type));
 }
 
-Tensor make_tensor(std::span<const double> values, std::vector<std::uint64_t> shape) {
-  return tensor_of(TensorType::kF64, values, std::move(shape));
-}
-
-Tensor make_integer_tensor(std::span<const std::int64_t> values, std::vector<std::uint64_t> shape) {
-  return tensor_of(TensorType::kI64, values, std::move(shape));
-}
-
-Tensor make_short_tensor(std::span<const std::int16_t> values, std::vector<std::uint64_t> shape) {
-  return tensor_of(TensorType::kI16, values, std::move(shape));
-}
-
-std::vector<double> to_doubles(const Tensor& tensor) {
-  return entries_of<double>(TensorType::kF64, tensor);
-}
-
-std::vector<std::int64_t> to_integers(const Tensor& tensor) {
-  return entries_of<std::int64_t>(TensorType::kI64, tensor);
-}
-
-std::vector<std::int16_t> to_shorts(const Tensor& tensor) {
-  return entries_of<std::int16_t>(TensorType::kI16, tensor);
+Tensor tensor_of(TensorType type, std::span<const std::byte> data, std::vector<std::uint64_t> shape) {
+  DPREDUCE_ASSERT(byte_count(type, shape) == data.size());
+  return {type, std::move(shape), {data.begin(), data.end()}};
 }
 
 std::vector<std::byte> serialize(const SafetensorsFile& file) {
@@ -235,10 +200,6 @@ SafetensorsFile parse_safetensors(std::span<const std::byte> bytes, std::string_
     file.tensors.emplace(name, Tensor{entry.type, std::move(entry.shape), {piece.begin(), piece.end()}});
   }
   return file;
-}
-
-SafetensorsFile read_safetensors(const std::filesystem::path& path) {
-  return parse_safetensors(MappedFile(path.string()).bytes(), path.string());
 }
 
 }  // namespace dpreduce

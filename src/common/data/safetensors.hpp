@@ -11,18 +11,22 @@
 // three are refused, so are duplicate keys, and dtypes outside of TensorType.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <map>
+#include <ranges>
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "common/base/described_types.hpp"
+#include "common/base/error.hpp"
 
 namespace dpreduce {
 
@@ -69,17 +73,32 @@ struct SafetensorsFile {
   bool operator==(const SafetensorsFile&) const = default;
 };
 
-/// The F64 tensor of `values` with this shape. Asserts product(shape) == values.size().
-Tensor make_tensor(std::span<const double> values, std::vector<std::uint64_t> shape);
+/// The type of tensors of these numbers.
+template <typename Number>
+constexpr TensorType tensor_type_of() {
+  if constexpr (std::is_same_v<Number, double>) return TensorType::kF64;
+  if constexpr (std::is_same_v<Number, std::int64_t>) return TensorType::kI64;
+  if constexpr (std::is_same_v<Number, std::int16_t>) return TensorType::kI16;
+}
 
-/// The same of type I64, of type I16.
-Tensor make_integer_tensor(std::span<const std::int64_t> values, std::vector<std::uint64_t> shape);
-Tensor make_short_tensor(std::span<const std::int16_t> values, std::vector<std::uint64_t> shape);
+/// The tensor of these bytes. Asserts that they are as many as type and shape say.
+Tensor tensor_of(TensorType type, std::span<const std::byte> data, std::vector<std::uint64_t> shape);
 
-/// The entries of an F64, an I64, an I16 tensor. Asserts the type.
-std::vector<double> to_doubles(const Tensor& tensor);
-std::vector<std::int64_t> to_integers(const Tensor& tensor);
-std::vector<std::int16_t> to_shorts(const Tensor& tensor);
+/// The tensor of `values`, numbers one behind the other, with this shape. Asserts product(shape) == their number.
+template <std::ranges::contiguous_range Values>
+Tensor make_tensor(const Values& values, std::vector<std::uint64_t> shape) {
+  constexpr TensorType kType = tensor_type_of<std::ranges::range_value_t<Values>>();
+  return tensor_of(kType, std::as_bytes(std::span(values)), std::move(shape));
+}
+
+/// The entries of a tensor. Asserts that it is of their type.
+template <typename Number>
+std::vector<Number> entries_of(const Tensor& tensor) {
+  DPREDUCE_ASSERT(tensor.type == tensor_type_of<Number>());
+  std::vector<Number> values(tensor.data.size() / sizeof(Number));
+  std::ranges::copy(tensor.data, std::as_writable_bytes(std::span(values)).begin());
+  return values;
+}
 
 /// The file's bytes; a function of `file` alone. Asserts that each tensor has as many bytes as its shape says, that no
 /// tensor is named "__metadata__", and that all strings are UTF-8.
@@ -96,8 +115,5 @@ SafetensorsHeader safetensors_header(std::span<const std::byte> bytes, std::stri
 /// more than kMaxTensorRank dimensions,
 /// offsets outside of the data, overlaps, holes, or bytes that belong to no tensor.
 SafetensorsFile parse_safetensors(std::span<const std::byte> bytes, std::string_view source);
-
-/// The whole of a safetensors file. Throws BadInput where it cannot be read, and as the parser does.
-SafetensorsFile read_safetensors(const std::filesystem::path& path);
 
 }  // namespace dpreduce

@@ -8,6 +8,8 @@
 #include <set>
 #include <string_view>
 
+#include <fmt/format.h>
+
 #include "common/base/error.hpp"
 #include "common/base/paths.hpp"
 #include "common/base/public_names.hpp"
@@ -19,7 +21,6 @@ ShardedArray::ShardedArray(const std::vector<std::string>& paths, ArrayRole role
                            std::shared_ptr<const NamedClasses> names)
     : role_(role), names_(std::move(names)) {
   DPREDUCE_ASSERT(!paths.empty());
-  std::uint64_t rows = 0;
   for (const std::string& path : paths) {
     const std::unique_ptr<ArrayFile> file = open_array(path, role);
     require_role(*file);
@@ -33,20 +34,23 @@ ShardedArray::ShardedArray(const std::vector<std::string>& paths, ArrayRole role
                                   : "labels or columns of labels",
                      path, file->columns(), is_features ? "encoder" : "form");
     }
-    const std::vector<std::string> columns = file->column_names();
-    take_column_names(columns, path);
-    DPREDUCE_ASSERT(file->rows() <= std::numeric_limits<std::uint64_t>::max() - rows);
-    shards_.push_back({.path = path,
-                       .first = rows,
-                       .end = rows + file->rows(),
-                       .dtype = file->dtype(),
-                       .identity = file->identity(),
-                       .held_bytes = file->held_bytes(),
-                       .lies_in_other_files = file->lies_in_other_files(),
-                       .column_names = columns});
-    rows += file->rows();
+    take_column_names(file->column_names(), path);
+    add(*file, path);
   }
   refuse_doubles();
+}
+
+void ShardedArray::add(const ArrayFile& file, const std::string& path) {
+  const std::uint64_t first = rows();
+  DPREDUCE_ASSERT(file.rows() <= std::numeric_limits<std::uint64_t>::max() - first);
+  shards_.push_back({.path = path,
+                     .first = first,
+                     .end = first + file.rows(),
+                     .dtype = file.dtype(),
+                     .identity = file.identity(),
+                     .held_bytes = file.held_bytes(),
+                     .lies_in_other_files = file.lies_in_other_files(),
+                     .column_names = file.column_names()});
 }
 
 void ShardedArray::take_column_names(const std::vector<std::string>& names, const std::string& path) {
@@ -70,16 +74,13 @@ ShardedArray::ShardedArray(std::unique_ptr<ArrayFile> array, ArrayRole role) : r
 void ShardedArray::append(std::unique_ptr<ArrayFile> array) {
   DPREDUCE_ASSERT(!kept_ && array->columns() == columns_);
   add_open(std::move(array));
-  shards_.back().has_names = false;
 }
 
 void ShardedArray::add_open(std::unique_ptr<ArrayFile> array) {
   DPREDUCE_ASSERT(array->is_cheap_to_keep_open());
   require_role(*array);
-  const std::uint64_t first = rows();
-  Shard shard{array->name(), first, first + array->rows(), array->dtype(), array->identity(), nullptr};
-  shard.file = std::move(array);
-  shards_.push_back(std::move(shard));
+  add(*array, array->name());
+  shards_.back().file = std::move(array);
 }
 
 void ShardedArray::require_role(ArrayFile& file) const {
@@ -252,8 +253,8 @@ void ShardedArray::read_labels(std::uint64_t first_row, std::uint64_t count, std
   DPREDUCE_ASSERT(out.size() == count * per_row);
   for_each_part(first_row, count,
                 [&](ArrayFile& file, std::uint64_t in_file, std::uint64_t part, std::uint64_t before) {
-                  file.read_labels(in_file, part, classes, out.subspan(before * per_row, part * per_row),
-                                   shards_[last_opened_].has_names ? names_.get() : nullptr, unlisted_);
+                  file.read_labels(in_file, part, classes, out.subspan(before * per_row, part * per_row), names_.get(),
+                                   unlisted_);
                 });
 }
 
@@ -304,10 +305,10 @@ void ShardedArray::advise(std::uint64_t first_row, std::uint64_t count,
   }
 }
 
-RowLocation ShardedArray::locate(std::uint64_t row) const {
+std::string ShardedArray::where(std::uint64_t row) const {
   const std::uint64_t place = run_from(row, 1).first;
   const Shard& shard = shards_[shard_of(place)];
-  return {shard.path, place - shard.first};
+  return fmt::format("{}: row {}", shard.path, place - shard.first);
 }
 
 }  // namespace dpreduce

@@ -14,12 +14,6 @@
 
 namespace dpreduce {
 
-/// Location of a row. `file` belongs to the array.
-struct RowLocation {
-  const std::string& file;
-  std::uint64_t row;  ///< in that file, from 0
-};
-
 /// The rows of several files, or of arrays in memory, as one array. Not thread-safe. .npy files stay mapped once
 /// touched; one HDF5 file is open at a time. An array in memory counts as one file.
 class ShardedArray {
@@ -124,8 +118,9 @@ class ShardedArray {
     advise(first_row, count, &ArrayFile::release_rows);
   }
 
-  /// Returns the file that holds `row` and the row's place in it. Precondition (asserted): the row exists.
-  RowLocation locate(std::uint64_t row) const;
+  /// "x.npy: row 12": the file that holds `row` and the row's place in it, for the owner's messages. Precondition
+  /// (asserted): the row exists.
+  std::string where(std::uint64_t row) const;
 
  private:
   struct Shard {
@@ -136,7 +131,6 @@ class ShardedArray {
     FileIdentity identity;
     std::unique_ptr<ArrayFile> file{};  // null while closed
     std::uint64_t held_bytes = 0;
-    bool has_names = true;  // whether labels may be names
     bool lies_in_other_files = false;
     std::vector<std::string> column_names{};
   };
@@ -161,6 +155,7 @@ class ShardedArray {
   void for_each_part(std::uint64_t first_row, std::uint64_t count, Visit visit);
 
   void require_role(ArrayFile& file) const;
+  void add(const ArrayFile& file, const std::string& path);
   void add_open(std::unique_ptr<ArrayFile> array);
   void take_column_names(const std::vector<std::string>& names, const std::string& path);
 

@@ -4,7 +4,6 @@
 #include <cstring>
 #include <deque>
 #include <filesystem>
-#include <functional>
 
 #include <fmt/format.h>
 
@@ -93,28 +92,25 @@ std::vector<std::uint64_t> stratum_counts(WorkerRows& rows, std::size_t classes,
   return counts;
 }
 
-// One stored row of features, shifted in place: `decode` makes a number of an element, `encode` an element of it.
-template <typename Element, typename Decode, typename Encode>
-void shift_elements(const FeatureShift& shift, std::span<std::byte> stored, std::vector<double>& scratch, Decode decode,
-                    Encode encode) {
-  std::vector<Element> elements(stored.size() / sizeof(Element));
-  std::memcpy(elements.data(), stored.data(), stored.size());
-  scratch.resize(elements.size());
-  std::transform(elements.begin(), elements.end(), scratch.begin(), decode);
-  shift.apply(scratch);
-  std::transform(scratch.begin(), scratch.end(), elements.begin(), encode);
+template <typename Element, typename Encode>
+void store(std::span<const double> numbers, std::span<std::byte> stored, Encode encode) {
+  std::vector<Element> elements(numbers.size());
+  std::ranges::transform(numbers, elements.begin(), encode);
   std::memcpy(stored.data(), elements.data(), stored.size());
 }
 
+// One stored row of features, shifted in place.
 void shift_row(const FeatureShift& shift, DType dtype, std::span<std::byte> stored, std::vector<double>& scratch) {
+  scratch.resize(stored.size() / size_of(dtype));
+  convert_numbers(stored, dtype, ByteOrder::kLittle, scratch);
+  shift.apply(scratch);
   const auto to_float = [](double value) { return static_cast<float>(value); };
   if (dtype == DType::kFloat16) {
-    shift_elements<std::uint16_t>(shift, stored, scratch, half_to_float,
-                                  [](double value) { return float_to_half(static_cast<float>(value)); });
+    store<std::uint16_t>(scratch, stored, [&](double value) { return float_to_half(to_float(value)); });
   } else if (dtype == DType::kFloat32) {
-    shift_elements<float>(shift, stored, scratch, std::identity(), to_float);
+    store<float>(scratch, stored, to_float);
   } else {
-    shift_elements<double>(shift, stored, scratch, std::identity(), std::identity());
+    std::memcpy(stored.data(), scratch.data(), stored.size());
   }
 }
 

@@ -297,12 +297,6 @@ std::uint64_t SyntheticRows::rows(SyntheticPart which) const {
   return which == SyntheticPart::kTrain ? spec_.train_rows : spec_.test_rows;
 }
 
-std::uint64_t SyntheticRows::class_count(SyntheticPart which, std::size_t k) const {
-  const auto& ends = part(which).class_ends;
-  DPREDUCE_ASSERT(k < ends.size());
-  return ends[k] - (k == 0 ? 0 : ends[k - 1]);
-}
-
 std::span<const double> SyntheticRows::class_mean(std::size_t k) const {
   DPREDUCE_ASSERT(k < spec_.classes);
   return {means_.data() + k * spec_.dim, spec_.dim};

@@ -87,9 +87,6 @@ class SyntheticRows {
 
   const SyntheticSpec& spec() const { return spec_; }
   std::uint64_t rows(SyntheticPart part) const;
-  /// Number of rows of class k: training rows by the requested imbalance (rounded cumulatively, so that they add up),
-  /// test rows even.
-  std::uint64_t class_count(SyntheticPart part, std::size_t k) const;
   /// M_k, d entries.
   std::span<const double> class_mean(std::size_t k) const;
   /// v, d entries.
@@ -98,7 +95,8 @@ class SyntheticRows {
   /// over the plane between M_k and M_j, with j the class for which that leaves the smallest margin.
   std::span<const double> adversarial(std::size_t k) const;
 
-  /// The class of a row, of several the first; classes are shuffled over rows.
+  /// The class of a row, of several the first; classes are shuffled over rows. As many are of each as the imbalance
+  /// says in training rows (rounded cumulatively, so that they add up), and equally many in test rows.
   std::int32_t label(SyntheticPart part, std::uint64_t row) const;
 
   /// Person of a training row: floor(P u^2), with P = ceil(n / R) persons, u uniform. The tail is long: person k has

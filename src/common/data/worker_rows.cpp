@@ -7,8 +7,6 @@
 #include <system_error>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "common/base/error.hpp"
 #include "common/base/paths.hpp"
 #include "common/base/text.hpp"
@@ -115,24 +113,15 @@ WorkerRows::WorkerRows(ShardedArray features, std::optional<ShardedArray> labels
 
 void WorkerRows::keep(std::vector<std::uint64_t> places) {
   DPREDUCE_ASSERT(places.empty() || (places.front() >= range_.first && places.back() < range_.end()));
-  if (weights_) {
-    std::vector<RowWeight> kept;
-    kept.reserve(places.size());
-    for (const std::uint64_t place : places) kept.push_back(weight(place));
-    weights_ = std::move(kept);
-  }
-  if (groups_) {
-    std::vector<std::int32_t> kept;
-    kept.reserve(places.size());
-    for (const std::uint64_t place : places) kept.push_back(group(place));
-    groups_ = std::move(kept);
-  }
-  if (units_) {
-    std::vector<std::uint32_t> kept;
-    kept.reserve(places.size());
-    for (const std::uint64_t place : places) kept.push_back(unit(place));
-    units_->of_rows = std::move(kept);
-  }
+  const auto kept = [&](auto value_of) {
+    std::vector<decltype(value_of(0))> values;
+    values.reserve(places.size());
+    for (const std::uint64_t place : places) values.push_back(value_of(place));
+    return values;
+  };
+  if (weights_) weights_ = kept([&](std::uint64_t place) { return weight(place); });
+  if (groups_) groups_ = kept([&](std::uint64_t place) { return group(place); });
+  if (units_) units_->of_rows = kept([&](std::uint64_t place) { return unit(place); });
   range_ = {0, places.size()};
   if (labels_) labels_->keep(places);
   features_.keep(std::move(places));
@@ -255,17 +244,6 @@ ShardedArray& WorkerRows::labels() {
 const ShardedArray& WorkerRows::labels() const {
   DPREDUCE_ASSERT(labels_.has_value());
   return *labels_;
-}
-
-std::string WorkerRows::where(std::uint64_t row) const {
-  const RowLocation location = features_.locate(row);
-  return fmt::format("{}: row {}", location.file, location.row);
-}
-
-std::string WorkerRows::where_labels(std::uint64_t row) const {
-  DPREDUCE_ASSERT(labels_.has_value());
-  const RowLocation location = labels_->locate(row);
-  return fmt::format("{}: row {}", location.file, location.row);
 }
 
 namespace {

@@ -140,9 +140,9 @@ class WorkerRows {
   const ShardedArray& labels() const;
 
   /// "x.npy: row 12": where row `row` of `features()` lies, for the owner's messages.
-  std::string where(std::uint64_t row) const;
+  std::string where(std::uint64_t row) const { return features_.where(row); }
   /// The same for that row's labels. Precondition (asserted): has_labels().
-  std::string where_labels(std::uint64_t row) const;
+  std::string where_labels(std::uint64_t row) const { return labels().where(row); }
 
  private:
   void order_by_unit();

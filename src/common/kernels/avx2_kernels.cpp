@@ -68,8 +68,24 @@ DPREDUCE_AVX2 void interleave(const std::int16_t* first, const std::int16_t* sec
   }
 }
 
+DPREDUCE_AVX2 inline std::uint32_t largest_lane(__m256i energy) {
+  std::array<std::uint32_t, kLanes> energies;
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(energies.data()), energy);
+  return *std::max_element(energies.begin(), energies.end());
+}
+
+// The largest lane of energies that lack one unit for each of `terms`.
+DPREDUCE_AVX2 inline std::uint32_t largest_energy(__m256i energy, __m256i lowest, std::size_t terms) {
+  const __m256i invalid = _mm256_cmpeq_epi16(lowest, _mm256_set1_epi16(std::numeric_limits<std::int16_t>::min()));
+  if (_mm256_movemask_epi8(invalid) != 0) return kNoEnergy;
+  return largest_lane(energy) + static_cast<std::uint32_t>(terms);
+}
+
+DPREDUCE_AVX2 inline __m256i units_of(__m256i both) {
+  return _mm256_srli_epi32(_mm256_madd_epi16(both, both), 10);
+}
+
 DPREDUCE_AVX2 std::uint32_t measure(const std::int16_t* packed, std::size_t pairs, std::size_t vectors) {
-  const __m256i one = _mm256_set1_epi32(1);
   __m256i largest = _mm256_setzero_si256();
   __m256i lowest = _mm256_setzero_si256();
   for (std::size_t v = 0; v < vectors; ++v) {
@@ -77,17 +93,12 @@ DPREDUCE_AVX2 std::uint32_t measure(const std::int16_t* packed, std::size_t pair
     for (std::size_t pair = 0; pair < pairs; ++pair) {
       const std::int16_t* values = packed + (pair * vectors + v) * 2 * kLanes;
       const __m256i both = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(values));
-      const __m256i units = _mm256_add_epi32(_mm256_srli_epi32(_mm256_madd_epi16(both, both), 10), one);
-      energy = _mm256_add_epi32(energy, units);
+      energy = _mm256_add_epi32(energy, units_of(both));
       lowest = _mm256_min_epi16(lowest, both);
     }
     largest = _mm256_max_epu32(largest, energy);
   }
-  const __m256i invalid = _mm256_cmpeq_epi16(lowest, _mm256_set1_epi16(std::numeric_limits<std::int16_t>::min()));
-  if (_mm256_movemask_epi8(invalid) != 0) return kNoEnergy;
-  std::array<std::uint32_t, kLanes> energies;
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(energies.data()), largest);
-  return *std::max_element(energies.begin(), energies.end());
+  return largest_energy(largest, lowest, pairs);
 }
 
 DPREDUCE_AVX2 void widen(const std::int32_t* sums, std::size_t count, std::int64_t* c) {
@@ -219,23 +230,6 @@ DPREDUCE_AVX2 void outer(const std::int16_t* r, std::size_t r_stride, const Int1
     if (q.cols <= kLanes) continue;
     add_wide(_mm256_permute2x128_si256(sums[o][0], sums[o][1], 0x31), q.cols - kLanes, target + kLanes);
   }
-}
-
-DPREDUCE_AVX2 inline std::uint32_t largest_lane(__m256i energy) {
-  std::array<std::uint32_t, kLanes> energies;
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(energies.data()), energy);
-  return *std::max_element(energies.begin(), energies.end());
-}
-
-// The largest lane of energies that lack one unit for each of `terms`.
-DPREDUCE_AVX2 inline std::uint32_t largest_energy(__m256i energy, __m256i lowest, std::size_t terms) {
-  const __m256i invalid = _mm256_cmpeq_epi16(lowest, _mm256_set1_epi16(std::numeric_limits<std::int16_t>::min()));
-  if (_mm256_movemask_epi8(invalid) != 0) return kNoEnergy;
-  return largest_lane(energy) + static_cast<std::uint32_t>(terms);
-}
-
-DPREDUCE_AVX2 inline __m256i units_of(__m256i both) {
-  return _mm256_srli_epi32(_mm256_madd_epi16(both, both), 10);
 }
 
 DPREDUCE_AVX2 std::uint32_t measure_row(const std::int16_t* row, std::size_t count, std::size_t stripe,

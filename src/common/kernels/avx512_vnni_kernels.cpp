@@ -88,25 +88,30 @@ DPREDUCE_AVX512_VNNI void interleave(const std::int16_t* first, const std::int16
   }
 }
 
+// The largest lane of energies that lack one unit for each of `terms`.
+DPREDUCE_AVX512_VNNI inline std::uint32_t largest_energy(__m512i energy, __m512i lowest, std::size_t terms) {
+  const __m512i limit = _mm512_set1_epi16(std::numeric_limits<std::int16_t>::min());
+  if (_mm512_cmpeq_epi16_mask(lowest, limit) != 0) return kNoEnergy;
+  return _mm512_reduce_max_epu32(energy) + static_cast<std::uint32_t>(terms);
+}
+
+DPREDUCE_AVX512_VNNI inline __m512i units_of(__m512i both) {
+  return _mm512_srli_epi32(_mm512_madd_epi16(both, both), 10);
+}
+
 DPREDUCE_AVX512_VNNI std::uint32_t measure(const std::int16_t* packed, std::size_t pairs, std::size_t vectors) {
-  const __m512i one = _mm512_set1_epi32(1);
   __m512i largest = _mm512_setzero_si512();
   __m512i lowest = _mm512_setzero_si512();
   for (std::size_t v = 0; v < vectors; ++v) {
     __m512i energy = _mm512_setzero_si512();
     for (std::size_t pair = 0; pair < pairs; ++pair) {
       const __m512i both = _mm512_loadu_si512(packed + (pair * vectors + v) * 2 * kLanes);
-      const __m512i units = _mm512_srli_epi32(_mm512_madd_epi16(both, both), 10);
-      energy = _mm512_add_epi32(energy, _mm512_add_epi32(units, one));
+      energy = _mm512_add_epi32(energy, units_of(both));
       lowest = _mm512_min_epi16(lowest, both);
     }
     largest = _mm512_max_epu32(largest, energy);
   }
-  const __m512i limit = _mm512_set1_epi16(std::numeric_limits<std::int16_t>::min());
-  if (_mm512_cmpeq_epi16_mask(lowest, limit) != 0) return kNoEnergy;
-  std::array<std::uint32_t, kLanes> energies;
-  _mm512_storeu_si512(energies.data(), largest);
-  return *std::max_element(energies.begin(), energies.end());
+  return largest_energy(largest, lowest, pairs);
 }
 
 DPREDUCE_AVX512_VNNI void widen(const std::int32_t* sums, std::size_t count, std::int64_t* c) {
@@ -270,17 +275,6 @@ DPREDUCE_AVX512_VNNI void outer(const std::int16_t* r, std::size_t r_stride, con
     if (q.cols <= kLanes) continue;
     add_wide(_mm512_permutex2var_epi32(sums[o][0], next, sums[o][1]), q.cols - kLanes, target + kLanes);
   }
-}
-
-// The largest lane of energies that lack one unit for each of `terms`.
-DPREDUCE_AVX512_VNNI inline std::uint32_t largest_energy(__m512i energy, __m512i lowest, std::size_t terms) {
-  const __m512i limit = _mm512_set1_epi16(std::numeric_limits<std::int16_t>::min());
-  if (_mm512_cmpeq_epi16_mask(lowest, limit) != 0) return kNoEnergy;
-  return _mm512_reduce_max_epu32(energy) + static_cast<std::uint32_t>(terms);
-}
-
-DPREDUCE_AVX512_VNNI inline __m512i units_of(__m512i both) {
-  return _mm512_srli_epi32(_mm512_madd_epi16(both, both), 10);
 }
 
 DPREDUCE_AVX512_VNNI std::uint32_t measure_row(const std::int16_t* row, std::size_t count, std::size_t stripe,

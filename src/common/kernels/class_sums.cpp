@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <string>
 #include <vector>
 
 #include "common/base/error.hpp"
@@ -28,31 +27,27 @@ void require_ascend(std::span<const std::int32_t> labels, std::size_t per_row) {
   for (std::size_t place = 1; place < labels.size(); ++place) {
     const bool is_first = place % per_row == 0;
     const bool follows = labels[place] < 0 || (labels[place - 1] >= 0 && labels[place - 1] < labels[place]);
-    if (!is_first && !follows) {
-      throw UsageError("class sums: the labels of row " + std::to_string(place / per_row) + " do not ascend");
-    }
+    if (!is_first && !follows) throw UsageError("class sums: the labels of row {} do not ascend", place / per_row);
   }
 }
 
 void check(const Int16View& rows, std::span<const std::int32_t> labels, const Int64View& sums, unsigned threads) {
   const std::size_t per_row = labels_per_row(rows, labels);
   if (labels.size() != rows.rows * per_row || per_row == 0) {
-    throw UsageError("class sums: " + std::to_string(labels.size()) + " labels for " + std::to_string(rows.rows) +
-                     " rows");
+    throw UsageError("class sums: {} labels for {} rows", labels.size(), rows.rows);
   }
   if (sums.cols != rows.cols) {
-    throw UsageError("class sums: sums have " + std::to_string(sums.cols) + " columns, rows have " +
-                     std::to_string(rows.cols));
+    throw UsageError("class sums: sums have {} columns, rows have {}", sums.cols, rows.cols);
   }
   for (std::size_t place = 0; place < labels.size(); ++place) {
     if (labels[place] >= 0 && static_cast<std::size_t>(labels[place]) >= sums.rows) {
-      throw UsageError("class sums: label " + std::to_string(labels[place]) + " of row " +
-                       std::to_string(place / per_row) + " is not one of " + std::to_string(sums.rows) + " classes");
+      throw UsageError("class sums: label {} of row {} is not one of {} classes", labels[place], place / per_row,
+                       sums.rows);
     }
   }
   require_ascend(labels, per_row);
   if (rows.stride < rows.cols || sums.stride < sums.cols) {
-    throw UsageError("class sums: a stride is less than the " + std::to_string(rows.cols) + " columns");
+    throw UsageError("class sums: a stride is less than the {} columns", rows.cols);
   }
   if (threads == 0) throw UsageError("class sums: threads is 0, must be at least 1");
 }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <string>
 #include <utility>
 
 #include "common/base/error.hpp"
@@ -10,32 +9,23 @@
 namespace dpreduce {
 namespace {
 
-std::string shape(std::size_t rows, std::size_t cols) {
-  return std::to_string(rows) + " x " + std::to_string(cols);
-}
-
 template <typename View>
 void require_view(const char* name, const View& view) {
   if (view.stride < view.cols) {
-    throw UsageError(std::string("integer product: ") + name + " has stride " + std::to_string(view.stride) +
-                     ", less than its " + std::to_string(view.cols) + " columns");
+    throw UsageError("integer product: {} has stride {}, less than its {} columns", name, view.stride, view.cols);
   }
   if (view.data == nullptr && view.rows * view.cols != 0) {
-    throw UsageError(std::string("integer product: ") + name + " is " + shape(view.rows, view.cols) +
-                     " but has no data");
+    throw UsageError("integer product: {} is {} x {} but has no data", name, view.rows, view.cols);
   }
 }
 
 void require_depth(const char* what, std::size_t depth_a, std::size_t depth_b) {
-  if (depth_a != depth_b) {
-    throw UsageError(std::string("integer product: a has ") + std::to_string(depth_a) + " " + what + ", b has " +
-                     std::to_string(depth_b));
-  }
+  if (depth_a != depth_b) throw UsageError("integer product: a has {} {}, b has {}", depth_a, what, depth_b);
 }
 
 void require_result(const Int64View& c, std::size_t rows, std::size_t cols) {
   if (c.rows != rows || c.cols != cols) {
-    throw UsageError("integer product: c is " + shape(c.rows, c.cols) + ", must be " + shape(rows, cols));
+    throw UsageError("integer product: c is {} x {}, must be {} x {}", c.rows, c.cols, rows, cols);
   }
 }
 
@@ -128,16 +118,13 @@ void RowFactors::visit(const Int16View& a, ThreadTeam& team, const VisitProducts
   });
 }
 
-void reject_value(const Operand& operand, std::size_t k, std::size_t column) {
-  const bool by_rows = operand.summed_over == SummedOver::kRows;
-  throw UsageError("integer product: row " + std::to_string(by_rows ? k : column) + ", column " +
-                   std::to_string(by_rows ? column : k) + " holds -32768; lattice values lie in [-32767, 32767]");
-}
-
 void reject_first(const Operand& operand, const Range& depth, const Range& columns) {
   for (std::size_t k = depth.begin; k < depth.end; ++k) {
     for (std::size_t column = columns.begin; column < columns.end; ++column) {
-      if (operand.at(k, column) == std::numeric_limits<std::int16_t>::min()) reject_value(operand, k, column);
+      if (operand.at(k, column) != std::numeric_limits<std::int16_t>::min()) continue;
+      const bool by_rows = operand.summed_over == SummedOver::kRows;
+      throw UsageError("integer product: row {}, column {} holds -32768; lattice values lie in [-32767, 32767]",
+                       by_rows ? k : column, by_rows ? column : k);
     }
   }
 }

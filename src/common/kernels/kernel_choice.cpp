@@ -1,7 +1,6 @@
 #include "common/kernels/kernel_choice.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <optional>
 #include <string>
 
@@ -182,14 +181,6 @@ void BlockedKernel::accumulate(const Operand& a, const Operand& b, ProductPart p
 
 namespace {
 
-void require_values(const Operand& operand) {
-  for (std::size_t k = 0; k < operand.depth(); ++k) {
-    for (std::size_t column = 0; column < operand.columns(); ++column) {
-      if (operand.at(k, column) == std::numeric_limits<std::int16_t>::min()) reject_value(operand, k, column);
-    }
-  }
-}
-
 // The plainest kernel: three loops in int64. It stays for ever as the oracle of the fast ones.
 class ReferenceKernel final : public IntegerKernel {
  public:
@@ -199,8 +190,7 @@ class ReferenceKernel final : public IntegerKernel {
   // Uses one thread, whatever is requested: the result is the same.
   void accumulate(const Operand& a, const Operand& b, ProductPart part, const Int64View& c,
                   unsigned /*threads*/) const override {
-    require_values(a);
-    require_values(b);
+    for (const Operand* operand : {&a, &b}) reject_first(*operand, {0, operand->depth()}, {0, operand->columns()});
     for (std::size_t k = 0; k < a.depth(); ++k) {
       for (std::size_t row = 0; row < a.columns(); ++row) {
         const std::int64_t left = a.at(k, row);

@@ -92,11 +92,8 @@ struct Range {
   std::size_t size() const { return end - begin; }
 };
 
-/// Ends the call: the operand holds -32768 at (k, column), which no lattice row does and no int32 pair sum allows.
-/// Throws UsageError.
-[[noreturn]] void reject_value(const Operand& operand, std::size_t k, std::size_t column);
-
-/// The same for the first such value of a part of the operand, if there is one.
+/// Throws UsageError for the first -32768 of a part of the operand, if there is one: no lattice row holds it, and no
+/// int32 pair sum allows it.
 void reject_first(const Operand& operand, const Range& depth, const Range& columns);
 
 }  // namespace dpreduce

@@ -27,33 +27,34 @@ void add_halves(const Segment& part, const EnergyProduct& measured, std::vector<
 }  // namespace
 
 void plan_segments(std::span<const std::uint32_t> energies_a, std::span<const std::uint32_t> energies_b,
-                   std::size_t pairs, const EnergyProduct& measured, std::vector<Segment>& segments) {
+                   std::size_t steps, const EnergyProduct& measured, std::vector<Segment>& segments,
+                   std::size_t stripe) {
   const std::size_t stripes = energies_a.size();
-  DPREDUCE_ASSERT(pairs <= kBlockPairs && stripes == (pairs + kStripePairs - 1) / kStripePairs);
+  DPREDUCE_ASSERT(steps <= kBlockPairs && stripes == (steps + stripe - 1) / stripe);
   DPREDUCE_ASSERT(energies_b.size() == stripes);
 
   segments.clear();
   std::size_t begin = 0;
   std::uint64_t energy_a = 0;
   std::uint64_t energy_b = 0;
-  for (std::size_t stripe = 0; stripe < stripes; ++stripe) {
-    const std::size_t stripe_begin = stripe * kStripePairs;
-    energy_a += energies_a[stripe];
-    energy_b += energies_b[stripe];
+  for (std::size_t index = 0; index < stripes; ++index) {
+    const std::size_t stripe_begin = index * stripe;
+    energy_a += energies_a[index];
+    energy_b += energies_b[index];
     if (energy_a * energy_b <= kEnergyLimit) continue;
 
     if (begin < stripe_begin) segments.push_back({begin, stripe_begin});
     begin = stripe_begin;
-    energy_a = energies_a[stripe];
-    energy_b = energies_b[stripe];
+    energy_a = energies_a[index];
+    energy_b = energies_b[index];
     if (energy_a * energy_b <= kEnergyLimit) continue;
 
-    begin = std::min(stripe_begin + kStripePairs, pairs);
+    begin = std::min(stripe_begin + stripe, steps);
     add_halves({stripe_begin, begin}, measured, segments);
     energy_a = 0;
     energy_b = 0;
   }
-  if (begin < pairs) segments.push_back({begin, pairs});
+  if (begin < steps) segments.push_back({begin, steps});
 }
 
 namespace {

@@ -46,7 +46,7 @@ constexpr std::uint32_t energy_units(std::int16_t first, std::int16_t second) {
 inline constexpr std::uint64_t kEnergyLimit =
     ((std::uint64_t{1} << 31) - 1) * ((std::uint64_t{1} << 31) - 1) / (1024 * 1024);
 
-/// Pairs [begin, end) of a block.
+/// Steps [begin, end) of a sum: pairs of a block, or vectors of a row (row_products.hpp).
 struct Segment {
   std::size_t begin = 0;
   std::size_t end = 0;
@@ -54,17 +54,17 @@ struct Segment {
   bool operator==(const Segment&) const = default;
 };
 
-/// The product of the largest column energies of both panels over some pairs, in units of either; any single pair may
-/// have any.
+/// The product of the largest energies of both sides over some steps, in units of either; any single step may have any.
 using EnergyProduct = std::function<std::uint64_t(const Segment&)>;
 
-/// Replaces `segments` by a partition of [0, pairs) in order, every part with (1): runs of stripes, or, of a stripe
-/// that is too much alone, its largest halves that are not, down to single pairs. energies_a, energies_b: for each
-/// stripe of kStripePairs pairs (the last may be shorter), the panel's largest column energy in units; `measured`,
-/// asked for parts of stripes. Greedy: a run is closed only before the stripe that would break (1). Preconditions:
-/// pairs <= kBlockPairs; both spans have ceil(pairs / kStripePairs) entries.
+/// Replaces `segments` by a partition of [0, steps) in order, every part with (1): runs of stripes, or, of a stripe
+/// that is too much alone, its largest halves that are not, down to single steps. energies_a, energies_b: for each
+/// stripe of so many steps (the last may be shorter), the side's largest energy in units; `measured`, asked for parts
+/// of stripes. Greedy: a run is closed only before the stripe that would break (1). Preconditions: steps <=
+/// kBlockPairs; both spans have ceil(steps / stripe) entries.
 void plan_segments(std::span<const std::uint32_t> energies_a, std::span<const std::uint32_t> energies_b,
-                   std::size_t pairs, const EnergyProduct& measured, std::vector<Segment>& segments);
+                   std::size_t steps, const EnergyProduct& measured, std::vector<Segment>& segments,
+                   std::size_t stripe = kStripePairs);
 
 // A block of an operand, rearranged for the micro-kernels, with the energies that certify it.
 //

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <span>
 
 #include "common/kernels/instruction_set.hpp"
 #include "common/kernels/matrix_view.hpp"
@@ -12,6 +13,12 @@ namespace {
 
 constexpr std::size_t kRows = 4;
 constexpr std::size_t kLanes = 8;
+
+// The largest of them, unless a value is -32768.
+std::uint32_t largest_energy(std::span<const std::uint32_t> energies, std::int16_t lowest) {
+  if (lowest == std::numeric_limits<std::int16_t>::min()) return kNoEnergy;
+  return *std::max_element(energies.begin(), energies.end());
+}
 
 template <std::size_t vectors>
 void multiply(const std::int16_t* a, std::size_t a_stride, const std::int16_t* b, std::size_t b_stride,
@@ -51,8 +58,7 @@ std::uint32_t measure(const std::int16_t* packed, std::size_t pairs, std::size_t
       lowest = std::min({lowest, first, second});
     }
   }
-  const bool valid = lowest != std::numeric_limits<std::int16_t>::min();
-  return valid ? *std::max_element(energies.begin(), energies.end()) : kNoEnergy;
+  return largest_energy(energies, lowest);
 }
 
 void widen(const std::int32_t* sums, std::size_t count, std::int64_t* c) {
@@ -115,8 +121,7 @@ std::uint32_t measure_row(const std::int16_t* row, std::size_t count, std::size_
     for (std::size_t lane = 0; lane < kLanes; ++lane) whole[lane] += lanes[lane];
     *energies = std::max(*energies, *std::max_element(lanes.begin(), lanes.end()));
   }
-  const bool valid = lowest != std::numeric_limits<std::int16_t>::min();
-  return valid ? *std::max_element(whole.begin(), whole.end()) : kNoEnergy;
+  return largest_energy(whole, lowest);
 }
 
 std::uint32_t measure_columns(const Int16View& q) {
@@ -130,8 +135,7 @@ std::uint32_t measure_columns(const Int16View& q) {
       lowest = std::min({lowest, first, second});
     }
   }
-  const bool valid = lowest != std::numeric_limits<std::int16_t>::min();
-  return valid ? *std::max_element(energies.begin(), energies.end()) : kNoEnergy;
+  return largest_energy(energies, lowest);
 }
 
 }  // namespace

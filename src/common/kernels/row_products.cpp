@@ -35,15 +35,15 @@ class RowDots {
       : kernel_(kernel),
         b_(b),
         columns_(columns),
-        stripe_(kStripeVectors * 2 * kernel.lanes),
-        stripes_((columns.size() + stripe_ - 1) / stripe_),
+        width_(2 * kernel.lanes),
+        vectors_((columns.size() + width_ - 1) / width_),
         others_(even_groups(b.rows, kernel.most_dot_others)),
-        values_((columns.size() + 2 * kernel.lanes - 1) / (2 * kernel.lanes) * 2 * kernel.lanes),
+        values_(vectors_ * width_),
         groups_in_first_pass_(groups_of(kPanelsInFirstPass)),
         groups_at_once_(groups_of(kPanelsAtOnce)),
         others_in_first_pass_(others_.empty() ? 0 : others_[std::min(groups_in_first_pass_, others_.size()) - 1].end),
         panels_(b.rows * values_),
-        entries_(stripes_ + 1),
+        entries_((vectors_ + kStripeVectors - 1) / kStripeVectors + 1),
         energies_b_(others_.size() * entries_) {
     for (std::size_t group = 0; group < others_.size(); ++group) pack_others(group);
   }
@@ -83,20 +83,18 @@ class RowDots {
   void pack_others(std::size_t group) {
     const Range& others = others_[group];
     measure(b_, others, std::span(energies_b_).subspan(group * entries_, entries_));
-    const std::size_t width = 2 * kernel_.lanes;
     std::int16_t* panel = panels_.data() + others.begin * values_;
-    for (std::size_t k = columns_.begin; k < columns_.end; k += width) {
-      for (std::size_t other = others.begin; other < others.end; ++other, panel += width) {
-        const std::size_t count = std::min(width, columns_.end - k);
+    for (std::size_t k = columns_.begin; k < columns_.end; k += width_) {
+      for (std::size_t other = others.begin; other < others.end; ++other, panel += width_) {
+        const std::size_t count = std::min(width_, columns_.end - k);
         std::copy_n(b_.row(other) + k, count, panel);
-        std::fill(panel + count, panel + width, std::int16_t{0});
+        std::fill(panel + count, panel + width_, std::int16_t{0});
       }
     }
   }
 
-  Range columns_of(std::size_t stripe) const {
-    const std::size_t first = columns_.begin + stripe * stripe_;
-    return {first, std::min(first + stripe_, columns_.end)};
+  Range columns_of(const Segment& vectors) const {
+    return {columns_.begin + vectors.begin * width_, std::min(columns_.begin + vectors.end * width_, columns_.end)};
   }
 
   // The largest energy of a lane of some rows. At least that of each stripe becomes its entry of `energies`.
@@ -104,8 +102,8 @@ class RowDots {
                        std::span<std::uint32_t> energies) const {
     std::uint32_t largest = 0;
     for (std::size_t row = rows.begin; row < rows.end; ++row) {
-      largest = std::max(largest,
-                         kernel_.measure_row(view.row(row) + columns.begin, columns.size(), stripe_, energies.data()));
+      largest = std::max(largest, kernel_.measure_row(view.row(row) + columns.begin, columns.size(),
+                                                      kStripeVectors * width_, energies.data()));
     }
     return largest;
   }
@@ -126,7 +124,7 @@ class RowDots {
     energies.back() = largest * static_cast<std::uint32_t>(kMaxLanes / kernel_.lanes);
   }
 
-  // All columns at once where they are safe, else as plan_segments does it.
+  // All columns at once where they are safe, else in safe segments. A vector is one: each lane has two products.
   void accumulate_tile(const Int16View& a, const Range& rows, const Range& others, const Int64View& c,
                        std::span<std::uint32_t> energies_a, std::span<const std::uint32_t> energies_b) const {
     const auto whole_is_safe = [&] { return std::uint64_t{energies_a.back()} * energies_b.back() <= kEnergyLimit; };
@@ -135,41 +133,16 @@ class RowDots {
       measure(a, rows, energies_a);
       if (whole_is_safe()) return multiply(a, rows, others, c, columns_);
     }
-    std::size_t begin = 0;
-    std::uint64_t energy_a = 0;
-    std::uint64_t energy_b = 0;
-    for (std::size_t stripe = 0; stripe < stripes_; ++stripe) {
-      energy_a += energies_a[stripe];
-      energy_b += energies_b[stripe];
-      if (energy_a * energy_b <= kEnergyLimit) continue;
-      if (begin < stripe) multiply(a, rows, others, c, {columns_of(begin).begin, columns_of(stripe).begin});
-      begin = stripe;
-      energy_a = energies_a[stripe];
-      energy_b = energies_b[stripe];
-      if (energy_a * energy_b <= kEnergyLimit) continue;
-      multiply_halves(a, rows, others, c, columns_of(stripe));
-      begin = stripe + 1;
-      energy_a = 0;
-      energy_b = 0;
-    }
-    if (begin < stripes_) multiply(a, rows, others, c, {columns_of(begin).begin, columns_.end});
-  }
-
-  // The columns are more than a stripe's energies allow. One vector is safe: each lane has two products.
-  void multiply_halves(const Int16View& a, const Range& rows, const Range& others, const Int64View& c,
-                       const Range& columns) const {
-    const std::size_t values = 2 * kernel_.lanes;
-    const std::size_t vectors = (columns.size() + values - 1) / values;
-    const auto is_safe = [&] {
-      std::uint32_t of_a = 0;  // columns are part of one stripe
+    const auto measured = [&](const Segment& vectors) {
+      std::uint32_t of_a = 0;  // they are part of one stripe
       std::uint32_t of_b = 0;
-      return std::uint64_t{energy(a, rows, columns, {&of_a, 1})} * energy(b_, others, columns, {&of_b, 1}) <=
-             kEnergyLimit;
+      const Range columns = columns_of(vectors);
+      return std::uint64_t{energy(a, rows, columns, {&of_a, 1})} * energy(b_, others, columns, {&of_b, 1});
     };
-    if (vectors == 1 || is_safe()) return multiply(a, rows, others, c, columns);
-    const std::size_t middle = columns.begin + vectors / 2 * values;
-    multiply_halves(a, rows, others, c, {columns.begin, middle});
-    multiply_halves(a, rows, others, c, {middle, columns.end});
+    thread_local std::vector<Segment> segments;
+    plan_segments(energies_a.first(entries_ - 1), energies_b.first(entries_ - 1), vectors_, measured, segments,
+                  kStripeVectors);
+    for (const Segment& vectors : segments) multiply(a, rows, others, c, columns_of(vectors));
   }
 
   void multiply(const Int16View& a, const Range& rows, const Range& others, const Int64View& c,
@@ -187,8 +160,8 @@ class RowDots {
   const RowKernel& kernel_;
   Int16View b_;
   Range columns_;
-  std::size_t stripe_;
-  std::size_t stripes_;
+  std::size_t width_;    // values of a vector
+  std::size_t vectors_;  // of a row
   std::vector<Range> others_;
   std::size_t values_;                // of a row, in whole vectors
   std::size_t groups_in_first_pass_;  // whose panels pass with each three rows of A while these come from memory

@@ -307,8 +307,7 @@ CosineClip cosine_clip(double d_min, double d_max) {
   if (!(d_min >= 0.0 && d_max <= 2.0)) {
     throw UsageError("--d-min {} and --d-max {}: 1 + cos is between 0 and 2; give bounds in that range", d_min, d_max);
   }
-  constexpr double kUnits = double{kLatticeNorm} * double{kLatticeNorm};
-  const CosineClip clip{std::llround(d_min * kUnits), std::llround(d_max * kUnits)};
+  const CosineClip clip{std::llround(d_min * kSquaredNorm), std::llround(d_max * kSquaredNorm)};
   if (!(d_min < d_max && clip.lower < clip.upper)) {
     throw UsageError("--d-min {} and --d-max {}: the lower bound must be below the upper", d_min, d_max);
   }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <variant>
 #include <vector>
 
 #include <fmt/format.h>
@@ -16,22 +15,14 @@
 namespace dpreduce {
 namespace {
 
-// The mechanism for a group of two.
-Mechanism doubled(const Mechanism& selection) {
-  if (const auto* exponential = std::get_if<ExponentialMechanism>(&selection)) {
-    return ExponentialMechanism{2 * exponential->epsilon};
-  }
-  return PureMechanism{2 * std::get<PureMechanism>(selection).epsilon};
-}
-
 // Adds releases up, one kind at a time.
 class Sum {
  public:
   explicit Sum(Adjacency question) : question_(question) {}
 
-  void add(const SelectionTerms& terms, Adjacency adjacency) {
-    const Mechanism loss = loss_of(terms);
-    sum_.selections.push_back({counts_twice(adjacency) ? doubled(loss) : loss, 1});
+  void add(SelectionTerms terms, Adjacency adjacency) {
+    if (counts_twice(adjacency)) terms.epsilon *= 2;
+    sum_.selections.push_back({loss_of(terms), 1});
   }
 
   // Adds the cost of one round, or of all of them together where they are charged as one.
@@ -64,6 +55,27 @@ bool is_nothing(const Spending& spending) {
   return spending.is_gaussian() && spending.mu == 0;
 }
 
+// Advice for a refusal that is due to what open runs have reserved: how to get that back.
+std::string way_to_reserved(const LedgerState& state, const Reservation& reservation, const std::string& path) {
+  std::vector<std::string> runs;
+  for (const auto& [run_id, run] : state.open_runs()) {
+    if (run_id != reservation.run_id && run_id != reservation.instead_of) runs.push_back(run_id);
+  }
+  return fmt::format("if {0} no longer running, {3}give it up: `dpreduce ledger release {1} --ledger {2}`",
+                     runs.size() == 1 ? "that run is" : "one of those runs is", runs.size() == 1 ? runs.front() : "RUN",
+                     path, reservation.terms.silos ? "" : "resume it by its own command with --resume, or ");
+}
+
+// The spending of all that open runs may still charge; but for the run that reserves, and the one that it replaces.
+Spending reserved_by_others(const LedgerState& state, Adjacency adjacency, const Reservation& reservation) {
+  Spending reserved;
+  for (const auto& [run_id, run] : state.open_runs()) {
+    if (run_id == reservation.run_id || run_id == reservation.instead_of) continue;
+    reserved = composed(reserved, spending_of(run.remains, adjacency));
+  }
+  return reserved;
+}
+
 }  // namespace
 
 Spending spending_of(std::span<const LedgerCharge> charges, Adjacency adjacency) {
@@ -81,16 +93,10 @@ Spending spending_of(std::span<const LedgerCharge> charges, Adjacency adjacency)
 }
 
 Adjacency strictest_adjacency(const LedgerState& state, Adjacency least) {
-  const auto is_exchange = [](const RunTerms& terms) {
-    return terms.is_private && terms.adjacency == Adjacency::kReplaceOne;
+  const auto is_exchange = [](const RunTerms* terms) {
+    return terms->is_private && terms->adjacency == Adjacency::kReplaceOne;
   };
-  for (const LedgerCharge& charge : state.charges()) {
-    if (is_exchange(charge.entry.terms)) return Adjacency::kReplaceOne;
-  }
-  for (const auto& [run_id, run] : state.open_runs()) {
-    if (is_exchange(run.remains.terms)) return Adjacency::kReplaceOne;
-  }
-  return least;
+  return std::ranges::any_of(state.all_terms(), is_exchange) ? Adjacency::kReplaceOne : least;
 }
 
 Spending spending_of(const Reservation& reservation, Adjacency adjacency) {
@@ -103,30 +109,6 @@ Spending spending_of(const Reservation& reservation, Adjacency adjacency) {
     for (const PlannedSelection& selection : reservation.selections) sum.add(selection.terms, terms.adjacency);
   }
   return sum.total();
-}
-
-namespace {
-
-// Advice for a refusal that is due to what open runs have reserved: how to get that back.
-std::string way_to_reserved(const LedgerState& state, const Reservation& reservation, const std::string& path) {
-  std::vector<std::string> runs;
-  for (const auto& [run_id, run] : state.open_runs()) {
-    if (run_id != reservation.run_id && run_id != reservation.instead_of) runs.push_back(run_id);
-  }
-  return fmt::format("if {0} no longer running, {3}give it up: `dpreduce ledger release {1} --ledger {2}`",
-                     runs.size() == 1 ? "that run is" : "one of those runs is", runs.size() == 1 ? runs.front() : "RUN",
-                     path, reservation.terms.silos ? "" : "resume it by its own command with --resume, or ");
-}
-
-}  // namespace
-
-Spending reserved_by_others(const LedgerState& state, Adjacency adjacency, const Reservation& reservation) {
-  Spending reserved;
-  for (const auto& [run_id, run] : state.open_runs()) {
-    if (run_id == reservation.run_id || run_id == reservation.instead_of) continue;
-    reserved = composed(reserved, spending_of(run.remains, adjacency));
-  }
-  return reserved;
 }
 
 Spending spending_of_all(const LedgerState& state, Adjacency adjacency) {
@@ -167,7 +149,7 @@ void require_room(const LedgerState& state, const Reservation& reservation, cons
 }
 
 std::string spent_text(const Spending& spending, double delta) {
-  const double epsilon = is_nothing(spending) ? 0.0 : epsilon_of(spending, delta);
+  const double epsilon = epsilon_of(spending, delta);
   if (!std::isfinite(epsilon)) return "rho " + upper_figure(rho_of(spending));
   return fmt::format("epsilon {} at delta {}", upper_figure(epsilon), upper_figure(delta));
 }
@@ -197,15 +179,13 @@ std::string_view name_of(PrivacyUnit unit) {
 }
 
 void require_one_unit(const LedgerState& state, PrivacyUnit unit, const std::filesystem::path& path) {
-  const auto require = [&](const RunTerms& terms) {
-    if (terms.unit == unit) return;
+  for (const RunTerms* terms : state.all_terms()) {
+    if (terms->unit == unit) continue;
     throw BudgetRefused(
         "{}: has charges for {}, and this run's are for {}: costs of the two do not add up; give it a --ledger of its "
         "own",
-        path.string(), name_of(terms.unit), name_of(unit));
-  };
-  for (const LedgerCharge& charge : state.charges()) require(charge.entry.terms);
-  for (const auto& [run_id, run] : state.open_runs()) require(run.remains.terms);
+        path.string(), name_of(terms->unit), name_of(unit));
+  }
 }
 
 }  // namespace dpreduce

@@ -30,10 +30,6 @@ Spending spending_of(std::span<const LedgerCharge> charges, Adjacency adjacency)
 /// The spending of all that a reservation may still charge, in the same way.
 Spending spending_of(const Reservation& reservation, Adjacency adjacency);
 
-/// The spending of all that open runs may still charge, in the same way; but for the run that reserves, and the one
-/// that it replaces.
-Spending reserved_by_others(const LedgerState& state, Adjacency adjacency, const Reservation& reservation);
-
 /// The spending of all charges and of all that open runs may still charge.
 Spending spending_of_all(const LedgerState& state, Adjacency adjacency);
 

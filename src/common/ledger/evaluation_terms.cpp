@@ -1,5 +1,7 @@
 #include "common/ledger/evaluation_terms.hpp"
 
+#include <set>
+#include <sstream>
 #include <string>
 
 #include <fmt/format.h>
@@ -16,10 +18,6 @@ bool is_of_numbers(EvaluationMetric metric) {
 }
 
 void require_valid_of_numbers(const EvaluationTerms& terms, std::string_view option) {
-  if (!terms.has_targets && std::ranges::any_of(terms.metrics, is_of_numbers)) {
-    throw UsageError("{} r2, rmse: are for models that predict numbers, and this one predicts classes", option);
-  }
-  if (!terms.has_targets) return;
   if (std::ranges::all_of(terms.metrics, is_of_numbers) && terms.groups == 0 && !terms.has_pair) return;
   throw UsageError("{}: for a model that predicts numbers give r2 and rmse, without groups and without a second model",
                    option);
@@ -27,16 +25,16 @@ void require_valid_of_numbers(const EvaluationTerms& terms, std::string_view opt
 
 }  // namespace
 
-std::vector<EvaluationMetric> usual_metrics(std::size_t most_labels) {
-  if (most_labels > 0) return {EvaluationMetric::kF1};
+std::vector<EvaluationMetric> usual_metrics(const EvaluationTerms& terms) {
+  if (terms.has_targets) return {EvaluationMetric::kR2, EvaluationMetric::kRmse};
+  if (terms.most_labels > 0) return {EvaluationMetric::kF1};
   return {EvaluationMetric::kAccuracy, EvaluationMetric::kRecall};
 }
 
 std::vector<EvaluationMetric> metrics_of(std::string_view words, std::string_view option) {
-  std::vector<EvaluationMetric> metrics;
-  while (!words.empty()) {
-    const std::size_t comma = std::min(words.find(','), words.size());
-    const std::string_view word = words.substr(0, comma);
+  std::set<EvaluationMetric> metrics;
+  std::istringstream list{std::string(words)};
+  for (std::string word; std::getline(list, word, ',');) {
     const auto metric = choice_of<EvaluationMetric>(word);
     if (!metric) {
       std::string known;
@@ -45,18 +43,17 @@ std::vector<EvaluationMetric> metrics_of(std::string_view words, std::string_vie
       }
       throw UsageError("{}: '{}' is not a metric; metrics are {}", option, word, known);
     }
-    metrics.push_back(*metric);
-    words.remove_prefix(std::min(comma + 1, words.size()));
+    metrics.insert(*metric);
   }
   if (metrics.empty()) throw UsageError("{}: name at least one", option);
-  std::ranges::sort(metrics);
-  metrics.erase(std::unique(metrics.begin(), metrics.end()), metrics.end());
-  return metrics;
+  return {metrics.begin(), metrics.end()};
 }
 
 void require_valid(const EvaluationTerms& terms, std::string_view option) {
-  require_valid_of_numbers(terms, option);
-  if (terms.has_targets) return;
+  if (terms.has_targets) return require_valid_of_numbers(terms, option);
+  if (std::ranges::any_of(terms.metrics, is_of_numbers)) {
+    throw UsageError("{} r2, rmse: are for models that predict numbers, and this one predicts classes", option);
+  }
   // Sensitivities follow from these: they are looked at here, too, whichever way the terms have come.
   if (terms.has(EvaluationMetric::kF1) != (terms.most_labels > 0)) {
     throw UsageError("{} f1 goes with --max-labels k and labels that are n x K zeros and ones", option);

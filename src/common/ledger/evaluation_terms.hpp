@@ -88,8 +88,9 @@ struct EvaluationTerms {
 DPREDUCE_ARCHIVE(EvaluationTerms, metrics, classes, top_k, has_probabilities, has_odds, positive, score_bins,
                  class_groups, most_labels, threshold, most_predicted, groups, has_pair, has_targets)
 
-/// Metrics reported if none is named: accuracy, recall by class and its mean; for sets of at most k labels, F1.
-std::vector<EvaluationMetric> usual_metrics(std::size_t most_labels);
+/// Metrics reported if none is named: accuracy, recall by class and its mean; for sets of at most k labels, F1; for
+/// numbers, R^2 and RMSE.
+std::vector<EvaluationMetric> usual_metrics(const EvaluationTerms& terms);
 
 /// "accuracy,recall" as metrics, each once, rising. Throws UsageError naming `option` and a word that is none.
 std::vector<EvaluationMetric> metrics_of(std::string_view words, std::string_view option = "--metrics");

@@ -19,35 +19,6 @@
 namespace dpreduce {
 namespace {
 
-/// Locked (flock) for as long as it exists. Errors are BadInput with path and reason.
-class LedgerFile {
- public:
-  enum class Use {
-    kRead,   ///< under a shared lock; a missing file is an empty one
-    kExtend  ///< under an exclusive lock; a missing file is made
-  };
-
-  /// Throws also where it is not a regular file.
-  LedgerFile(std::filesystem::path path, Use use);
-  LedgerFile(const LedgerFile&) = delete;
-  LedgerFile& operator=(const LedgerFile&) = delete;
-
-  /// All of it, as it was when it was locked.
-  const std::string& text() const { return text_; }
-
-  /// Returns once the lines, each with its newline, are durable: one write() at the end of the file, then sync, of the
-  /// folder too where the file was empty. Whatever fails, the file has its former length again.
-  void append(const std::string& lines);
-
-  /// Removes the name of a file that is empty, as opening may have made it. Who waits for the lock will find it gone.
-  void remove_if_empty() noexcept;
-
- private:
-  std::filesystem::path path_;
-  FileDescriptor file_;
-  std::string text_;
-};
-
 namespace fs = std::filesystem;
 
 constexpr off_t kLargestLedger = off_t{1} << 30;
@@ -130,27 +101,48 @@ void write_durably(int file, const fs::path& path, const std::string& line, std:
   refuse(path, what, error_number);
 }
 
-LedgerFile::LedgerFile(fs::path path, Use use)
-    : path_(std::move(path)),
-      file_(use == Use::kRead ? open_locked(path_, O_RDONLY, LOCK_SH)
-                              : open_locked(path_, O_RDWR | O_APPEND | O_CREAT, LOCK_EX)) {
-  if (file_.get() >= 0) text_ = read_all(file_.get(), path_);
-}
+/// Locked (flock) for as long as it exists. Errors are BadInput with path and reason.
+class LedgerFile {
+ public:
+  enum class Use {
+    kRead,   ///< under a shared lock; a missing file is an empty one
+    kExtend  ///< under an exclusive lock; a missing file is made
+  };
 
-void LedgerFile::append(const std::string& lines) {
-  // The name first: a synced line in a file without a name is lost.
-  if (text_.empty() && !sync_folder_of(path_)) refuse(path_, "cannot sync the ledger's folder", errno);
-  write_durably(file_.get(), path_, lines, text_.size());
-  text_ += lines;
-}
+  /// Throws also where it is not a regular file.
+  LedgerFile(fs::path path, Use use)
+      : path_(std::move(path)),
+        file_(use == Use::kRead ? open_locked(path_, O_RDONLY, LOCK_SH)
+                                : open_locked(path_, O_RDWR | O_APPEND | O_CREAT, LOCK_EX)) {
+    if (file_.get() >= 0) text_ = read_all(file_.get(), path_);
+  }
 
-void LedgerFile::remove_if_empty() noexcept {
-  struct stat status {};
-  struct stat named {};
-  if (file_.get() < 0 || ::fstat(file_.get(), &status) != 0 || status.st_size != 0) return;
-  // A symbolic link would go itself, and the next run would begin another ledger under this name.
-  if (::lstat(path_.c_str(), &named) == 0 && S_ISREG(named.st_mode)) ::unlink(path_.c_str());
-}
+  /// All of it, as it was when it was locked.
+  const std::string& text() const { return text_; }
+
+  /// Returns once the lines, each with its newline, are durable: one write() at the end of the file, then sync, of the
+  /// folder too where the file was empty. Whatever fails, the file has its former length again.
+  void append(const std::string& lines) {
+    // The name first: a synced line in a file without a name is lost.
+    if (text_.empty() && !sync_folder_of(path_)) refuse(path_, "cannot sync the ledger's folder", errno);
+    write_durably(file_.get(), path_, lines, text_.size());
+    text_ += lines;
+  }
+
+  /// Removes the name of a file that is empty, as opening may have made it. Who waits for the lock will find it gone.
+  void remove_if_empty() noexcept {
+    struct stat status {};
+    struct stat named {};
+    if (file_.get() < 0 || ::fstat(file_.get(), &status) != 0 || status.st_size != 0) return;
+    // A symbolic link would go itself, and the next run would begin another ledger under this name.
+    if (::lstat(path_.c_str(), &named) == 0 && S_ISREG(named.st_mode)) ::unlink(path_.c_str());
+  }
+
+ private:
+  fs::path path_;
+  FileDescriptor file_;
+  std::string text_;
+};
 
 // Whole minutes, rounded down: a ledger's readers are not told how long a pass over rows took, to the second.
 std::string utc_now() {
@@ -163,56 +155,24 @@ std::string utc_now() {
   return text.data();
 }
 
-// The key that goes on signing the ledger; a new one where there is no line yet. `known`, where there is one, has been
-// read before: reading takes longer than all else that a line takes.
-SigningKey key_of(const fs::path& path, const LedgerHead& head, std::optional<SigningKey> known) {
-  if (head.public_key.empty()) return find_or_make_signing_key(path);
-  if (known && to_hex(known->public_key()) == head.public_key) return std::move(*known);
-  std::optional<SigningKey> key = find_signing_key(path);
-  const std::string key_path = signing_key_path(path).string();
-  if (!key) {
-    throw BadInput(path.string() + ": its signing key " + key_path +
-                   " is missing, and only its owner can add lines; restore the key, or start a new ledger");
-  }
-  if (to_hex(key->public_key()) == head.public_key) return std::move(*key);
-  throw LedgerCorrupt(path.string() + ": is signed with the key " + head.public_key + ", not with " + key_path +
-                      ": the ledger or its key was replaced");
-}
-
-// New lines at the end of a ledger, each chained to the one before.
-class NewLines {
- public:
-  NewLines(const SigningKey& key, const LedgerHead& head)
-      : key_(key), has_begun_(!head.public_key.empty()), previous_(head.last_line_sha256) {}
-
-  // `version` of this library, for the ledger's first line.
-  void add(decltype(LedgerRecord::content) content, const std::string& version) {
-    if (!has_begun_) {
-      has_begun_ = true;
-      add_line(LedgerStart{to_hex(key_.public_key()), version});
+// The next line of a ledger, chained to the one before, and ahead of it the first one where there is none, with
+// `version` of this library; each with its newline. Throws UsageError, which begins with `too_long`, where one is.
+std::string next_lines(const SigningKey& key, const LedgerHead& head, decltype(LedgerRecord::content) content,
+                       const std::string& version, const std::string& too_long) {
+  std::string previous = head.last_line_sha256;
+  std::string text;
+  const auto add = [&](decltype(LedgerRecord::content) own) {
+    const std::string line = sign_line(print_unsigned({std::move(own), utc_now(), previous}), key);
+    if (line.size() > kLongestLedgerLine) {
+      throw UsageError("{}: {} bytes, at most {}", too_long, line.size(), kLongestLedgerLine);
     }
-    add_line(std::move(content));
-  }
-
-  // Each with its newline.
-  const std::string& text() const { return text_; }
-  std::size_t longest() const { return longest_; }
-
- private:
-  void add_line(decltype(LedgerRecord::content) content) {
-    const LedgerRecord record{std::move(content), utc_now(), previous_};
-    const std::string line = sign_line(print_unsigned(record), key_);
-    longest_ = std::max(longest_, line.size());
-    previous_ = to_hex(sha256(line));
-    text_ += line + "\n";
-  }
-
-  const SigningKey& key_;
-  bool has_begun_;
-  std::string previous_;
-  std::string text_;
-  std::size_t longest_ = 0;
-};
+    previous = to_hex(sha256(line));
+    text += line + "\n";
+  };
+  if (head.public_key.empty()) add(LedgerStart{to_hex(key.public_key()), version});
+  add(std::move(content));
+  return text;
+}
 
 void require_writable(const std::string& what, const std::string& fault) {
   if (!fault.empty()) throw UsageError(what + ": " + fault);
@@ -288,8 +248,18 @@ void Ledger::extend(Step lines_of) {
 }
 
 const SigningKey& Ledger::key() {
-  key_.emplace(key_of(path_, state_.head(), std::exchange(key_, std::nullopt)));
-  return *key_;
+  const std::string signer = state_.head().public_key;
+  if (signer.empty()) return key_.emplace(find_or_make_signing_key(path_));
+  const auto is_there = [&] { return key_ && to_hex(key_->public_key()) == signer; };
+  if (!is_there()) key_ = find_signing_key(path_);
+  if (is_there()) return *key_;
+  const std::string key_path = signing_key_path(path_).string();
+  if (!key_) {
+    throw BadInput(path_.string() + ": its signing key " + key_path +
+                   " is missing, and only its owner can add lines; restore the key, or start a new ledger");
+  }
+  throw LedgerCorrupt(path_.string() + ": is signed with the key " + signer + ", not with " + key_path +
+                      ": the ledger or its key was replaced");
 }
 
 void Ledger::check(const Reservation& reservation, const std::optional<DataSetBudget>& limit) {
@@ -303,12 +273,8 @@ void Ledger::reserve(Reservation reservation, const std::optional<DataSetBudget>
   extend([&] {
     require_reservable(state_, reservation, limit, path_);
     if (state_.open_run(reservation.instead_of) == nullptr) reservation.instead_of.clear();
-    const std::string version = reservation.terms.version;
-    NewLines lines(key(), state_.head());
-    lines.add(std::move(reservation), version);
-    if (lines.longest() <= kLongestLedgerLine) return lines.text();
-    throw UsageError("ledger reservation: more releases than one line of the ledger holds: " +
-                     std::to_string(lines.longest()) + " bytes, at most " + std::to_string(kLongestLedgerLine));
+    return next_lines(key(), state_.head(), reservation, reservation.terms.version,
+                      "ledger reservation: more releases than one line of the ledger holds");
   });
 }
 
@@ -327,11 +293,8 @@ std::string Ledger::append(const LedgerEntry& entry) {
                           entry.release_id);
     }
     require_writable("ledger entry", uncovered(open->remains, entry));
-    NewLines lines(key(), state_.head());
-    lines.add(entry, entry.terms.version);
-    if (lines.longest() <= kLongestLedgerLine) return lines.text();
-    throw UsageError("ledger entry: release " + entry.release_id + " has too many blocks for one line: " +
-                     std::to_string(lines.longest()) + " bytes, at most " + std::to_string(kLongestLedgerLine));
+    return next_lines(key(), state_.head(), entry, entry.terms.version,
+                      "ledger entry: release " + entry.release_id + " has too many blocks for one line");
   });
   return state_.head().last_line_sha256;
 }
@@ -343,9 +306,7 @@ bool Ledger::end(const std::string& run_id, RunOutcome outcome) {
     const RunEnd end{run_id, outcome};
     ends = state_.open_run(run_id) != nullptr || state_.may_be_released(end);
     if (!ends) return {};
-    NewLines lines(key(), state_.head());
-    lines.add(end, {});  // its reservation stands before: this is not the first line
-    return lines.text();
+    return next_lines(key(), state_.head(), end, {}, "ledger end");  // not the first line: its reservation is before
   });
   return ends;
 }

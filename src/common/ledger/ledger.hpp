@@ -64,7 +64,8 @@ class Ledger {
   static LedgerState read(const std::filesystem::path& path);
 
  private:
-  // Key that signs the next lines; of `state_`'s ledger.
+  // Key that signs the next lines of `state_`'s ledger; a new one where there is no line yet. It is read once: reading
+  // takes longer than all else that a line takes.
   const SigningKey& key();
   void verify_text(const std::string& text, LedgerState::Signatures signatures);
   template <typename Step>
@@ -74,7 +75,7 @@ class Ledger {
   // Text that the last call read: lines that are the same bytes need no second verification.
   std::string verified_text_;
   LedgerState state_;
-  std::optional<SigningKey> key_;  // read once
+  std::optional<SigningKey> key_;
   LedgerHead last_head_;
 };
 

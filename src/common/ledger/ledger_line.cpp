@@ -15,7 +15,6 @@
 #include "common/accounting/budget.hpp"
 #include "common/base/error.hpp"
 #include "common/base/json_text.hpp"
-#include "common/ledger/field_faults.hpp"
 #include "common/ledger/ledger_key.hpp"
 
 namespace dpreduce {
@@ -246,16 +245,6 @@ bool is_utc_time(std::string_view text) {
                     [](char c, char expected) { return expected == 'd' ? c >= '0' && c <= '9' : c == expected; });
 }
 
-// The line as it must have been printed goes to `canonical`.
-LedgerLine read_any_line(LineJson json, std::string& canonical) {
-  LedgerLine line;
-  Members members(json, Members::Use::kRead);
-  members_of(line.record, members);
-  members("signature", line.signature);
-  canonical = with_signature(print_unsigned(line.record), line.signature);
-  return line;
-}
-
 }  // namespace
 
 std::string print_unsigned(const LedgerRecord& record) {
@@ -271,9 +260,13 @@ LedgerLine parse_line(std::string_view line, const std::string& where) {
     throw LedgerCorrupt(where + ": the line is longer than " + std::to_string(kLongestLedgerLine) + " bytes");
   }
   LedgerLine result;
-  std::string canonical;
+  std::string canonical;  // as the line must have been printed
   try {
-    result = read_any_line(LineJson::parse(line.begin(), line.end()), canonical);
+    LineJson json = LineJson::parse(line.begin(), line.end());
+    Members members(json, Members::Use::kRead);
+    members_of(result.record, members);
+    members("signature", result.signature);
+    canonical = with_signature(print_unsigned(result.record), result.signature);
   } catch (const nlohmann::json::exception&) {
     throw LedgerCorrupt(where + ": not a ledger line: a field is missing or not of its type");
   } catch (const std::invalid_argument& fault) {

@@ -1,15 +1,62 @@
 #include "common/ledger/ledger_record.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <initializer_list>
 #include <set>
-#include <string_view>
 #include <utility>
 
 #include "common/accounting/argument_checks.hpp"
-#include "common/ledger/field_faults.hpp"
+#include "common/accounting/mechanism.hpp"
 
 namespace dpreduce {
 namespace {
+
+// Checks of fields. Each returns the fault, naming the field, or an empty text.
+
+// The first of these faults; empty if there is none.
+std::string first_of(std::initializer_list<std::string> faults) {
+  const auto fault = std::ranges::find_if_not(faults, &std::string::empty);
+  return fault == faults.end() ? std::string() : *fault;
+}
+
+// The fault with what it is about ahead of it.
+std::string fault_in(const std::string& what, const std::string& fault) {
+  return fault.empty() ? fault : what + ": " + fault;
+}
+
+constexpr std::string_view kOfRunIds = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
+constexpr std::string_view kOfNames = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._:+/@- ";
+
+bool consists_of(std::string_view text, std::string_view allowed, std::size_t longest) {
+  return !text.empty() && text.size() <= longest && text.find_first_not_of(allowed) == std::string_view::npos;
+}
+
+std::string name_fault(const std::string& field, const std::string& value) {
+  if (consists_of(value, kOfNames, 128)) return {};
+  return field + " must be 1 to 128 letters, digits, spaces or . _ : + / @ -";
+}
+
+// Run ids name files, too.
+std::string run_id_fault(const std::string& field, const std::string& value) {
+  if (consists_of(value, kOfRunIds, 64) && value != "." && value != "..") return {};
+  return field + " must be 1 to 64 letters, digits or . _ -";
+}
+
+std::string positive_fault(const std::string& field, double value) {
+  if (value > 0 && std::isfinite(value)) return {};
+  return field + " = " + print_number(value) + " must be a finite number greater than 0";
+}
+
+// mu and its rho.
+std::string mu_fault(double mu) {
+  return first_of({positive_fault("mu", mu), positive_fault("rho = mu^2 / 2", mu * mu / 2)});
+}
+
+std::string sampling_rate_fault(double rate) {
+  if (rate >= kSmallestSamplingRate && rate <= 1) return {};
+  return "sampling rate = " + print_number(rate) + " must be from " + print_number(kSmallestSamplingRate) + " to 1";
+}
 
 std::string silos_fault(const LedgerSilos& silos) {
   const bool has_honest = silos.threshold >= 1 && silos.colluding < silos.threshold;
@@ -20,17 +67,37 @@ std::string silos_fault(const LedgerSilos& silos) {
 }
 
 std::string release_fault(const ReservedRelease& release) {
-  if (std::string fault = name_fault("a release's name", release.name); !fault.empty()) return fault;
-  std::string fault = release.rounds == 0 ? "rounds = 0 must be at least 1" : "";
-  if (fault.empty()) fault = mu_fault(release.mu);
-  if (fault.empty()) fault = sampling_rate_fault(release.sampling_rate);
-  return fault.empty() ? fault : "release " + release.name + ": " + fault;
+  const std::string fault = first_of({release.rounds == 0 ? "rounds = 0 must be at least 1" : "", mu_fault(release.mu),
+                                      sampling_rate_fault(release.sampling_rate)});
+  return first_of({name_fault("a release's name", release.name), fault_in("release " + release.name, fault)});
 }
 
 std::string planned_selection_fault(const PlannedSelection& selection) {
-  if (std::string fault = name_fault("a selection's name", selection.name); !fault.empty()) return fault;
-  const std::string fault = fault_of(selection.terms);
-  return fault.empty() ? fault : "selection " + selection.name + ": " + fault;
+  return first_of({name_fault("a selection's name", selection.name),
+                   fault_in("selection " + selection.name, fault_of(selection.terms))});
+}
+
+std::string block_fault(const LedgerBlock& block) {
+  const std::string fault =
+      first_of({block.elements == 0 ? "has no elements" : "", positive_fault("sensitivity", block.sensitivity),
+                positive_fault("sigma", block.sigma)});
+  return first_of({name_fault("a block's name", block.name), fault_in("block " + block.name, fault)});
+}
+
+std::string gaussians_fault(const LedgerEntry& entry) {
+  if (entry.blocks.empty()) return "blocks must not be empty";
+  for (const LedgerBlock& block : entry.blocks) {
+    if (std::string fault = block_fault(block); !fault.empty()) return fault;
+  }
+  return first_of({sampling_rate_fault(entry.sampling_rate), mu_fault(entry.mu)});
+}
+
+std::string selection_fault(const LedgerEntry& entry) {
+  const std::string rate = print_number(entry.sampling_rate);
+  return first_of({entry.blocks.empty() ? "" : "a selection has no blocks",
+                   entry.mu == 0 ? "" : "mu = " + print_number(entry.mu) + ": a selection has none",
+                   entry.sampling_rate == 1 ? "" : "sampling rate = " + rate + ": a selection has none",
+                   fault_in("selection", fault_of(*entry.selection))});
 }
 
 std::string label_of(const LedgerEntry& entry) {
@@ -67,59 +134,51 @@ std::string difference(const RunTerms& reserved, const RunTerms& terms) {
 }
 
 // Release or selection that covers a charge of these terms; the end if none does.
-auto release_for(std::vector<ReservedRelease>& releases, const LedgerEntry& entry) {
+auto release_for(auto& releases, const LedgerEntry& entry) {
   const std::string label = label_of(entry);
-  return std::find_if(releases.begin(), releases.end(), [&](const ReservedRelease& release) {
+  return std::ranges::find_if(releases, [&](const ReservedRelease& release) {
     return is_round_of(label, release.name) && release.sampling_rate == entry.sampling_rate && entry.mu <= release.mu;
   });
 }
 
-auto selection_for(std::vector<PlannedSelection>& selections, const LedgerEntry& entry) {
-  const PlannedSelection wanted{label_of(entry), *entry.selection};
-  return std::find(selections.begin(), selections.end(), wanted);
+auto selection_for(auto& selections, const LedgerEntry& entry) {
+  return std::ranges::find(selections, PlannedSelection{label_of(entry), *entry.selection});
 }
 
 }  // namespace
 
+bool is_lower_hex(std::string_view text, std::size_t shortest, std::size_t longest) {
+  return text.size() >= shortest && text.size() <= longest &&
+         text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
 std::string fault_of(const RunTerms& terms) {
-  std::string fault = name_fault("method", terms.method);
-  if (fault.empty() && !terms.asked.empty()) fault = name_fault("requested method", terms.asked);
-  if (fault.empty()) fault = name_fault("version", terms.version);
-  if (fault.empty() && !terms.data_set.empty()) fault = name_fault("data set", terms.data_set);
-  if (fault.empty() && terms.epsilon.has_value() != terms.delta.has_value()) {
-    fault = "epsilon and delta must be given together or not at all";
-  }
-  if (fault.empty() && terms.epsilon) fault = positive_fault("epsilon", *terms.epsilon);
-  if (fault.empty() && terms.delta && !(*terms.delta > 0 && *terms.delta < 1)) {
-    fault = "delta = " + print_number(*terms.delta) + " must be between 0 and 1";
-  }
-  if (fault.empty() && terms.is_private && !terms.forfeits.empty()) fault = "private, and forfeited, cannot be";
-  if (fault.empty() && terms.silos) fault = silos_fault(*terms.silos);
-  if (fault.empty()) fault = digest_fault("config digest", terms.config_digest);
-  return fault;
+  const bool has_half_a_budget = terms.epsilon.has_value() != terms.delta.has_value();
+  const bool is_delta_wrong = terms.delta && !(*terms.delta > 0 && *terms.delta < 1);
+  return first_of(
+      {name_fault("method", terms.method), terms.asked.empty() ? "" : name_fault("requested method", terms.asked),
+       name_fault("version", terms.version), terms.data_set.empty() ? "" : name_fault("data set", terms.data_set),
+       has_half_a_budget ? "epsilon and delta must be given together or not at all" : "",
+       terms.epsilon ? positive_fault("epsilon", *terms.epsilon) : "",
+       is_delta_wrong ? "delta = " + print_number(*terms.delta) + " must be between 0 and 1" : "",
+       terms.is_private && !terms.forfeits.empty() ? "private, and forfeited, cannot be" : "",
+       terms.silos ? silos_fault(*terms.silos) : "",
+       is_lower_hex(terms.config_digest, 16, 128) ? "" : "config digest must be 16 to 128 lower-case hex digits"});
 }
 
 std::string fault_of(const Reservation& reservation) {
-  std::string fault = run_id_fault("run", reservation.run_id);
-  if (fault.empty()) fault = fault_of(reservation.terms);
-  if (fault.empty() && reservation.is_empty()) fault = "reserves nothing";
+  std::string fault = first_of({run_id_fault("run", reservation.run_id), fault_of(reservation.terms),
+                                reservation.is_empty() ? "reserves nothing" : ""});
   std::set<std::string> names;
-  const auto is_new = [&](const std::string& name) {
-    if (!names.insert(name).second && fault.empty()) fault = "release " + name + ": is reserved twice";
+  const auto add = [&](const std::string& name, const std::string& own) {
+    const bool is_new = names.insert(name).second;
+    fault = first_of({fault, own, is_new ? "" : "release " + name + ": is reserved twice"});
   };
-  for (const ReservedRelease& release : reservation.releases) {
-    if (fault.empty()) fault = release_fault(release);
-    is_new(release.name);
-  }
-  for (const PlannedSelection& selection : reservation.selections) {
-    if (fault.empty()) fault = planned_selection_fault(selection);
-    is_new(selection.name);
-  }
-  if (fault.empty() && !reservation.instead_of.empty()) {
-    fault = run_id_fault("instead of", reservation.instead_of);
-    if (reservation.instead_of == reservation.run_id) fault = "instead of: is the run itself";
-  }
-  return fault;
+  for (const ReservedRelease& release : reservation.releases) add(release.name, release_fault(release));
+  for (const PlannedSelection& planned : reservation.selections) add(planned.name, planned_selection_fault(planned));
+  if (reservation.instead_of.empty()) return fault;
+  return first_of({fault, reservation.instead_of == reservation.run_id ? "instead of: is the run itself" : "",
+                   run_id_fault("instead of", reservation.instead_of)});
 }
 
 Reservation reservation_of(const NoisePlan& plan, std::string run_id, RunTerms terms) {
@@ -139,13 +198,9 @@ std::string uncovered(const Reservation& reservation, const LedgerEntry& entry) 
   if (const std::string field = difference(reservation.terms, entry.terms); !field.empty()) {
     return field + " is not that of the run's reservation";
   }
-  Reservation rest = reservation;
-  if (entry.selection) {
-    if (selection_for(rest.selections, entry) != rest.selections.end()) return {};
-  } else if (release_for(rest.releases, entry) != rest.releases.end()) {
-    return {};
-  }
-  return "the run has reserved no (further) release of that name, mu and sampling rate";
+  const bool is_covered = entry.selection ? selection_for(reservation.selections, entry) != reservation.selections.end()
+                                          : release_for(reservation.releases, entry) != reservation.releases.end();
+  return is_covered ? "" : "the run has reserved no (further) release of that name, mu and sampling rate";
 }
 
 void take_off(Reservation& reservation, const LedgerEntry& entry) {
@@ -157,49 +212,13 @@ void take_off(Reservation& reservation, const LedgerEntry& entry) {
   if (--release->rounds == 0) reservation.releases.erase(release);
 }
 
-namespace {
-
-std::string block_fault(const LedgerBlock& block) {
-  if (std::string fault = name_fault("a block's name", block.name); !fault.empty()) return fault;
-  if (block.elements == 0) return "block " + block.name + ": has no elements";
-  if (std::string fault = positive_fault("block " + block.name + ": sensitivity", block.sensitivity); !fault.empty()) {
-    return fault;
-  }
-  return positive_fault("block " + block.name + ": sigma", block.sigma);
-}
-
-std::string gaussians_fault(const LedgerEntry& entry) {
-  if (entry.blocks.empty()) return "blocks must not be empty";
-  for (const LedgerBlock& block : entry.blocks) {
-    if (std::string fault = block_fault(block); !fault.empty()) return fault;
-  }
-  if (std::string fault = sampling_rate_fault(entry.sampling_rate); !fault.empty()) {
-    return fault;
-  }
-  return mu_fault(entry.mu);
-}
-
-std::string selection_fault(const LedgerEntry& entry) {
-  if (!entry.blocks.empty()) return "a selection has no blocks";
-  if (entry.mu != 0) return "mu = " + print_number(entry.mu) + ": a selection has none";
-  if (entry.sampling_rate != 1) {
-    return "sampling rate = " + print_number(entry.sampling_rate) + ": a selection has none";
-  }
-  const std::string fault = fault_of(*entry.selection);
-  return fault.empty() ? fault : "selection: " + fault;
-}
-
-}  // namespace
-
 std::string run_of(const std::string& release_id) {
   return release_id.substr(0, release_id.find('/'));
 }
 
 std::string fault_of(const LedgerEntry& entry) {
-  std::string fault = name_fault("release id", entry.release_id);
-  if (fault.empty()) fault = fault_of(entry.terms);
-  if (fault.empty()) fault = entry.selection ? selection_fault(entry) : gaussians_fault(entry);
-  return fault;
+  return first_of({name_fault("release id", entry.release_id), fault_of(entry.terms),
+                   entry.selection ? selection_fault(entry) : gaussians_fault(entry)});
 }
 
 std::string fault_of(const RunEnd& end) {

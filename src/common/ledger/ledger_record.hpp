@@ -9,9 +9,11 @@
 // or not, may stand in it. Equal digests would reveal equal statistics.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -41,6 +43,9 @@ struct LedgerSilos {
 
   bool operator==(const LedgerSilos&) const = default;
 };
+
+/// Returns whether a text is so many lower-case hex digits, as digests, keys and run ids are.
+bool is_lower_hex(std::string_view text, std::size_t shortest, std::size_t longest);
 
 /// Terms that a run's lines have in common.
 struct RunTerms {

@@ -15,12 +15,6 @@ struct Impossible {
 
 }  // namespace
 
-LedgerState LedgerState::of(std::string_view text, const std::string& source) {
-  LedgerState state;
-  state.extend(text, source);
-  return state;
-}
-
 void LedgerState::extend(std::string_view text, const std::string& source, Signatures signatures) {
   DPREDUCE_ASSERT(text.size() >= length_);
   while (length_ < text.size()) {
@@ -111,6 +105,13 @@ void LedgerState::add(const LedgerStart& start, const std::string&) {
 const LedgerCharge* LedgerState::charge(const std::string& release_id) const {
   const auto found = place_.find(release_id);
   return found == place_.end() ? nullptr : &charges_[found->second];
+}
+
+std::vector<const RunTerms*> LedgerState::all_terms() const {
+  std::vector<const RunTerms*> all;
+  for (const LedgerCharge& charge : charges_) all.push_back(&charge.entry.terms);
+  for (const auto& [run_id, run] : open_) all.push_back(&run.remains.terms);
+  return all;
 }
 
 const OpenRun* LedgerState::open_run(const std::string& run_id) const {

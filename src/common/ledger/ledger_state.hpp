@@ -43,9 +43,6 @@ std::string text_of(const LedgerHead& head);
 /// for whole lines cut off at the end: those a head that was kept elsewhere shows (require_contains).
 class LedgerState {
  public:
-  /// The state after a whole text. Throws LedgerCorrupt naming source, line and fault.
-  static LedgerState of(std::string_view text, const std::string& source);
-
   /// Basis for accepting a line as signed by its ledger's key.
   enum class Signatures {
     kToVerify,  ///< its signature, which is verified
@@ -53,7 +50,8 @@ class LedgerState {
   };
 
   /// Adds the lines of `text` after those already added. Cost: one Ed25519 verification per new line that is to be
-  /// verified. Precondition: text begins with what was given before. Throws as `of`; the state is then of no use.
+  /// verified. Precondition: text begins with what was given before. Throws LedgerCorrupt naming source, line and
+  /// fault; the state is then of no use.
   void extend(std::string_view text, const std::string& source, Signatures signatures = Signatures::kToVerify);
 
   /// Charges, oldest first.
@@ -62,6 +60,8 @@ class LedgerState {
   const LedgerCharge* charge(const std::string& release_id) const;
   /// Open runs by run id.
   const std::map<std::string, OpenRun>& open_runs() const { return open_; }
+  /// Terms of all charges and open runs.
+  std::vector<const RunTerms*> all_terms() const;
   /// Open reservation of that run; nullptr if it has none.
   const OpenRun* open_run(const std::string& run_id) const;
   /// Last end of the run; nullopt for one that is open, or that the ledger does not know.

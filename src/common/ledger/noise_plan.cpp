@@ -9,6 +9,7 @@
 
 #include "common/accounting/argument_checks.hpp"
 #include "common/accounting/gaussian_dp.hpp"
+#include "common/accounting/high_precision.hpp"
 #include "common/ledger/triangle.hpp"
 
 namespace dpreduce {
@@ -34,10 +35,6 @@ HighPrecision squared_mu(std::span<const double> sigmas, const std::vector<Sensi
 // rounds B^2: a unit moves a round B times as far as a row, and costs B^2 times its mu^2.
 HighPrecision rows_of_rounds(std::uint64_t rounds, std::uint64_t rows_per_unit) {
   return HighPrecision(rounds) * rows_per_unit * rows_per_unit;
-}
-
-HighPrecision rows_of_rounds(const ReleaseRequest& release) {
-  return rows_of_rounds(release.rounds, release.rows_per_unit);
 }
 
 std::uint64_t largest_squared(const std::vector<SensitivityProfile>& profiles, std::size_t block) {
@@ -85,62 +82,6 @@ void require_releases(double mu, Adjacency adjacency, const std::vector<ReleaseR
     require_blocks(release);
     require_profiles(release, adjacency);
   }
-}
-
-// The sigmas of one release whose rounds together may spend allowed_squared_mu.
-std::vector<double> choose_sigmas(const ReleaseRequest& release, const HighPrecision& allowed_squared_mu) {
-  std::vector<double> weights;
-  for (const BlockRequest& block : release.blocks) weights.push_back(block.loss_weight);
-  const std::vector<HighPrecision> precisions =
-      split_precision(weights, release.profiles, allowed_squared_mu / rows_of_rounds(release));
-
-  std::vector<double> sigmas;
-  for (std::size_t block = 0; block < precisions.size(); ++block) {
-    // So that the elements beside a diagonal get no less than the smallest either.
-    const double smallest =
-        release.blocks[block].noise == BlockNoise::kSymmetric ? 2 * kSmallestPlannedSigma : kSmallestPlannedSigma;
-    sigmas.push_back(std::max(round_up(1 / sqrt(precisions[block])), smallest));
-  }
-  while (squared_mu(sigmas, release.profiles, rows_of_rounds(release)) > allowed_squared_mu) {
-    for (double& sigma : sigmas) sigma = std::nextafter(sigma, std::numeric_limits<double>::infinity());
-  }
-  for (std::size_t block = 0; block < sigmas.size(); ++block) {
-    require_between("release " + release.name + ", block " + release.blocks[block].name +
-                        ": the budget is too small for 64-bit sums: sigma",
-                    sigmas[block], std::numeric_limits<double>::min(),
-                    release.blocks[block].fraction_bits == 0 ? kLargestPlannedSigma : kLargestFractionalSigma);
-  }
-  return sigmas;
-}
-
-PlannedRelease plan_release(const ReleaseRequest& request, const std::vector<double>& sigmas) {
-  PlannedRelease release{.name = request.name,
-                         .rounds = request.rounds,
-                         .blocks = {},
-                         .profiles = request.profiles,
-                         .mu = realized_mu(sigmas, request.profiles, request.rounds, request.rows_per_unit),
-                         .rows_per_unit = request.rows_per_unit};
-  for (std::size_t block = 0; block < sigmas.size(); ++block) {
-    const std::uint64_t squared = largest_squared(request.profiles, block);
-    const HighPrecision sensitivity = request.rows_per_unit * sqrt(HighPrecision(squared));
-    release.blocks.push_back({.name = request.blocks[block].name,
-                              .elements = request.blocks[block].elements,
-                              .squared_sensitivity = squared,
-                              .sensitivity = round_up(sensitivity),
-                              .sigma = sigmas[block],
-                              .mu = round_up(sensitivity / sigmas[block]),
-                              .noise = request.blocks[block].noise,
-                              .triangles = request.blocks[block].triangles,
-                              .fraction_bits = request.blocks[block].fraction_bits});
-  }
-  return release;
-}
-
-template <typename Items>
-const auto& named(const Items& items, std::string_view name) {
-  const auto found = std::ranges::find_if(items, [&](const auto& item) { return item.name == name; });
-  DPREDUCE_ASSERT(found != items.end());
-  return *found;
 }
 
 const HighPrecision kOptimalityGap("1e-25");
@@ -232,6 +173,99 @@ void rescale(const SplitProblem& problem, Vector& theta) {
   for (HighPrecision& share : theta) share /= sum;
 }
 
+// Noise precisions x_b = 1 / s_b^2 that minimize sum_b W_b / x_b subject to sum_b D_pb^2 x_b <= squared_mu for every
+// profile p: feasible up to the rounding of 50 digits, its loss optimal up to a relative 1e-25 (one profile: exact).
+//
+// By Lagrange, x_b is proportional to sqrt(W_b / c_b), c_b = sum_p theta_p D_pb^2, theta >= 0 with sum 1; the dual
+// function is A(theta)^2 / squared_mu with A(theta) = sum_b sqrt(W_b c_b), concave, and its slope in theta_p is half
+// of u_p = sum_b D_pb^2 sqrt(W_b / c_b), what profile p uses. A is maximal when no u_p exceeds A. The search moves
+// weight from the profile that uses least to the one that uses most, each time as far as is best.
+//
+// Preconditions (the caller has checked all of them): weights positive; profiles not empty, one entry a weight; every
+// block has D_pb > 0 for some p; squared_mu > 0.
+// Cost: one step for up to two profiles; each step takes about 150 x blocks square roots.
+Vector split_precision(std::span<const double> weights, const std::vector<SensitivityProfile>& profiles,
+                       const HighPrecision& squared_mu) {
+  const SplitProblem problem(weights, profiles);
+  Vector theta(problem.profiles(), HighPrecision(1) / problem.profiles());
+  Vector precisions = problem.direction(theta);
+  Vector use = problem.uses(precisions);
+  for (int step = 0; step < kMaxTransfers && problem.profiles() > 1; ++step) {
+    std::size_t taker = 0;
+    std::size_t giver = problem.profiles();
+    HighPrecision mixed_use = 0;  // sum_p theta_p u_p = A(theta)
+    for (std::size_t profile = 0; profile < problem.profiles(); ++profile) {
+      mixed_use += theta[profile] * use[profile];
+      if (use[profile] > use[taker]) taker = profile;
+      if (theta[profile] > 0 && (giver == problem.profiles() || use[profile] < use[giver])) giver = profile;
+    }
+    if (use[taker] <= mixed_use * (1 + kOptimalityGap)) break;
+    transfer(problem, theta, giver, taker);
+    for (int repeat = 0; repeat < kRescalings && problem.profiles() > 2; ++repeat) rescale(problem, theta);
+    precisions = problem.direction(theta);
+    use = problem.uses(precisions);
+  }
+  const HighPrecision scale = squared_mu / *std::max_element(use.begin(), use.end());
+  for (HighPrecision& precision : precisions) precision *= scale;
+  return precisions;
+}
+
+// The sigmas of one release whose rounds together may spend allowed_squared_mu.
+std::vector<double> choose_sigmas(const ReleaseRequest& release, const HighPrecision& allowed_squared_mu) {
+  std::vector<double> weights;
+  for (const BlockRequest& block : release.blocks) weights.push_back(block.loss_weight);
+  const HighPrecision rows = rows_of_rounds(release.rounds, release.rows_per_unit);
+  const std::vector<HighPrecision> precisions = split_precision(weights, release.profiles, allowed_squared_mu / rows);
+
+  std::vector<double> sigmas;
+  for (std::size_t block = 0; block < precisions.size(); ++block) {
+    // So that the elements beside a diagonal get no less than the smallest either.
+    const double smallest =
+        release.blocks[block].noise == BlockNoise::kSymmetric ? 2 * kSmallestPlannedSigma : kSmallestPlannedSigma;
+    sigmas.push_back(std::max(round_up(1 / sqrt(precisions[block])), smallest));
+  }
+  while (squared_mu(sigmas, release.profiles, rows) > allowed_squared_mu) {
+    for (double& sigma : sigmas) sigma = std::nextafter(sigma, std::numeric_limits<double>::infinity());
+  }
+  for (std::size_t block = 0; block < sigmas.size(); ++block) {
+    require_between("release " + release.name + ", block " + release.blocks[block].name +
+                        ": the budget is too small for 64-bit sums: sigma",
+                    sigmas[block], std::numeric_limits<double>::min(),
+                    release.blocks[block].fraction_bits == 0 ? kLargestPlannedSigma : kLargestFractionalSigma);
+  }
+  return sigmas;
+}
+
+PlannedRelease plan_release(const ReleaseRequest& request, const std::vector<double>& sigmas) {
+  PlannedRelease release{.name = request.name,
+                         .rounds = request.rounds,
+                         .blocks = {},
+                         .profiles = request.profiles,
+                         .mu = realized_mu(sigmas, request.profiles, request.rounds, request.rows_per_unit),
+                         .rows_per_unit = request.rows_per_unit};
+  for (std::size_t block = 0; block < sigmas.size(); ++block) {
+    const std::uint64_t squared = largest_squared(request.profiles, block);
+    const HighPrecision sensitivity = request.rows_per_unit * sqrt(HighPrecision(squared));
+    release.blocks.push_back({.name = request.blocks[block].name,
+                              .elements = request.blocks[block].elements,
+                              .squared_sensitivity = squared,
+                              .sensitivity = round_up(sensitivity),
+                              .sigma = sigmas[block],
+                              .mu = round_up(sensitivity / sigmas[block]),
+                              .noise = request.blocks[block].noise,
+                              .triangles = request.blocks[block].triangles,
+                              .fraction_bits = request.blocks[block].fraction_bits});
+  }
+  return release;
+}
+
+template <typename Items>
+const auto& named(const Items& items, std::string_view name) {
+  const auto found = std::ranges::find_if(items, [&](const auto& item) { return item.name == name; });
+  DPREDUCE_ASSERT(found != items.end());
+  return *found;
+}
+
 }  // namespace
 
 const PlannedBlock& PlannedRelease::block(std::string_view block_name) const {
@@ -261,22 +295,12 @@ NoisePlan make_noise_plan(double mu, Adjacency adjacency, std::vector<ReleaseReq
   for (const ReleaseRequest& request : releases) {
     const HighPrecision allowed = budget * request.share / all_shares * (1 - kRoundingSlack);
     const std::vector<double> sigmas = choose_sigmas(request, allowed);
-    spent += squared_mu(sigmas, request.profiles, rows_of_rounds(request));
+    spent += squared_mu(sigmas, request.profiles, rows_of_rounds(request.rounds, request.rows_per_unit));
     plan.releases.push_back(plan_release(request, sigmas));
   }
   DPREDUCE_ASSERT(spent <= budget);
   plan.mu = std::min(mu, round_up(sqrt(spent)));
   return plan;
-}
-
-NoisePlan make_noise_plan(double mu, Adjacency adjacency, std::string release_name, std::vector<BlockRequest> blocks,
-                          std::vector<SensitivityProfile> profiles) {
-  return make_noise_plan(mu, adjacency,
-                         {ReleaseRequest{.name = std::move(release_name),
-                                         .share = 1,
-                                         .rounds = 1,
-                                         .blocks = std::move(blocks),
-                                         .profiles = std::move(profiles)}});
 }
 
 NoisePlan with_selections(NoisePlan plan, std::vector<PlannedSelection> selections) {
@@ -312,33 +336,6 @@ double mu_of_rounds(const PlannedRelease& release, std::uint64_t rounds) {
 double off_diagonal_sigma(double sigma) {
   require_positive("sigma", sigma);
   return round_up(HighPrecision(sigma) / sqrt(HighPrecision(2)) * (1 + kArithmeticError));
-}
-
-std::vector<HighPrecision> split_precision(std::span<const double> weights,
-                                           const std::vector<SensitivityProfile>& profiles,
-                                           const HighPrecision& squared_mu) {
-  const SplitProblem problem(weights, profiles);
-  Vector theta(problem.profiles(), HighPrecision(1) / problem.profiles());
-  Vector precisions = problem.direction(theta);
-  Vector use = problem.uses(precisions);
-  for (int step = 0; step < kMaxTransfers && problem.profiles() > 1; ++step) {
-    std::size_t taker = 0;
-    std::size_t giver = problem.profiles();
-    HighPrecision mixed_use = 0;  // sum_p theta_p u_p = A(theta)
-    for (std::size_t profile = 0; profile < problem.profiles(); ++profile) {
-      mixed_use += theta[profile] * use[profile];
-      if (use[profile] > use[taker]) taker = profile;
-      if (theta[profile] > 0 && (giver == problem.profiles() || use[profile] < use[giver])) giver = profile;
-    }
-    if (use[taker] <= mixed_use * (1 + kOptimalityGap)) break;
-    transfer(problem, theta, giver, taker);
-    for (int repeat = 0; repeat < kRescalings && problem.profiles() > 2; ++repeat) rescale(problem, theta);
-    precisions = problem.direction(theta);
-    use = problem.uses(precisions);
-  }
-  const HighPrecision scale = squared_mu / *std::max_element(use.begin(), use.end());
-  for (HighPrecision& precision : precisions) precision *= scale;
-  return precisions;
 }
 
 }  // namespace dpreduce

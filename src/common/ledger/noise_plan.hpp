@@ -20,9 +20,7 @@
 #include <vector>
 
 #include "common/accounting/budget.hpp"
-#include "common/accounting/high_precision.hpp"
 #include "common/accounting/selection_charge.hpp"
-#include "common/base/described_types.hpp"
 #include "common/base/privacy_terms.hpp"
 
 namespace dpreduce {
@@ -59,10 +57,6 @@ enum class BlockNoise {
   kEqual,     ///< variance s^2 on every element
   kSymmetric  ///< upper triangles of symmetric matrices (triangle.hpp): s^2 on the diagonals, s^2 / 2 beside them
 };
-
-template <>
-inline constexpr std::array spellings<BlockNoise>{std::pair{std::string_view{"equal"}, BlockNoise::kEqual},
-                                                  std::pair{std::string_view{"symmetric"}, BlockNoise::kSymmetric}};
 
 struct BlockRequest {
   std::string name;
@@ -153,10 +147,6 @@ struct NoisePlan {
 /// kLargestPlannedSigma.
 NoisePlan make_noise_plan(double mu, Adjacency adjacency, std::vector<ReleaseRequest> releases);
 
-/// A plan of a single release.
-NoisePlan make_noise_plan(double mu, Adjacency adjacency, std::string release_name, std::vector<BlockRequest> blocks,
-                          std::vector<SensitivityProfile> profiles);
-
 /// The plan with these selections beside whatever it has.
 ///
 /// Precondition (asserted): every name is not empty and no other release's or selection's. Throws UsageError naming the
@@ -179,22 +169,5 @@ double mu_of_rounds(const PlannedRelease& release, std::uint64_t rounds);
 /// costs sum_i G_ii^2 / s^2 + sum_{i<j} 2 G_ij^2 / s^2 = |x x^T|_F^2 / s^2: a block of squared sensitivity |x|^4 and
 /// noise s. Precondition: sigma > 0 and finite. Throws UsageError naming the value.
 double off_diagonal_sigma(double sigma);
-
-// The optimal division of one release's mu^2 among its blocks, before rounding.
-
-/// Noise precisions x_b = 1 / s_b^2 that minimize sum_b W_b / x_b subject to sum_b D_pb^2 x_b <= squared_mu for every
-/// profile p: feasible up to the rounding of 50 digits, its loss optimal up to a relative 1e-25 (one profile: exact).
-///
-/// By Lagrange, x_b is proportional to sqrt(W_b / c_b), c_b = sum_p theta_p D_pb^2, theta >= 0 with sum 1; the dual
-/// function is A(theta)^2 / squared_mu with A(theta) = sum_b sqrt(W_b c_b), concave, and its slope in theta_p is half
-/// of u_p = sum_b D_pb^2 sqrt(W_b / c_b), what profile p uses. A is maximal when no u_p exceeds A. The search moves
-/// weight from the profile that uses least to the one that uses most, each time as far as is best.
-///
-/// Preconditions (the caller has checked all of them): weights positive; profiles not empty, one entry a weight; every
-/// block has D_pb > 0 for some p; squared_mu > 0.
-/// Cost: one step for up to two profiles; each step takes about 150 x blocks square roots.
-std::vector<HighPrecision> split_precision(std::span<const double> weights,
-                                           const std::vector<SensitivityProfile>& profiles,
-                                           const HighPrecision& squared_mu);
 
 }  // namespace dpreduce

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "common/base/file_descriptor.hpp"
-#include "common/ledger/field_faults.hpp"
 #include "common/ledger/ledger.hpp"
 #include "common/ledger/run_file.hpp"
 #include "common/randomness/private_file.hpp"

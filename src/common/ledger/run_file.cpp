@@ -17,7 +17,6 @@
 
 #include "common/base/error.hpp"
 #include "common/base/json_text.hpp"
-#include "common/ledger/field_faults.hpp"
 #include "common/randomness/private_file.hpp"
 #include "common/randomness/secure_bytes.hpp"
 #include "common/randomness/signing_key.hpp"
@@ -33,7 +32,7 @@ constexpr std::string_view kFirstLine = "dpreduce releases 1";
 constexpr std::string_view kSuffix = ".releases";
 constexpr std::size_t kConfigDigits = 64;
 constexpr std::size_t kLongestLine = std::size_t{1} << 16;
-constexpr auto kWaitForLock = std::chrono::seconds(5);
+constexpr auto kWaitForLock = std::chrono::seconds(5);  // ranks of a killed run may live that long
 constexpr auto kLockPoll = std::chrono::milliseconds(20);
 
 [[noreturn]] void refuse(const fs::path& path, const std::string& what) {
@@ -55,6 +54,21 @@ std::string make_run_id() {
   std::array<std::byte, kRunIdDigits / 2> bytes{};
   secure_bytes(bytes);
   return to_hex(bytes);
+}
+
+// Returns whether the ledger has a line of any of these runs.
+bool has_line(const std::vector<std::string>& runs, const LedgerState& state) {
+  return std::ranges::any_of(
+      runs, [&](const std::string& run) { return state.outcome(run) || state.open_run(run) != nullptr; });
+}
+
+// Returns whether the ledger has a line of them, and none has finished or been given up.
+bool are_resumable(const std::vector<std::string>& runs, const LedgerState& state) {
+  const auto is_over = [&](const std::string& run) {
+    const std::optional<RunOutcome> outcome = state.outcome(run);
+    return outcome == RunOutcome::kFinished || outcome == RunOutcome::kReleased;
+  };
+  return has_line(runs, state) && std::ranges::none_of(runs, is_over);
 }
 
 bool is_run_id(std::string_view text) {
@@ -284,30 +298,20 @@ bool RunFile::has_run(const std::string& run_id) const {
   return std::ranges::find(content_.run_ids, run_id) != content_.run_ids.end();
 }
 
-bool RunFile::is_resumable(const Content& content, const LedgerState& state) {
-  bool has_line = false;
-  for (const std::string& run : content.run_ids) {
-    const std::optional<RunOutcome> outcome = state.outcome(run);
-    if (outcome == RunOutcome::kFinished || outcome == RunOutcome::kReleased) return false;
-    has_line = has_line || outcome || state.open_run(run) != nullptr;
-  }
-  return has_line;
-}
-
-// The newest that fits and is free, locked.
-std::optional<RunFile> RunFile::find(const fs::path& ledger, const Fits& fits, LockedRunFile locked) {
-  const auto give_up =
-      std::chrono::steady_clock::now() + (locked == LockedRunFile::kWait ? kWaitForLock : kWaitForLock.zero());
+// The newest that fits and is free, locked; `longest`: how long it waits for one that another process holds.
+std::optional<RunFile> RunFile::find(const fs::path& ledger, const std::function<bool(const RunFile&)>& fits,
+                                     std::chrono::seconds longest) {
+  const auto give_up = std::chrono::steady_clock::now() + longest;
   fs::path in_use;
   while (true) {
     bool is_in_use = false;
     for (const fs::path& path : files_of_runs(ledger, kSuffix)) {
       std::optional<RunFile> found = open(path);
-      if (!found || !fits(found->content_)) continue;
+      if (!found || !fits(*found)) continue;
       if (!found->try_lock()) {
         is_in_use = true;
         in_use = path;
-      } else if (fits(found->content_)) {  // still: another process may have had it in the meantime
+      } else if (fits(*found)) {  // still: another process may have had it in the meantime
         return found;
       }
     }
@@ -321,8 +325,10 @@ std::optional<RunFile> RunFile::find(const fs::path& ledger, const Fits& fits, L
 }
 
 std::optional<RunFile> RunFile::take_over(const fs::path& ledger, const std::string& config, const LedgerState& state) {
-  const auto fits = [&](const Content& content) { return content.config == config && is_resumable(content, state); };
-  std::optional<RunFile> file = find(ledger, fits, LockedRunFile::kWait);
+  const auto fits = [&](const RunFile& file) {
+    return file.content_.config == config && are_resumable(file.run_ids(), state);
+  };
+  std::optional<RunFile> file = find(ledger, fits, kWaitForLock);
   if (!file) return std::nullopt;
   file->content_.run_ids.push_back(make_run_id());
   file->is_announced_ = false;
@@ -331,24 +337,19 @@ std::optional<RunFile> RunFile::take_over(const fs::path& ledger, const std::str
 }
 
 std::optional<RunFile> RunFile::of_run(const fs::path& ledger, const std::string& run_id) {
-  const auto fits = [&](const Content& content) {
-    return std::ranges::find(content.run_ids, run_id) != content.run_ids.end();
-  };
-  return find(ledger, fits, LockedRunFile::kRefuse);
+  return find(
+      ledger, [&](const RunFile& file) { return file.has_run(run_id); }, std::chrono::seconds::zero());
 }
 
 void RunFile::remove_ended(const fs::path& ledger, const LedgerState& state) {
   for (const fs::path& path : files_of_runs(ledger, kSuffix)) {
     try {
       std::optional<RunFile> file = open(path);
-      if (!file || is_resumable(file->content_, state) || !file->try_lock()) continue;
+      if (!file || are_resumable(file->run_ids(), state) || !file->try_lock()) continue;
       // A file of which the ledger has no line may belong to a newer copy of the ledger, or to another one.
-      const bool has_line = std::ranges::any_of(file->content_.run_ids, [&](const std::string& run) {
-        return state.outcome(run) || state.open_run(run) != nullptr;
-      });
-      if (!has_line && !file->records().empty()) continue;
-      if (!is_resumable(file->content_, state)) file->remove();  // still: a run may have gone on with it
-    } catch (const BadInput&) {                                  // another user's, or damaged: whoever needs it says so
+      if (!has_line(file->run_ids(), state) && !file->records().empty()) continue;
+      if (!are_resumable(file->run_ids(), state)) file->remove();  // still: a run may have gone on with it
+    } catch (const BadInput&) {  // another user's, or damaged: whoever needs it says so
     }
   }
 }
@@ -358,7 +359,7 @@ std::vector<RunFile::DeadRun> RunFile::dead_runs(const fs::path& ledger, const L
   for (const fs::path& path : files_of_runs(ledger, kSuffix)) {
     try {
       std::optional<RunFile> file = open(path);
-      if (!file || !is_resumable(file->content_, state) || !file->try_lock()) continue;
+      if (!file || !are_resumable(file->run_ids(), state) || !file->try_lock()) continue;
       const auto releases =
           std::ranges::count_if(file->records(), [](const Record& record) { return !record.line_sha256.empty(); });
       dead.push_back({file->run_id(), file->content_.config, static_cast<std::size_t>(releases)});

@@ -20,6 +20,7 @@
 // from rows is still noised and charged.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -41,12 +42,6 @@ namespace dpreduce {
 using NamedIntegers = std::vector<std::pair<std::string, std::vector<std::int64_t>>>;
 /// Views of public integers by name, which somebody else holds.
 using NamedViews = std::vector<std::pair<std::string, std::span<const std::int64_t>>>;
-
-/// Choice to wait for a file that another process holds, or not.
-enum class LockedRunFile {
-  kWait,   ///< some seconds: ranks of a killed run may live that long
-  kRefuse  ///< not at all
-};
 
 /// Choice to keep a run's releases, so that it can be resumed, or not.
 enum class SavesReleases { kNo, kYes };
@@ -130,13 +125,12 @@ class RunFile {
     std::vector<Record> records{};
     std::uint64_t whole = 0;  // bytes, without a torn end
   };
-  using Fits = std::function<bool(const Content&)>;
 
   explicit RunFile(Content content) : content_(std::move(content)) {}
   static Content read(int file, const std::filesystem::path& path);
   static std::optional<RunFile> open(const std::filesystem::path& path);
-  static std::optional<RunFile> find(const std::filesystem::path& ledger, const Fits& fits, LockedRunFile locked);
-  static bool is_resumable(const Content& content, const LedgerState& state);
+  static std::optional<RunFile> find(const std::filesystem::path& ledger,
+                                     const std::function<bool(const RunFile&)>& fits, std::chrono::seconds longest);
   bool try_lock();
   void append(const std::string& line, const NamedViews& blocks);
 

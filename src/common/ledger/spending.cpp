@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <tuple>
 #include <utility>
 #include <variant>
@@ -25,24 +26,6 @@ double pure_epsilon(const Mechanism& selection) {
 
 const SubsampledGaussian& sampled(const RepeatedMechanism& rounds) {
   return std::get<SubsampledGaussian>(rounds.mechanism);
-}
-
-// Equal ones counted together, in one order.
-std::vector<RepeatedMechanism> merged(std::vector<RepeatedMechanism> samples) {
-  const auto key = [](const RepeatedMechanism& rounds) {
-    const SubsampledGaussian& round = sampled(rounds);
-    return std::tuple(round.sampling_rate, round.noise_multiplier, round.is_exchange);
-  };
-  std::sort(samples.begin(), samples.end(), [&](const auto& a, const auto& b) { return key(a) < key(b); });
-  std::vector<RepeatedMechanism> result;
-  for (const RepeatedMechanism& rounds : samples) {
-    if (!result.empty() && key(result.back()) == key(rounds)) {
-      result.back().count += rounds.count;
-    } else {
-      result.push_back(rounds);
-    }
-  }
-  return result;
 }
 
 }  // namespace
@@ -91,9 +74,16 @@ double epsilon_of(const Spending& spending, double delta) {
   for (const RepeatedMechanism& selection : run) {
     if (pure_epsilon(selection.mechanism) > kLargestPureEpsilon) return kInfinity;
   }
-  for (const RepeatedMechanism& rounds : merged(spending.samples)) {
-    if (sampled(rounds).noise_multiplier < kSmallestNoiseMultiplier) return kInfinity;
-    run.push_back(rounds);
+  // Equal rounds are counted together, in one order.
+  std::map<std::tuple<double, double, bool>, std::uint64_t> counts;
+  for (const RepeatedMechanism& rounds : spending.samples) {
+    const auto& [z, sampling_rate, is_exchange] = sampled(rounds);
+    if (z < kSmallestNoiseMultiplier) return kInfinity;
+    counts[{sampling_rate, z, is_exchange}] += rounds.count;
+  }
+  for (const auto& [round, count] : counts) {
+    const auto& [sampling_rate, z, is_exchange] = round;
+    run.push_back({SubsampledGaussian{z, sampling_rate, is_exchange}, count});
   }
   if (spending.mu > 0) {
     const double z = accounted_noise_multiplier(spending.mu);

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include <fmt/format.h>
-
 #include "common/base/error.hpp"
 
 namespace dpreduce {
@@ -13,9 +11,9 @@ void require_weighable(std::string_view method, std::optional<Link> link, bool h
                        std::span<const double> weights, std::size_t classes) {
   if (link != Link::kSoftmax || has_second_head) {
     throw UsageError(
-        fmt::format("class weights: scores of method {}{} are no log probabilities, so that odds of classes cannot be "
-                    "weighed; train by auto, fc or adam",
-                    method, has_second_head ? " with a warm start" : ""));
+        "class weights: scores of method {}{} are no log probabilities, so that odds of classes cannot be weighed; "
+        "train by auto, fc or adam",
+        method, has_second_head ? " with a warm start" : "");
   }
   const auto is_weight = [](double weight) { return weight > 0.0 && std::isfinite(weight); };
   if (weights.size() != classes || !std::ranges::all_of(weights, is_weight)) {

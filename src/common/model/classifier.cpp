@@ -14,10 +14,6 @@
 namespace dpreduce {
 namespace {
 
-// Bound on K and on d_in, so that products of two fit std::size_t.
-constexpr std::size_t kMaxExtent = std::size_t{1} << 24;
-// Rows transformed and scored at a time: 1664 doubles each stay in a second-level cache.
-
 void require_entries(std::string_view name, const std::vector<double>& values, std::size_t expected) {
   if (values.size() != expected) {
     throw UsageError("{} has {} entries instead of {}", name, values.size(), expected);
@@ -113,9 +109,6 @@ std::optional<ClassScores> unit_directions(const ClassifierParts& parts, std::si
 }  // namespace
 
 void require_terms(const ClassifierParts& parts) {
-  if (!parts.preprocessing.center.empty()) {
-    require_entries("center", parts.preprocessing.center, parts.preprocessing.pooled_dim());
-  }
   require_method(parts.method);
   if (parts.privacy) require_privacy(*parts.privacy);
   if (parts.privacy && !parts.forfeits.empty())

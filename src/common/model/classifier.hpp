@@ -66,11 +66,14 @@ struct ClassifierParts {
   Forfeits forfeits{};  ///< why nothing is promised, beside a seed; none where something is
 };
 
-/// Rows that a thread scores at once.
+/// Bound on K and on d_in, so that products of two fit std::size_t.
+inline constexpr std::size_t kMaxExtent = std::size_t{1} << 24;
+
+/// Rows that a thread scores at once: 1664 doubles each stay in a second-level cache.
 inline constexpr std::size_t kRowsScoredAtOnce = 32;
 
-/// Throws UsageError where the method's name, the promise, the center, or the names of classes or features are not as
-/// said above: all but weights, and what RowTransform requires. Precondition: extents are within bounds.
+/// Throws UsageError where the method's name, the promise, or the names of classes or features are not as said above:
+/// all but weights, and what RowTransform requires. Precondition: extents are within bounds.
 void require_terms(const ClassifierParts& parts);
 
 class Classifier {

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "common/base/error.hpp"
+#include "common/base/input_file.hpp"
 #include "common/data/safetensors.hpp"
 #include "common/lattice/row_transform.hpp"
 #include "common/model/released_file.hpp"
@@ -29,27 +30,14 @@ ClassifierParts read_parts(SafetensorsFile file, std::string_view source) {
   reader.require_format(kFormat, kFormatVersion);
   ClassifierParts parts = reader.read_parts();
   if (reader.has("link")) parts.link = reader.choice<Link>("link");
-  const Tensor weights = reader.take("weights");
-  if (weights.shape.size() != 2) reader.fail("weights must have two dimensions");
-  const std::uint64_t dim = weights.shape[1];
-  const std::vector<std::uint64_t> per_class = {parts.classes};
-  const std::vector<std::uint64_t> per_entry = {parts.classes, dim};
-  parts.weights = reader.doubles("weights", weights, per_entry);
-  parts.bias = reader.doubles("bias", reader.take("bias"), per_class);
-  if (reader.has_tensor("prototypes")) {
-    parts.cosine_head = reader.doubles("prototypes", reader.take("prototypes"), per_entry);
-  }
+  const std::vector<std::uint64_t> shape = reader.tensor("weights").shape;
+  if (shape.size() != 2) reader.fail("weights must have two dimensions");
+  const std::vector<std::uint64_t> per_entry = {parts.classes, shape[1]};
+  parts.weights = reader.take<double>("weights", per_entry);
+  parts.bias = reader.take<double>("bias", {parts.classes});
+  if (reader.has_tensor("prototypes")) parts.cosine_head = reader.take<double>("prototypes", per_entry);
   reader.require_all_taken();
   return parts;
-}
-
-Classifier classifier_from_file(SafetensorsFile file, std::string_view source) {
-  ClassifierParts parts = read_parts(std::move(file), source);
-  try {
-    return Classifier(std::move(parts));
-  } catch (const UsageError& error) {
-    throw BadInput("{}: {}{}", source, error.what(), kIsOfDpreduce);
-  }
 }
 
 }  // namespace
@@ -78,11 +66,16 @@ std::vector<std::byte> to_bytes(const Classifier& classifier) {
 }
 
 Classifier classifier_from_bytes(std::span<const std::byte> bytes, std::string_view source) {
-  return classifier_from_file(parse_safetensors(bytes, source), source);
+  ClassifierParts parts = read_parts(parse_safetensors(bytes, source), source);
+  try {
+    return Classifier(std::move(parts));
+  } catch (const UsageError& error) {
+    throw BadInput("{}: {}{}", source, error.what(), kIsOfDpreduce);
+  }
 }
 
 Classifier load_classifier(const std::filesystem::path& path) {
-  return classifier_from_file(read_safetensors(path), path.string());
+  return classifier_from_bytes(MappedFile(path.string()).bytes(), path.string());
 }
 
 }  // namespace dpreduce

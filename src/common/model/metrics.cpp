@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/base/error.hpp"
+#include "common/base/json_text.hpp"
 
 namespace dpreduce {
 namespace {
@@ -35,10 +36,6 @@ std::vector<std::size_t> all_classes(std::size_t classes) {
   std::vector<std::size_t> labels(classes);
   std::iota(labels.begin(), labels.end(), std::size_t{0});
   return labels;
-}
-
-nlohmann::json or_null(const std::optional<double>& value) {
-  return value ? nlohmann::json(*value) : nlohmann::json(nullptr);
 }
 
 nlohmann::json ratio(double numerator, std::uint64_t denominator) {
@@ -213,7 +210,7 @@ nlohmann::json to_json(const LabelSetFigures& figures) {
     together.right += of_class.right;
     json["per_class_support"].push_back(of_class.positives);
     const std::optional<double>& precision = of_class.average_precision;
-    json["per_class_average_precision"].push_back(precision ? nlohmann::json(*precision) : nlohmann::json(nullptr));
+    json["per_class_average_precision"].push_back(or_null(precision));
     per_class_f1.push_back(f1_of(of_class));
     if (!precision) {
       json["classes_without_positives"].push_back(c);
@@ -253,23 +250,6 @@ constexpr double kLeastSpread = 1e-14;
 
 double unit_of(std::size_t word) {
   return std::ldexp(1.0, static_cast<int>(word) * kWordBits - kGridBits);
-}
-
-std::vector<std::optional<double>> of_targets(const TargetFigures& figures,
-                                              std::optional<double> (TargetFigures::*figure)(std::size_t) const) {
-  std::vector<std::optional<double>> values;
-  for (std::size_t t = 0; t < figures.targets(); ++t) values.push_back((figures.*figure)(t));
-  return values;
-}
-
-nlohmann::json figure_json(const std::optional<double>& value) {
-  return value ? nlohmann::json(*value) : nlohmann::json();
-}
-
-nlohmann::json as_list(const std::vector<std::optional<double>>& values) {
-  nlohmann::json list = nlohmann::json::array();
-  for (const std::optional<double>& value : values) list.push_back(figure_json(value));
-  return list;
 }
 
 }  // namespace
@@ -328,23 +308,28 @@ std::optional<double> TargetFigures::rmse(std::size_t target) const {
 }
 
 nlohmann::json to_json(const TargetFigures& figures) {
-  const auto of_r2 = of_targets(figures, &TargetFigures::r2);
-  const auto of_rmse = of_targets(figures, &TargetFigures::rmse);
+  auto of_r2 = nlohmann::json::array();
+  auto of_rmse = nlohmann::json::array();
   double sum_of_r2 = 0.0;
   double root_of_squares = 0.0;
   bool are_there = true;
-  for (const std::optional<double>& r2 : of_r2) {
+  for (std::size_t t = 0; t < figures.targets(); ++t) {
+    const std::optional<double> r2 = figures.r2(t);
+    const std::optional<double> rmse = figures.rmse(t);
     are_there = are_there && r2.has_value();
     sum_of_r2 += r2.value_or(0.0);
+    root_of_squares = std::hypot(root_of_squares, rmse.value_or(0.0));
+    of_r2.push_back(or_null(r2));
+    of_rmse.push_back(or_null(rmse));
   }
-  for (const std::optional<double>& rmse : of_rmse) root_of_squares = std::hypot(root_of_squares, rmse.value_or(0.0));
   const auto count = static_cast<double>(figures.targets());
+  const bool has_rmse = !of_rmse.front().is_null();
   nlohmann::json json{{"r2", are_there ? nlohmann::json(sum_of_r2 / count) : nlohmann::json()},
-                      {"rmse", of_rmse.front() ? nlohmann::json(root_of_squares / std::sqrt(count)) : nlohmann::json()},
+                      {"rmse", has_rmse ? nlohmann::json(root_of_squares / std::sqrt(count)) : nlohmann::json()},
                       {"rows", figures.rows()}};
   if (figures.targets() == 1) return json;
-  json["per_target_r2"] = as_list(of_r2);
-  json["per_target_rmse"] = as_list(of_rmse);
+  json["per_target_r2"] = std::move(of_r2);
+  json["per_target_rmse"] = std::move(of_rmse);
   return json;
 }
 

@@ -16,8 +16,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kLargestInputDim = std::size_t{1} << 24;  // as Classifier's
-
 // Empty where the unit is a row.
 std::optional<PersonStatement> person(const JsonFields& privacy) {
   if (!privacy.has("unit") || privacy.choice<PrivacyUnit>("unit") == PrivacyUnit::kRecord) {
@@ -83,12 +81,13 @@ void add_row_constants(SafetensorsFile& file, const Preprocessing& preprocessing
   if (!preprocessing.projection.empty()) {
     const LatticeWeights projection(preprocessing.projection, Lattice{preprocessing.clip_norm, pooled_dim});
     const std::uint64_t kept = preprocessing.projected_dim();
-    file.tensors.emplace("projection", make_short_tensor({projection.values(), kept * pooled_dim}, {kept, pooled_dim}));
+    file.tensors.emplace("projection",
+                         make_tensor(std::span(projection.values(), kept * pooled_dim), {kept, pooled_dim}));
     file.tensors.emplace("projection_largest", make_tensor(projection.largest(), {kept}));
   }
   if (!preprocessing.selected.empty()) {
     const std::vector<std::int64_t> indices(preprocessing.selected.begin(), preprocessing.selected.end());
-    file.tensors.emplace("selected", make_integer_tensor(indices, {indices.size()}));
+    file.tensors.emplace("selected", make_tensor(indices, {indices.size()}));
   }
 }
 
@@ -131,39 +130,33 @@ void ReleasedFileReader::require_all_taken() const {
 
 void ReleasedFileReader::read_row_constants(Preprocessing& preprocessing) {
   const std::size_t input_dim = preprocessing.input_dim;
-  if (input_dim > kLargestInputDim) fail(fmt::format("input_dim is {}, above {}", input_dim, kLargestInputDim));
+  if (input_dim > kMaxExtent) fail(fmt::format("input_dim is {}, above {}", input_dim, kMaxExtent));
   if (preprocessing.pool == 0 || preprocessing.pool > input_dim) {
     fail(fmt::format("pool is {}, not from 1 to input_dim", preprocessing.pool));
   }
   const std::uint64_t pooled_dim = preprocessing.pooled_dim();
-  if (file_.tensors.contains("center")) preprocessing.center = doubles("center", take("center"), {pooled_dim});
-  if (file_.tensors.contains("feature_center")) {
-    preprocessing.columns.center = doubles("feature_center", take("feature_center"), {input_dim});
-    preprocessing.columns.scale = doubles("feature_scale", take("feature_scale"), {input_dim});
+  if (has_tensor("center")) preprocessing.center = take<double>("center", {pooled_dim});
+  if (has_tensor("feature_center")) {
+    preprocessing.columns.center = take<double>("feature_center", {input_dim});
+    preprocessing.columns.scale = take<double>("feature_scale", {input_dim});
   }
   if (TargetColumns& targets = preprocessing.targets; targets.count > 0) {
-    targets.center = doubles("target_center", take("target_center"), {targets.count});
-    targets.scale = doubles("target_scale", take("target_scale"), {targets.count});
+    targets.center = take<double>("target_center", {targets.count});
+    targets.scale = take<double>("target_scale", {targets.count});
   }
-  if (file_.tensors.contains("projection")) {
-    preprocessing.projection = projection(take("projection"), pooled_dim);
-  }
-  if (!file_.tensors.contains("selected")) return;
-  const Tensor selected = take("selected");
-  if (selected.type != TensorType::kI64) fail(fmt::format("selected is {}, not I64", to_string(selected.type)));
-  for (const std::int64_t index : to_integers(selected)) {
+  if (has_tensor("projection")) preprocessing.projection = projection(pooled_dim);
+  if (!has_tensor("selected")) return;
+  for (const std::int64_t index : take<std::int64_t>("selected", tensor("selected").shape)) {
     if (index < 0) fail(fmt::format("selected feature {}: no index", index));
     preprocessing.selected.push_back(static_cast<std::size_t>(index));
   }
 }
 
-std::vector<double> ReleasedFileReader::projection(const Tensor& matrix, std::uint64_t pooled_dim) {
-  if (matrix.shape.size() != 2) fail("projection must have two dimensions");
-  const std::vector<std::uint64_t> shape = {matrix.shape[0], pooled_dim};
-  if (matrix.type != TensorType::kI16) fail(fmt::format("projection is {}, not I16", to_string(matrix.type)));
-  require_shape("projection", matrix, shape);
-  const std::vector<double> largest = doubles("projection_largest", take("projection_largest"), {shape[0]});
-  const std::vector<std::int16_t> values = to_shorts(matrix);
+std::vector<double> ReleasedFileReader::projection(std::uint64_t pooled_dim) {
+  const std::vector<std::uint64_t> shape = tensor("projection").shape;
+  if (shape.size() != 2) fail("projection must have two dimensions");
+  const auto values = take<std::int16_t>("projection", {shape[0], pooled_dim});
+  const auto largest = take<double>("projection_largest", {shape[0]});
   if (largest.empty()) fail("projection has no row");
   if (std::any_of(values.begin(), values.end(), [](std::int16_t value) { return value < -kLatticeNorm; })) {
     fail(fmt::format("projection has an entry below -{}", kLatticeNorm));
@@ -198,24 +191,20 @@ std::vector<std::string> ReleasedFileReader::names(const std::string& key) const
   return list.get<std::vector<std::string>>();
 }
 
-Tensor ReleasedFileReader::take(const std::string& name) {
-  const auto node = file_.tensors.extract(name);
-  if (node.empty()) fail(fmt::format("no tensor {}", name));
-  return std::move(node.mapped());
+const Tensor& ReleasedFileReader::tensor(const std::string& name) const {
+  const auto found = file_.tensors.find(name);
+  if (found == file_.tensors.end()) fail(fmt::format("no tensor {}", name));
+  return found->second;
 }
 
-std::vector<double> ReleasedFileReader::doubles(std::string_view name, const Tensor& tensor,
-                                                const std::vector<std::uint64_t>& shape) const {
-  if (tensor.type != TensorType::kF64) fail(fmt::format("{} is {}, not F64", name, to_string(tensor.type)));
-  require_shape(name, tensor, shape);
-  return to_doubles(tensor);
-}
-
-void ReleasedFileReader::require_shape(std::string_view name, const Tensor& tensor,
-                                       const std::vector<std::uint64_t>& shape) const {
-  if (tensor.shape == shape) return;
-  fail(fmt::format("{} has the shape [{}] instead of [{}]", name, fmt::join(tensor.shape, ", "),
-                   fmt::join(shape, ", ")));
+Tensor ReleasedFileReader::taken(const std::string& name, TensorType type, const std::vector<std::uint64_t>& shape) {
+  const Tensor& found = tensor(name);
+  if (found.type != type) fail(fmt::format("{} is {}, not {}", name, to_string(found.type), to_string(type)));
+  if (found.shape != shape) {
+    fail(fmt::format("{} has the shape [{}] instead of [{}]", name, fmt::join(found.shape, ", "),
+                     fmt::join(shape, ", ")));
+  }
+  return std::move(file_.tensors.extract(name).mapped());
 }
 
 }  // namespace dpreduce

@@ -8,11 +8,11 @@
 // where rows have them.
 #pragma once
 
-#include <charconv>
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <vector>
 
 #include <fmt/format.h>
@@ -60,26 +60,25 @@ class ReleasedFileReader {
   }
   template <typename Number>
   Number number(const std::string& key) const {
-    const std::string& digits = text(key);
-    Number value{};
-    const auto [end, failure] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    if (failure != std::errc() || end != digits.data() + digits.size()) {
-      fail(fmt::format("{} is {}, which is not a number in range", key, in_quotes(digits)));
-    }
-    return value;
+    const std::string digits = text(key);
+    const std::optional<Number> value = plain_number<Number>(digits);
+    if (!value) fail(fmt::format("{} is {}, which is not a number in range", key, in_quotes(digits)));
+    return *value;
   }
 
   std::vector<std::string> names(const std::string& key) const;
-  /// The tensor, which is then no longer there.
-  Tensor take(const std::string& name);
-  std::vector<double> doubles(std::string_view name, const Tensor& tensor,
-                              const std::vector<std::uint64_t>& shape) const;
-  void require_shape(std::string_view name, const Tensor& tensor, const std::vector<std::uint64_t>& shape) const;
+  const Tensor& tensor(const std::string& name) const;
+  /// The entries of the tensor, which is then no longer there. Throws unless it is of their type and has this shape.
+  template <typename Number>
+  std::vector<Number> take(const std::string& name, const std::vector<std::uint64_t>& shape) {
+    return entries_of<Number>(taken(name, tensor_type_of<Number>(), shape));
+  }
   [[noreturn]] void fail(std::string_view reason) const { metadata_.refuse(std::string(reason)); }
 
  private:
   void read_row_constants(Preprocessing& preprocessing);
-  std::vector<double> projection(const Tensor& matrix, std::uint64_t pooled_dim);
+  std::vector<double> projection(std::uint64_t pooled_dim);
+  Tensor taken(const std::string& name, TensorType type, const std::vector<std::uint64_t>& shape);
   void read_privacy(ClassifierParts& parts) const;
 
   SafetensorsFile file_;

@@ -5,10 +5,6 @@
 namespace dpreduce {
 namespace {
 
-BigInteger floor_shift(const BigInteger& value, unsigned bits) {
-  return value >> bits;
-}
-
 BigInteger ceil_shift(const BigInteger& value, unsigned bits) {
   return (value + ((BigInteger(1) << bits) - 1)) >> bits;
 }
@@ -35,8 +31,8 @@ IntegerBounds taylor(const IntegerBounds& r, unsigned bits) {
       // The sum before this term lies on the other side, and differs from this one by at most 1.
       return added ? IntegerBounds{sum.lower - 1, sum.upper} : IntegerBounds{sum.lower, sum.upper + 1};
     }
-    term.lower = floor_shift(term.lower * r.lower, bits) / (order + 1);
-    term.upper = floor_shift(term.upper * r.upper, bits) / (order + 1) + 1;
+    term.lower = ((term.lower * r.lower) >> bits) / (order + 1);
+    term.upper = ((term.upper * r.upper) >> bits) / (order + 1) + 1;
   }
 }
 
@@ -55,13 +51,13 @@ IntegerBounds exp_of_minus(const BigInteger& numerator, unsigned scale_bits, uns
   const unsigned working_bits = bits + guard;
   const BigInteger scaled = numerator << working_bits;
   const unsigned shift = scale_bits + halvings;
-  IntegerBounds power = taylor({floor_shift(scaled, shift), ceil_shift(scaled, shift)}, working_bits);
+  IntegerBounds power = taylor({scaled >> shift, ceil_shift(scaled, shift)}, working_bits);
   if (power.lower < 0) power.lower = 0;
   for (unsigned squaring = 0; squaring < halvings; ++squaring) {
-    power.lower = floor_shift(power.lower * power.lower, working_bits);
+    power.lower = (power.lower * power.lower) >> working_bits;
     power.upper = ceil_shift(power.upper * power.upper, working_bits);
   }
-  return {floor_shift(power.lower, guard), ceil_shift(power.upper, guard)};
+  return {power.lower >> guard, ceil_shift(power.upper, guard)};
 }
 
 }  // namespace dpreduce

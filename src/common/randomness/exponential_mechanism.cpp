@@ -37,9 +37,6 @@ Multiplicities::Multiplicities(std::vector<BigInteger> counts) : counts_(std::mo
   }
 }
 
-Multiplicities::Multiplicities(std::span<const std::uint64_t> counts)
-    : Multiplicities(std::vector<BigInteger>(counts.begin(), counts.end())) {}
-
 Multiplicities Multiplicities::of_subsets_by_worst(std::size_t candidates, std::size_t subset_size) {
   if (subset_size == 0) throw UsageError("subset_size = 0 of a private selection of sets: it must be >= 1");
   const std::size_t others = subset_size - 1;

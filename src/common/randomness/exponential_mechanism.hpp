@@ -22,7 +22,6 @@ class Multiplicities {
  public:
   /// Throws UsageError if one is negative or has more than 2^20 binary digits.
   explicit Multiplicities(std::vector<BigInteger> counts);
-  explicit Multiplicities(std::span<const std::uint64_t> counts);
 
   /// m_j = C(j, subset_size - 1), j = 0, ..., candidates - 1: so many sets of `subset_size` candidates have candidate j
   /// as their worst, when candidates come in falling order of utility. About 32 bytes and a product each.

@@ -40,8 +40,7 @@ RandomBlock KeyedHash::of(std::string_view name) const {
   require_hash(EVP_MAC_update(mac_.get(), reinterpret_cast<const unsigned char*>(name.data()), name.size()) == 1);
   require_hash(EVP_MAC_final(mac_.get(), code.data(), &written, code.size()) == 1 && written == code.size());
   RandomBlock hash{};
-  std::memcpy(&hash.first, code.data(), sizeof(hash.first));
-  std::memcpy(&hash.second, code.data() + sizeof(hash.first), sizeof(hash.second));
+  std::memcpy(&hash, code.data(), sizeof(hash));
   return hash;
 }
 

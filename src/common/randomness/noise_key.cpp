@@ -10,6 +10,7 @@
 #include <openssl/hmac.h>
 
 #include "common/base/error.hpp"
+#include "common/randomness/openssl_handles.hpp"
 
 namespace dpreduce {
 namespace {
@@ -38,10 +39,6 @@ Message domain(std::string_view text) {
   return message;
 }
 
-const unsigned char* bytes_of(std::span<const std::byte> bytes) {
-  return reinterpret_cast<const unsigned char*>(bytes.data());
-}
-
 }  // namespace
 
 NoiseKey NoiseKey::from_entropy(const EntropySource& source) {
@@ -55,8 +52,7 @@ NoiseKey NoiseKey::from_seed(std::uint64_t seed) {
   append(message, seed);
   SecretVector<std::byte> bytes(kKeyBytes);
   unsigned int written = 0;
-  if (EVP_Digest(message.data(), message.size(), reinterpret_cast<unsigned char*>(bytes.data()), &written, EVP_sha256(),
-                 nullptr) != 1 ||
+  if (EVP_Digest(message.data(), message.size(), openssl_bytes(bytes.data()), &written, EVP_sha256(), nullptr) != 1 ||
       written != kKeyBytes) {
     throw EntropyFailure("no noise key: OpenSSL's SHA-256 failed; nothing was released");
   }
@@ -68,26 +64,20 @@ NoiseKey NoiseKey::from_bytes(std::span<const std::byte, 32> bytes) {
 }
 
 RandomStream NoiseKey::stream(std::string_view purpose, std::span<const std::byte> context) const {
+  DPREDUCE_ASSERT(bytes_.size() == kKeyBytes);
   Message message = domain("dpreduce stream v1");
   append(message, std::uint64_t{purpose.size()});
   append(message, purpose);
   append(message, std::uint64_t{context.size()});
   append(message, context);
-  const SecretVector<std::byte> stream_key = authenticate(message);
-  return RandomStream(std::make_unique<AesBlockSource>(std::span<const std::byte, kKeyBytes>(stream_key)));
-}
-
-// HMAC-SHA256(key, message)
-SecretVector<std::byte> NoiseKey::authenticate(std::span<const std::byte> message) const {
-  DPREDUCE_ASSERT(bytes_.size() == kKeyBytes);
-  SecretVector<std::byte> code(kKeyBytes);
+  SecretVector<std::byte> stream_key(kKeyBytes);  // HMAC-SHA256(key, message)
   unsigned int written = 0;
-  if (HMAC(EVP_sha256(), bytes_.data(), static_cast<int>(bytes_.size()), bytes_of(message), message.size(),
-           reinterpret_cast<unsigned char*>(code.data()), &written) == nullptr ||
+  if (HMAC(EVP_sha256(), bytes_.data(), static_cast<int>(bytes_.size()), openssl_bytes(message.data()), message.size(),
+           openssl_bytes(stream_key.data()), &written) == nullptr ||
       written != kKeyBytes) {
     throw EntropyFailure("no random stream: OpenSSL's HMAC-SHA256 failed; nothing was released");
   }
-  return code;
+  return RandomStream(std::make_unique<AesBlockSource>(std::span<const std::byte, kKeyBytes>(stream_key)));
 }
 
 namespace {

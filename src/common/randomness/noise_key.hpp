@@ -47,7 +47,6 @@ class NoiseKey {
 
  private:
   explicit NoiseKey(SecretVector<std::byte> bytes) : bytes_(std::move(bytes)) {}
-  SecretVector<std::byte> authenticate(std::span<const std::byte> message) const;
 
   SecretVector<std::byte> bytes_;  // 32, or none after a move: a moved-from key derives nothing
 };

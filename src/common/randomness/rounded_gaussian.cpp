@@ -20,30 +20,28 @@ ExactSigma exact_sigma(double sigma) {
   return {static_cast<std::uint64_t>(std::ldexp(fraction, 53)), static_cast<unsigned>(53 - exponent)};
 }
 
-// floor(y + 1/2) for the smallest y, and, as y stays below its upper end, ceil(upper end + 1/2) - 1 for the largest:
-// with y = Y / 2^places these are floor((Y + 2^(places-1)) / 2^places) and floor((Y + 2^(places-1) - 1) / 2^places).
-std::optional<std::int64_t> round_product(const ExactSigma& sigma, const BigInteger& lower, const BigInteger& upper,
-                                          unsigned scale_bits) {
+namespace {
+
+// floor(y) if that is the same integer for all y in [lower, upper) / 2^places, else nothing. Preconditions, asserted:
+// 0 <= lower < upper; the result is below 2^62.
+std::optional<std::int64_t> common_floor(const BigInteger& lower, const BigInteger& upper, unsigned places) {
   DPREDUCE_ASSERT(0 <= lower && lower < upper);
-  const unsigned places = sigma.scale_bits + scale_bits;
-  const BigInteger half = BigInteger(1) << (places - 1);
-  const BigInteger smallest = (sigma.mantissa * lower + half) >> places;
-  const BigInteger largest = (sigma.mantissa * upper + half - 1) >> places;
-  if (smallest != largest) return std::nullopt;
+  const BigInteger smallest = lower >> places;
+  if (smallest != (upper - 1) >> places) return std::nullopt;
   DPREDUCE_ASSERT(smallest < (BigInteger(1) << 62));
   return static_cast<std::int64_t>(smallest);
 }
 
-// Computes the same as round_product, without the half.
-std::optional<std::int64_t> floor_product(const ExactSigma& sigma, const BigInteger& lower, const BigInteger& upper,
-                                          unsigned scale_bits, unsigned fraction_bits) {
-  DPREDUCE_ASSERT(0 <= lower && lower < upper);
+}  // namespace
+
+// floor(y + 1/2) for the smallest y, and, as y stays below its upper end, ceil(upper end + 1/2) - 1 for the largest:
+// with y = Y / 2^places these are floor((Y + 2^(places-1)) / 2^places) and floor((Y + 2^(places-1) - 1) / 2^places).
+std::optional<std::int64_t> round_product(const ExactSigma& sigma, const BigInteger& lower, const BigInteger& upper,
+                                          unsigned scale_bits) {
+  DPREDUCE_ASSERT(lower >= 0);
   const unsigned places = sigma.scale_bits + scale_bits;
-  const BigInteger smallest = ((sigma.mantissa * lower) << fraction_bits) >> places;
-  const BigInteger largest = (((sigma.mantissa * upper) << fraction_bits) - 1) >> places;
-  if (smallest != largest) return std::nullopt;
-  DPREDUCE_ASSERT(smallest < (BigInteger(1) << 62));
-  return static_cast<std::int64_t>(smallest);
+  const BigInteger half = BigInteger(1) << (places - 1);
+  return common_floor(sigma.mantissa * lower + half, sigma.mantissa * upper + half, places);
 }
 
 namespace {
@@ -66,44 +64,8 @@ inline std::uint64_t coin_of(const RandomBlock& block) {
   return block.first >> (64 - kCoinBits);
 }
 
-/// A proposal x = left + width * U with its coin V, of which more digits are read when a decision needs them.
-class GaussianProposal {
- public:
-  /// Throws EntropyFailure if the tail level passes 2^9.
-  GaussianProposal(RandomStream& stream, std::uint64_t column, const RandomBlock& block);
-
-  /// The entry of gaussian_bins(); its size for a tail level beyond the table.
-  std::size_t entry() const { return entry_; }
-
-  /// [V < A(x)]. Throws EntropyFailure after 16 rows without a decision.
-  bool accepted();
-
-  /// round(sigma * x). Throws as accepted.
-  std::int64_t rounded(const ExactSigma& sigma);
-
-  /// floor(2^fraction_bits sigma * x). Throws as accepted. Precondition: the result is below 2^62.
-  std::int64_t floored(const ExactSigma& sigma, unsigned fraction_bits);
-
- private:
-  IntegerBounds magnitude() const;
-  unsigned magnitude_bits() const { return kPlaceBits + place_bits_; }
-  void read_further_digits();
-
-  RandomStream& stream_;
-  std::uint64_t column_;
-  std::size_t entry_;
-  std::uint64_t left_;   // places; < 2^42
-  std::uint64_t width_;  // places
-  unsigned doublings_;
-  BigInteger coin_;  // V is in [coin, coin + 1) / 2^coin_bits
-  unsigned coin_bits_ = kCoinBits;
-  BigInteger place_;  // U is in [place, place + 1) / 2^place_bits
-  unsigned place_bits_ = 64;
-  std::uint64_t row_ = 0;
-};
-
-constexpr std::uint64_t kMostFurtherRows =
-    16;  // 1024 further digits of each: nothing random is undecided for that long
+// 1024 further digits of each: nothing random is undecided for that long.
+constexpr std::uint64_t kMostFurtherRows = 16;
 
 // m with probability 2^-(m+1): the number of zeros before the first one.
 unsigned tail_level(RandomStream& stream, std::uint64_t column) {
@@ -118,62 +80,89 @@ unsigned tail_level(RandomStream& stream, std::uint64_t column) {
   throw_not_random();
 }
 
-GaussianProposal::GaussianProposal(RandomStream& stream, std::uint64_t column, const RandomBlock& block)
-    : stream_(stream), column_(column), coin_(coin_of(block)), place_(block.second) {
-  const GaussianBins& bins = gaussian_bins();
-  const std::uint64_t slot = slot_of(block);
-  const unsigned level = slot < kStrips ? 0 : tail_level(stream, column);
-  entry_ = std::min<std::size_t>(slot + level, bins.size());
-  left_ = bins[slot].left + (std::uint64_t{level} << kPlaceBits);
-  width_ = bins[slot].width;
-  doublings_ = bins[slot].doublings + level;
-}
-
-// With exp(-x^2/2) between E.lower and E.upper (in 2^-bits) over all x that are left, A = kDensity * width *
-// 2^doublings
-// * exp(-x^2/2) lies between the same multiples of them, in units of 2^-(bits + kPlaceBits).
-bool GaussianProposal::accepted() {
-  for (;; read_further_digits()) {
-    const IntegerBounds x = magnitude();
-    const unsigned square_bits = 2 * magnitude_bits() + 1;
-    const unsigned bits = coin_bits_ + doublings_ + 64;
-    const BigInteger factor = BigInteger(kDensity * width_) << doublings_;
-    const BigInteger least = factor * exp_of_minus(x.upper * x.upper, square_bits, bits).lower;
-    const BigInteger most = factor * exp_of_minus(x.lower * x.lower, square_bits, bits).upper;
-    const unsigned coin_shift = bits + kPlaceBits - coin_bits_;
-    if (((coin_ + 1) << coin_shift) <= least) return true;
-    if ((coin_ << coin_shift) >= most) return false;
+/// A proposal x = left + width * U with its coin V, of which more digits are read when a decision needs them.
+class GaussianProposal {
+ public:
+  /// Throws EntropyFailure if the tail level passes 2^9.
+  GaussianProposal(RandomStream& stream, std::uint64_t column, const RandomBlock& block)
+      : stream_(stream), column_(column), coin_(coin_of(block)), place_(block.second) {
+    const GaussianBins& bins = gaussian_bins();
+    const std::uint64_t slot = slot_of(block);
+    const unsigned level = slot < kStrips ? 0 : tail_level(stream, column);
+    entry_ = std::min<std::size_t>(slot + level, bins.size());
+    left_ = bins[slot].left + (std::uint64_t{level} << kPlaceBits);
+    width_ = bins[slot].width;
+    doublings_ = bins[slot].doublings + level;
   }
-}
 
-std::int64_t GaussianProposal::rounded(const ExactSigma& sigma) {
-  for (;; read_further_digits()) {
-    const IntegerBounds x = magnitude();
-    if (const auto value = round_product(sigma, x.lower, x.upper, magnitude_bits())) return *value;
+  /// The entry of gaussian_bins(); its size for a tail level beyond the table.
+  std::size_t entry() const { return entry_; }
+
+  /// [V < A(x)]. Throws EntropyFailure after 16 rows without a decision.
+  ///
+  /// With exp(-x^2/2) between E.lower and E.upper (in 2^-bits) over all x that are left, A = kDensity * width *
+  /// 2^doublings * exp(-x^2/2) lies between the same multiples of them, in units of 2^-(bits + kPlaceBits).
+  bool accepted() {
+    for (;; read_further_digits()) {
+      const IntegerBounds x = magnitude();
+      const unsigned square_bits = 2 * magnitude_bits() + 1;
+      const unsigned bits = coin_bits_ + doublings_ + 64;
+      const BigInteger factor = BigInteger(kDensity * width_) << doublings_;
+      const BigInteger least = factor * exp_of_minus(x.upper * x.upper, square_bits, bits).lower;
+      const BigInteger most = factor * exp_of_minus(x.lower * x.lower, square_bits, bits).upper;
+      const unsigned coin_shift = bits + kPlaceBits - coin_bits_;
+      if (((coin_ + 1) << coin_shift) <= least) return true;
+      if ((coin_ << coin_shift) >= most) return false;
+    }
   }
-}
 
-std::int64_t GaussianProposal::floored(const ExactSigma& sigma, unsigned fraction_bits) {
-  for (;; read_further_digits()) {
-    const IntegerBounds x = magnitude();
-    if (const auto value = floor_product(sigma, x.lower, x.upper, magnitude_bits(), fraction_bits)) return *value;
+  /// round(sigma * x). Throws as accepted.
+  std::int64_t rounded(const ExactSigma& sigma) {
+    for (;; read_further_digits()) {
+      const IntegerBounds x = magnitude();
+      if (const auto value = round_product(sigma, x.lower, x.upper, magnitude_bits())) return *value;
+    }
   }
-}
 
-// x = left + width * U is in [lower, upper) / 2^magnitude_bits.
-IntegerBounds GaussianProposal::magnitude() const {
-  const BigInteger lower = (BigInteger(left_) << place_bits_) + width_ * place_;
-  return {lower, lower + width_};
-}
+  /// floor(2^fraction_bits sigma * x). Throws as accepted. Precondition: the result is below 2^62.
+  std::int64_t floored(const ExactSigma& sigma, unsigned fraction_bits) {
+    for (;; read_further_digits()) {
+      const IntegerBounds x = magnitude();
+      const unsigned places = sigma.scale_bits + magnitude_bits();
+      const BigInteger lower = (sigma.mantissa * x.lower) << fraction_bits;
+      if (const auto value = common_floor(lower, (sigma.mantissa * x.upper) << fraction_bits, places)) return *value;
+    }
+  }
 
-void GaussianProposal::read_further_digits() {
-  if (++row_ > kMostFurtherRows) throw_not_random();
-  const RandomBlock digits = stream_.further_digits(row_, column_);
-  coin_ = (coin_ << 64) + digits.first;
-  coin_bits_ += 64;
-  place_ = (place_ << 64) + digits.second;
-  place_bits_ += 64;
-}
+ private:
+  // x = left + width * U is in [lower, upper) / 2^magnitude_bits.
+  IntegerBounds magnitude() const {
+    const BigInteger lower = (BigInteger(left_) << place_bits_) + width_ * place_;
+    return {lower, lower + width_};
+  }
+  unsigned magnitude_bits() const { return kPlaceBits + place_bits_; }
+
+  void read_further_digits() {
+    if (++row_ > kMostFurtherRows) throw_not_random();
+    const RandomBlock digits = stream_.further_digits(row_, column_);
+    coin_ = (coin_ << 64) + digits.first;
+    coin_bits_ += 64;
+    place_ = (place_ << 64) + digits.second;
+    place_bits_ += 64;
+  }
+
+  RandomStream& stream_;
+  std::uint64_t column_;
+  std::size_t entry_;
+  std::uint64_t left_;   // places; < 2^42
+  std::uint64_t width_;  // places
+  unsigned doublings_;
+  BigInteger coin_;  // V is in [coin, coin + 1) / 2^coin_bits
+  unsigned coin_bits_ = kCoinBits;
+  BigInteger place_;  // U is in [place, place + 1) / 2^place_bits
+  unsigned place_bits_ = 64;
+  std::uint64_t row_ = 0;
+};
 
 __extension__ using Wide = unsigned __int128;
 
@@ -286,10 +275,6 @@ std::optional<bool> series_verdict(const GaussianBin& bin, std::uint64_t coin, s
   return proposal.rounded(sigma);
 }
 
-}  // namespace
-
-namespace {
-
 constexpr std::size_t kChunkBlocks = 2048;    // 32 KiB
 constexpr std::size_t kMostRejections = 128;  // in a row: each has probability below 0.005
 
@@ -308,9 +293,7 @@ void fill_from_proposals(RandomStream& stream, std::span<std::int64_t> out, cons
       ++column;
     }
     rejections = done > done_before ? 0 : rejections + proposals.size();
-    if (rejections > kMostRejections) {
-      throw EntropyFailure("random stream repeats itself: its bytes are not random; nothing was released");
-    }
+    if (rejections > kMostRejections) throw_not_random();
   }
 }
 

@@ -32,11 +32,6 @@ ExactSigma exact_sigma(double sigma);
 std::optional<std::int64_t> round_product(const ExactSigma& sigma, const BigInteger& lower, const BigInteger& upper,
                                           unsigned scale_bits);
 
-/// floor(2^fraction_bits sigma * x) if that is the same integer for all x in [lower, upper) / 2^scale_bits, else
-/// nothing. Preconditions: as round_product.
-std::optional<std::int64_t> floor_product(const ExactSigma& sigma, const BigInteger& lower, const BigInteger& upper,
-                                          unsigned scale_bits, unsigned fraction_bits);
-
 // Gaussian noise that is rounded exactly: the one entry for noise in bulk.
 
 /// out_i = round(sigma * X_i), X_i independent standard normal reals, exactly (given a stream of uniform bits).

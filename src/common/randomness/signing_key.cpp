@@ -100,11 +100,11 @@ SecretVector<std::byte> SigningKey::to_pem() const {
   return {bytes.begin(), bytes.end()};
 }
 
-PublicKey SigningKey::public_key() const {
-  PublicKey key{};
-  std::size_t length = key.size();
-  require_openssl(EVP_PKEY_get_raw_public_key(key_.get(), openssl_bytes(key.data()), &length) == 1, "no public key");
-  return key;
+PublicKey raw_public_key(evp_pkey_st* key) {
+  PublicKey raw{};
+  std::size_t length = raw.size();
+  require_openssl(EVP_PKEY_get_raw_public_key(key, openssl_bytes(raw.data()), &length) == 1, "no public key");
+  return raw;
 }
 
 Signature SigningKey::sign(std::span<const std::byte> message) const {

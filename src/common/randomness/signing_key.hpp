@@ -27,6 +27,9 @@ std::string to_hex(std::span<const std::byte> bytes);
 std::optional<PublicKey> public_key_of_hex(std::string_view text);
 std::optional<Signature> signature_of_hex(std::string_view text);
 
+/// The public half of a key of Ed25519 or X25519.
+PublicKey raw_public_key(evp_pkey_st* key);
+
 /// Movable, not copyable, not printable.
 class SigningKey {
  public:
@@ -37,7 +40,7 @@ class SigningKey {
   static std::optional<SigningKey> from_pem(std::span<const std::byte> text);
   SecretVector<std::byte> to_pem() const;
 
-  PublicKey public_key() const;
+  PublicKey public_key() const { return raw_public_key(key_.get()); }
 
   /// Ed25519 of the message.
   Signature sign(std::span<const std::byte> message) const;

@@ -140,10 +140,6 @@ std::unique_ptr<PendingSum> Communicator::start_sum_to(int owner, std::span<std:
   return job_->start_sum_to(owner, values, elements_per_message);
 }
 
-void Communicator::sum_to_coordinator(std::span<std::uint64_t> values, std::size_t elements_per_message) {
-  sum_to(0, values, elements_per_message);
-}
-
 void Communicator::sum_everywhere(std::span<std::uint64_t> values, std::size_t elements_per_message) {
   require_message_length(elements_per_message);
   if (job_) job_->sum_everywhere(values, elements_per_message);

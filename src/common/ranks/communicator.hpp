@@ -103,7 +103,7 @@ class Communicator {
                                            std::size_t elements_per_message = kElementsPerMessage);
 
   /// sum_to the coordinator.
-  void sum_to_coordinator(std::span<std::uint64_t> values, std::size_t elements_per_message = kElementsPerMessage);
+  void sum_to_coordinator(std::span<std::uint64_t> values) { sum_to(0, values); }
 
   /// values <- sum over ranks, as sum_to makes it, on every rank.
   void sum_everywhere(std::span<std::uint64_t> values, std::size_t elements_per_message = kElementsPerMessage);

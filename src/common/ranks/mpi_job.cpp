@@ -254,6 +254,8 @@ void require_mpi(int status, const char* routine) {
   throw AggregationAborted("{} failed: {}; a rank may have been lost", routine, text.data());
 }
 
+namespace {
+
 void require_one_kind(JobKind kind, const std::string& doubt) {
   constexpr int kNobody = std::numeric_limits<int>::max();
   int rank = 0;
@@ -283,13 +285,9 @@ void require_one_kind(JobKind kind, const std::string& doubt) {
   throw PeerFailed(ExitCode::kUsage, 0);
 }
 
-namespace {
-
 std::optional<PrivateFolder> shared_segments;
 
-}  // namespace
-
-void begin_mpi(int threads) {
+void start_mpi(int threads) {
   // Names of Open MPI 4, and of 5. Set whoever starts the ranks: a launcher need not be mpirun.
   constexpr std::array kFolderOfSegments{"OMPI_MCA_btl_vader_backing_directory", "OMPI_MCA_btl_sm_backing_directory"};
   setenv("HOME", "/nonexistent", 0);
@@ -310,6 +308,18 @@ void begin_mpi(int threads) {
   AtomicFile::remove_when_ended(shared_segments->path());
 }
 
+}  // namespace
+
+void begin_mpi(int threads, JobKind kind, const std::string& doubt) {
+  start_mpi(threads);
+  try {
+    require_one_kind(kind, doubt);
+  } catch (const Error&) {
+    end_mpi();  // no rank ends before this is told
+    throw;
+  }
+}
+
 void end_mpi() {
   MPI_Finalize();
   shared_segments.reset();
@@ -324,13 +334,9 @@ JoinedJob join_mpi_job(const std::string& doubt) {
   int has_begun = 0;
   require_mpi(MPI_Initialized(&has_begun), "MPI_Initialized");
   if (has_begun == 0) {
-    begin_mpi(MPI_THREAD_FUNNELED);
-  }
-  try {
+    begin_mpi(MPI_THREAD_FUNNELED, JobKind::kTrustedRanks, doubt);
+  } else {
     require_one_kind(JobKind::kTrustedRanks, doubt);
-  } catch (const Error&) {
-    if (has_begun == 0) end_mpi();  // no rank ends before this is told
-    throw;
   }
   auto job = std::make_unique<MpiJob>(has_begun == 0);
   const int rank = job->rank();

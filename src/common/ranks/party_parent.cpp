@@ -37,13 +37,7 @@ class PartyParent {
  public:
   explicit PartyParent(PartyProcess& party) : party_(party) {
     std::iota(bytes_.begin(), bytes_.end(), static_cast<unsigned char>(0));
-    begin_mpi(MPI_THREAD_SINGLE);
-    try {
-      require_one_kind(JobKind::kSilos);
-    } catch (const Error&) {
-      end_mpi();  // no rank ends before this is told
-      throw;
-    }
+    begin_mpi(MPI_THREAD_SINGLE, JobKind::kSilos);
     require_mpi(MPI_Comm_dup(MPI_COMM_WORLD, &job_), "MPI_Comm_dup");
     MPI_Comm_set_errhandler(job_, MPI_ERRORS_RETURN);
     MPI_Comm_rank(job_, &rank_);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "common/base/error.hpp"
+#include "common/base/file_descriptor.hpp"
 #include "common/ranks/lifetime.hpp"
 
 namespace dpreduce {
@@ -23,16 +24,6 @@ struct PlaceInJob {
 };
 
 // False where the other end is gone.
-bool send_all(int socket, std::span<const std::byte> bytes) {
-  while (!bytes.empty()) {
-    const ssize_t sent = ::send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    if (sent < 0 && errno == EINTR) continue;
-    if (sent <= 0) return false;
-    bytes = bytes.subspan(static_cast<std::size_t>(sent));
-  }
-  return true;
-}
-
 bool receive_all(int socket, std::span<std::byte> bytes) {
   while (!bytes.empty()) {
     const ssize_t got = ::recv(socket, bytes.data(), bytes.size(), 0);
@@ -48,7 +39,7 @@ std::vector<std::string> exchange_over(int socket, int size, const std::string& 
   JobText text{};
   std::ranges::copy(own, text.begin());
   std::vector<JobText> all(static_cast<std::size_t>(size));
-  if (!send_all(socket, std::as_bytes(std::span(text))) ||
+  if (write_all(socket, std::as_bytes(std::span(text))) < text.size() ||
       !receive_all(socket, std::as_writable_bytes(std::span(all)))) {
     throw PeerFailed(ExitCode::kAggregationAborted, 0);
   }
@@ -61,7 +52,7 @@ std::vector<std::string> exchange_over(int socket, int size, const std::string& 
 
 void PartyProcess::place(int rank, int size, bool is_on_one_machine) {
   const PlaceInJob place{rank, size, is_on_one_machine};
-  send_all(socket_, std::as_bytes(std::span(&place, 1)));
+  write_all(socket_, std::as_bytes(std::span(&place, 1)));
 }
 
 JobText PartyProcess::text() const {
@@ -72,7 +63,7 @@ JobText PartyProcess::text() const {
 }
 
 void PartyProcess::tell(std::span<const JobText> of_all) const {
-  send_all(socket_, std::as_bytes(of_all));
+  write_all(socket_, std::as_bytes(of_all));
 }
 
 bool PartyProcess::notice_exit() {

@@ -21,7 +21,6 @@
 #include <boost/serialization/array.hpp>
 #include <boost/serialization/level.hpp>
 #include <boost/serialization/map.hpp>
-#include <boost/serialization/split_free.hpp>
 #include <boost/serialization/string.hpp>
 #include <boost/serialization/tracking.hpp>
 #include <boost/serialization/vector.hpp>
@@ -44,21 +43,14 @@ struct tracking_level_impl<const T> : mpl::int_<track_never> {
 
 // First whether there is a value, then the value.
 template <typename Archive, typename T>
-void save(Archive& archive, const std::optional<T>& value, unsigned) {
-  const bool is_there = value.has_value();
-  archive << is_there;
-  if (is_there) archive << *value;
-}
-template <typename Archive, typename T>
-void load(Archive& archive, std::optional<T>& value, unsigned) {
-  bool is_there = false;
-  archive >> is_there;
-  value.reset();
-  if (is_there) archive >> value.emplace();
-}
-template <typename Archive, typename T>
-void serialize(Archive& archive, std::optional<T>& value, unsigned version) {
-  split_free(archive, value, version);
+void serialize(Archive& archive, std::optional<T>& value, unsigned) {
+  bool is_there = value.has_value();
+  dpreduce::archive_all(archive, is_there);
+  if constexpr (Archive::is_loading::value) {
+    value.reset();
+    if (is_there) value.emplace();
+  }
+  if (is_there) dpreduce::archive_all(archive, *value);
 }
 
 }  // namespace boost::serialization
@@ -87,7 +79,7 @@ std::string archived(const Value& value) {
 template <typename Value>
 Value unarchived(std::string_view message) {
   const std::span<const std::byte> bytes = value_in(message, kind_of_archive<Value>());
-  std::istringstream stream(std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+  std::istringstream stream(std::string(text_in(bytes)));
   Value value{};
   try {
     boost::archive::binary_iarchive archive(stream, boost::archive::no_header);

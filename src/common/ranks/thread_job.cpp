@@ -81,19 +81,9 @@ class ThreadJob final : public Job {
 
   int owners() const override { return meeting_->size(); }
 
-  void sum_to(int owner, std::span<std::uint64_t> values, std::size_t) override {
-    std::vector<std::uint64_t> sum(rank_ == owner ? values.size() : 0, 0);
-    const std::span<const std::uint64_t> own = values;
-    meeting_->visit(rank_, own, [&](std::span<const std::uint64_t> of_rank, int) {
-      DPREDUCE_ASSERT(of_rank.size() == own.size());
-      for (std::size_t e = 0; e < sum.size(); ++e) sum[e] += of_rank[e];
-    });
-    if (rank_ != owner) return std::fill(values.begin(), values.end(), 0);
-    std::copy(sum.begin(), sum.end(), values.begin());
-  }
-
-  void sum_everywhere(std::span<std::uint64_t> values, std::size_t) override { add_everywhere(values); }
-  void sum_everywhere(std::span<double> values) override { add_everywhere(values); }
+  void sum_to(int owner, std::span<std::uint64_t> values, std::size_t) override { add(values, rank_ == owner); }
+  void sum_everywhere(std::span<std::uint64_t> values, std::size_t) override { add(values, true); }
+  void sum_everywhere(std::span<double> values) override { add(values, true); }
 
   void broadcast(std::span<std::byte> bytes) override {
     const std::span<const std::byte> own = bytes;
@@ -132,14 +122,16 @@ class ThreadJob final : public Job {
   void abort(ExitCode) override {}
 
  private:
+  // values <- sum over ranks, at an owner; elsewhere zeros.
   template <typename T>
-  void add_everywhere(std::span<T> values) {
-    std::vector<T> sum(values.size(), T{});
+  void add(std::span<T> values, bool is_owner) {
+    std::vector<T> sum(is_owner ? values.size() : 0, T{});
     const std::span<const T> own = values;
     meeting_->visit(rank_, own, [&](std::span<const T> of_rank, int) {
       DPREDUCE_ASSERT(of_rank.size() == own.size());
       for (std::size_t e = 0; e < sum.size(); ++e) sum[e] += of_rank[e];
     });
+    if (!is_owner) return std::fill(values.begin(), values.end(), T{});
     std::copy(sum.begin(), sum.end(), values.begin());
   }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <functional>
 #include <numeric>
 
 #include <fmt/format.h>
@@ -36,7 +37,7 @@ void CoordinatorSession::require_enough(std::size_t silos) const {
 }
 
 void CoordinatorSession::drop(std::uint32_t silo, FrameKind due, const std::string& reason) {
-  left_.erase(std::remove(left_.begin(), left_.end(), silo), left_.end());
+  std::erase(left_, silo);
   lost_.push_back({silo, name_of(silo), std::string(to_string(due)), round_, reason});
   if (const auto channel = channels_.find(silo); channel != channels_.end()) {
     wire_.send(silo, channel->second.seal(FrameKind::kDropped, round_, bytes_in(reason)));
@@ -75,12 +76,10 @@ void CoordinatorSession::take_message(FrameKind kind, const Message& message, st
                                       const Take& take) {
   const std::uint32_t silo = message.from;
   if (!std::binary_search(left_.begin(), left_.end(), silo)) return;  // dropped, or nobody
-  const auto not_awaited = [&] { awaited.erase(std::remove(awaited.begin(), awaited.end(), silo), awaited.end()); };
+  const auto not_awaited = [&] { std::erase(awaited, silo); };
   try {
     if (message.is_farewell) {
-      const auto* const why = reinterpret_cast<const char*>(message.bytes.data());
-      throw AggregationAborted(message.bytes.empty() ? "its process has ended"
-                                                     : std::string(why, message.bytes.size()));
+      throw AggregationAborted(message.bytes.empty() ? "its process has ended" : std::string(text_in(message.bytes)));
     }
     const bool is_awaited = std::binary_search(awaited.begin(), awaited.end(), silo);
     PhaseCost& cost = costs_[std::string(to_string(kind))];
@@ -129,7 +128,9 @@ void CoordinatorSession::gather(FrameKind kind, const std::vector<std::uint32_t>
     take_message(kind, *message, awaited, take);
     if (enough_at && was_awaited && !is_awaited()) spend_patience(message->from, WireClock::now() - *enough_at);
   }
-  end_wait(kind, began);
+  PhaseCost& cost = costs_[std::string(to_string(kind))];
+  cost.seconds += seconds_of(WireClock::now() - began);
+  ++cost.waits;
   if (enough_at) {
     for (const std::uint32_t silo : awaited) spend_patience(silo, WireClock::now() - *enough_at);
   }
@@ -170,40 +171,32 @@ void CoordinatorSession::take_stale(std::uint32_t silo) {
   --left;
 }
 
-void CoordinatorSession::end_wait(FrameKind kind, WireClock::time_point began) {
-  PhaseCost& cost = costs_[std::string(to_string(kind))];
-  cost.seconds += seconds_of(WireClock::now() - began);
-  ++cost.waits;
-}
-
 void CoordinatorSession::connect() {
-  lead([&] { begin_run(); });
-}
+  lead([&] {
+    const AgreementKey key = AgreementKey::generate();
+    Offer offer{{}, entry_.terms, digest_of(entry_.roster), entry_.identity.public_key(), key.public_key(), {}};
+    secure_bytes(offer.run);
+    roster_.members[0].key = offer.identity;
+    for (const std::uint32_t silo : left_) {
+      wire_.send(silo, make_offer(offer, entry_.identity, silo, wire_.binding(silo)));
+    }
 
-void CoordinatorSession::begin_run() {
-  const AgreementKey key = AgreementKey::generate();
-  Offer offer{{}, entry_.terms, digest_of(entry_.roster), entry_.identity.public_key(), key.public_key(), {}};
-  secure_bytes(offer.run);
-  roster_.members[0].key = offer.identity;
-  for (const std::uint32_t silo : left_) {
-    wire_.send(silo, make_offer(offer, entry_.identity, silo, wire_.binding(silo)));
-  }
-
-  std::map<std::uint32_t, Hello> hellos;
-  gather(FrameKind::kHello, left_, [&](std::uint32_t silo, PayloadReader& whole) {
-    const Hello hello = open_hello(whole.rest(), offer, silo, entry_.roster, wire_.binding(silo));
-    channels_.emplace(silo, Channel(key.agree(hello.key), offer.run, 0, silo));
-    roster_.members[silo].key = hello.identity;
-    hellos.emplace(silo, hello);
-    return true;
+    std::map<std::uint32_t, Hello> hellos;
+    gather(FrameKind::kHello, left_, [&](std::uint32_t silo, PayloadReader& whole) {
+      const Hello hello = open_hello(whole.rest(), offer, silo, entry_.roster, wire_.binding(silo));
+      channels_.emplace(silo, Channel(key.agree(hello.key), offer.run, 0, silo));
+      roster_.members[silo].key = hello.identity;
+      hellos.emplace(silo, hello);
+      return true;
+    });
+    require_enough(left_.size());
+    PayloadWriter members;
+    members.numbers(left_);
+    for (const std::uint32_t silo : left_) members.plain(hellos.at(silo));
+    const std::vector<std::byte> payload = members.take();
+    run_ = run_of(offer, payload);
+    for (const std::uint32_t silo : left_) send(silo, FrameKind::kMembers, payload);
   });
-  require_enough(left_.size());
-  PayloadWriter members;
-  members.numbers(left_);
-  for (const std::uint32_t silo : left_) members.plain(hellos.at(silo));
-  const std::vector<std::byte> payload = members.take();
-  run_ = run_of(offer, payload);
-  for (const std::uint32_t silo : left_) send(silo, FrameKind::kMembers, payload);
 }
 
 std::int64_t CoordinatorSession::agree(std::int64_t verdict) {
@@ -257,27 +250,23 @@ bool CoordinatorSession::gather_masked(MaskingCoordinator& masking, const SumAtt
 bool CoordinatorSession::try_sum(const SumAttempt& attempt, std::span<std::uint64_t> values) {
   const std::unique_ptr<MaskingCoordinator> made = masking_of(attempt);
   MaskingCoordinator& masking = *made;
-  const auto is_of_attempt = [&](PayloadReader& payload) { return payload.u32() == attempt.attempt; };
   const auto send_each = [&](const std::vector<std::uint32_t>& silos, FrameKind kind, const auto& body_for) {
     for (const std::uint32_t silo : left_of(silos)) {
       send(silo, kind, PayloadWriter().u32(attempt.attempt).bytes(body_for(silo)).take());
     }
   };
-  const auto gather_all = [&](FrameKind kind, const std::vector<std::uint32_t>& from,
-                              void (MaskingCoordinator::*take)(std::uint32_t, PayloadReader&)) {
+  const auto gather_all = [&](FrameKind kind, const std::vector<std::uint32_t>& from, const auto& take) {
     gather(kind, from, [&](std::uint32_t silo, PayloadReader& payload) {
-      if (!is_of_attempt(payload)) throw AggregationAborted("it mixes up attempts at a sum");
-      (masking.*take)(silo, payload);
+      if (payload.u32() != attempt.attempt) throw AggregationAborted("it mixes up attempts at a sum");
+      std::invoke(take, masking, silo, payload);
       return true;
     });
   };
   // Asks silos to sign the list that they have received. Returns those that have signed and are left; each of these is
   // sent the signatures which show that they are enough.
   const auto agree_on_list = [&](ListStage stage, const std::vector<std::uint32_t>& silos) {
-    gather(FrameKind::kConsent, silos, [&](std::uint32_t silo, PayloadReader& payload) {
-      if (!is_of_attempt(payload)) throw AggregationAborted("it mixes up attempts at a sum");
-      masking.take_consent(silo, stage, payload);
-      return true;
+    gather_all(FrameKind::kConsent, silos, [&](MaskingCoordinator&, std::uint32_t silo, PayloadReader& consent) {
+      masking.take_consent(silo, stage, consent);
     });
     const std::vector<std::uint32_t> consenting = masking.consenting(stage);
     require_enough(consenting.size());

@@ -101,11 +101,9 @@ class CoordinatorSession {
 
   template <typename Step>
   void lead(const Step& step);
-  void begin_run();
   // Takes messages until those of all silos in `from` have come, or is_enough() is true.
   void gather(FrameKind kind, const std::vector<std::uint32_t>& from, const Take& take,
               const std::function<bool()>& is_enough = nullptr);
-  void end_wait(FrameKind kind, WireClock::time_point began);
   void spend_patience(std::uint32_t silo, WireClock::duration waited);
   WireClock::duration patience_left(const std::vector<std::uint32_t>& silos) const;
   void take_stale(std::uint32_t silo);

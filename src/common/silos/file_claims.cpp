@@ -11,7 +11,6 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <unistd.h>
 
 #include "common/base/error.hpp"
 #include "common/silos/parties.hpp"
@@ -37,8 +36,7 @@ int open_socket() {
   if (socket < 0) {
     throw BadInput(
         "files of this silo cannot be compared with those of others on this machine: {}; raise ulimit -n, "
-        "or give fewer "
-        "files",
+        "or give fewer files",
         std::strerror(errno));
   }
   return socket;
@@ -53,10 +51,6 @@ void allow_most_descriptors() {
   ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-FileClaims::~FileClaims() {
-  for (const int socket : sockets_) ::close(socket);
-}
-
 std::string FileClaims::name_of(const ClaimedArray& array, std::uint32_t silo) const {
   const std::string digest =
       to_hex(sha256(fmt::format("{}/{}/{}/{}", to_hex(run_), array.device, array.inode, array.place)));
@@ -64,21 +58,19 @@ std::string FileClaims::name_of(const ClaimedArray& array, std::uint32_t silo) c
 }
 
 void FileClaims::claim(const ClaimedArray& array) {
-  sockets_.push_back(open_socket());
+  const int socket = sockets_.emplace_back(open_socket()).get();
   const auto [address, length] = abstract_address(name_of(array, silo_));
   // A name that is taken is this silo's own, claimed before: as features and as labels.
-  if (::bind(sockets_.back(), reinterpret_cast<const sockaddr*>(&address), length) == 0 || errno == EADDRINUSE) return;
+  if (::bind(socket, reinterpret_cast<const sockaddr*>(&address), length) == 0 || errno == EADDRINUSE) return;
   throw BadInput("files of this silo cannot be compared with those of others on this machine: {}",
                  std::strerror(errno));
 }
 
 std::optional<std::uint32_t> FileClaims::earlier_claimant(const ClaimedArray& array) const {
   for (std::uint32_t silo = 1; silo < silo_; ++silo) {
-    const int asking = open_socket();
+    const FileDescriptor asking(open_socket());
     const auto [address, length] = abstract_address(name_of(array, silo));
-    const bool is_there = ::connect(asking, reinterpret_cast<const sockaddr*>(&address), length) == 0;
-    ::close(asking);
-    if (is_there) return silo;
+    if (::connect(asking.get(), reinterpret_cast<const sockaddr*>(&address), length) == 0) return silo;
   }
   return std::nullopt;
 }

@@ -10,10 +10,11 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <string>
-#include <vector>
 
+#include "common/base/file_descriptor.hpp"
 #include "common/silos/key_agreement.hpp"
 
 namespace dpreduce {
@@ -25,14 +26,11 @@ struct ClaimedArray {
   std::uint64_t place = 0;  ///< in the file
 };
 
-/// Claims of one silo.
+/// Claims of one silo, which it gives up with this object.
 class FileClaims {
  public:
   /// Starts without claims, for silo `silo` of the run.
   FileClaims(const RunId& run, std::uint32_t silo) : run_(run), silo_(silo) {}
-  ~FileClaims();  ///< gives the claims up
-  FileClaims(const FileClaims&) = delete;
-  FileClaims& operator=(const FileClaims&) = delete;
 
   /// Claims the array. Cost: one descriptor an array. Throws BadInput if no descriptor is left, or the socket cannot be
   /// bound.
@@ -47,7 +45,7 @@ class FileClaims {
 
   RunId run_;
   std::uint32_t silo_;
-  std::vector<int> sockets_;
+  std::deque<FileDescriptor> sockets_;
 };
 
 /// Raises this process's limit of descriptors (ulimit -n) as far as the system allows.

@@ -14,9 +14,34 @@ std::vector<std::byte> associated_data(std::span<const std::byte> header, const 
   return PayloadWriter().bytes(header).bytes(run).take();
 }
 
-[[noreturn]] void refuse(const FrameHeader& expected, const std::string& fault) {
+SealingKey key_of(std::span<const std::byte> secret, const RunId& run, std::uint32_t from, std::uint32_t to) {
+  return SealingKey(derive_key(secret, {run, 0, 0, "channel", from, to}));
+}
+
+[[noreturn]] void refuse(std::uint32_t sender, const std::string& fault) {
   throw AggregationAborted("a message from {} was refused: {}",
-                           expected.sender == 0 ? "the coordinator" : fmt::format("silo {}", expected.sender), fault);
+                           sender == 0 ? "the coordinator" : fmt::format("silo {}", sender), fault);
+}
+
+// The fault of a frame's claim; empty if the claim is right.
+std::string claim_fault(const FrameHeader& claimed, const FrameHeader& expected) {
+  if (claimed.sender == expected.receiver && claimed.receiver == expected.sender) {
+    return "a reflection: it was sent in the other direction";
+  }
+  if (claimed.sender != expected.sender) {
+    return fmt::format("its header names party {} as its sender", claimed.sender);
+  }
+  if (claimed.receiver != expected.receiver) return fmt::format("it was sent to party {}", claimed.receiver);
+  if (claimed.sequence != expected.sequence) {
+    return fmt::format("{}: number {}, but {} is expected",
+                       claimed.sequence < expected.sequence ? "a replay" : "out of order", claimed.sequence,
+                       expected.sequence);
+  }
+  if (claimed.round != expected.round) {
+    return fmt::format("{}of round {}, but the current round is {}", claimed.round < expected.round ? "stale: " : "",
+                       claimed.round, expected.round);
+  }
+  return {};
 }
 
 }  // namespace
@@ -38,65 +63,6 @@ std::optional<FrameHeader> claimed_header(std::span<const std::byte> frame) {
   return to_string(header.kind) == "unknown" ? std::nullopt : std::optional(header);
 }
 
-std::vector<std::byte> seal_frame(const SealingKey& key, const RunId& run, const FrameHeader& header,
-                                  std::span<const std::byte> payload) {
-  DPREDUCE_ASSERT(payload.size() <= kLargestPayload);
-  std::vector<std::byte> frame = bytes_of(header);
-  const std::vector<std::byte> associated = associated_data(frame, run);
-  frame.resize(kHeaderBytes + payload.size() + kTagBytes);
-  key.seal(header.sequence, associated, payload, std::span(frame).subspan(kHeaderBytes));
-  return frame;
-}
-
-std::string claim_fault(const FrameHeader& claimed, const FrameHeader& expected) {
-  if (claimed.sender == expected.receiver && claimed.receiver == expected.sender) {
-    return "a reflection: it was sent in the other direction";
-  }
-  if (claimed.sender != expected.sender) {
-    return fmt::format("its header names party {} as its sender", claimed.sender);
-  }
-  if (claimed.receiver != expected.receiver) return fmt::format("it was sent to party {}", claimed.receiver);
-  if (claimed.sequence < expected.sequence) {
-    return fmt::format("a replay: number {}, but {} is expected", claimed.sequence, expected.sequence);
-  }
-  if (claimed.sequence > expected.sequence) {
-    return fmt::format("out of order: number {}, but {} is expected", claimed.sequence, expected.sequence);
-  }
-  if (claimed.round < expected.round) {
-    return fmt::format("stale: of round {}, but the current round is {}", claimed.round, expected.round);
-  }
-  if (claimed.round > expected.round) {
-    return fmt::format("of round {}, but the current round is {}", claimed.round, expected.round);
-  }
-  return {};
-}
-
-std::vector<std::byte> open_frame(const SealingKey& key, const RunId& run, FrameHeader& expected,
-                                  std::span<const std::byte> frame) {
-  const std::optional<FrameHeader> claimed = claimed_header(frame);
-  if (!claimed)
-    refuse(expected, fmt::format("{} bytes that are not a frame: truncated, or of another version", frame.size()));
-  const std::string fault = claim_fault(*claimed, expected);
-  if (!fault.empty()) refuse(expected, fault);
-  std::vector<std::byte> payload(frame.size() - kHeaderBytes - kTagBytes);
-  if (!key.open(claimed->sequence, associated_data(frame.first(kHeaderBytes), run), frame.subspan(kHeaderBytes),
-                payload)) {
-    refuse(expected, fmt::format("\"{}\" fails its authentication: changed or cut on the way, or sealed with a foreign "
-                                 "key",
-                                 to_string(claimed->kind)));
-  }
-  expected.kind = claimed->kind;
-  return payload;
-}
-
-namespace {
-
-SealingKey key_of(std::span<const std::byte> secret, const RunId& run, std::uint32_t from, std::uint32_t to) {
-  return SealingKey(derive_key(secret, {run, 0, 0, "channel", from, to}));
-}
-
-}  // namespace
-
 Channel::Channel(std::span<const std::byte> secret, const RunId& run, std::uint32_t own, std::uint32_t peer)
     : run_(run),
       own_(own),
@@ -105,20 +71,35 @@ Channel::Channel(std::span<const std::byte> secret, const RunId& run, std::uint3
       receiving_(key_of(secret, run, peer, own)) {}
 
 std::vector<std::byte> Channel::seal(FrameKind kind, std::uint64_t round, std::span<const std::byte> payload) {
-  return seal_frame(sending_, run_, {kind, own_, peer_, round, sent_++}, payload);
+  DPREDUCE_ASSERT(payload.size() <= kLargestPayload);
+  const std::uint64_t sequence = sent_++;
+  std::vector<std::byte> frame = bytes_of({kind, own_, peer_, round, sequence});
+  const std::vector<std::byte> associated = associated_data(frame, run_);
+  frame.resize(kHeaderBytes + payload.size() + kTagBytes);
+  sending_.seal(sequence, associated, payload, std::span(frame).subspan(kHeaderBytes));
+  return frame;
 }
 
 OpenedMessage Channel::open(std::uint64_t round, std::span<const std::byte> frame) {
-  FrameHeader expected{FrameKind::kOffer, peer_, own_, round, received_};
-  std::vector<std::byte> payload = open_frame(receiving_, run_, expected, frame);
+  const std::optional<FrameHeader> claimed = claimed_header(frame);
+  if (!claimed)
+    refuse(peer_, fmt::format("{} bytes that are not a frame: truncated, or of another version", frame.size()));
+  const std::string fault = claim_fault(*claimed, {claimed->kind, peer_, own_, round, received_});
+  if (!fault.empty()) refuse(peer_, fault);
+  std::vector<std::byte> payload(frame.size() - kHeaderBytes - kTagBytes);
+  if (!receiving_.open(received_, associated_data(frame.first(kHeaderBytes), run_), frame.subspan(kHeaderBytes),
+                       payload)) {
+    refuse(peer_,
+           fmt::format("\"{}\" fails its authentication: changed or cut on the way, or sealed with a foreign key",
+                       to_string(claimed->kind)));
+  }
   ++received_;
-  return {expected.kind, std::move(payload)};
+  return {claimed->kind, std::move(payload)};
 }
 
 void Transcript::add(FrameKind kind, std::uint64_t round, std::span<const std::byte> bytes) {
-  constexpr std::string_view kDomain = "dpreduce told v1";
   PayloadWriter writer;
-  writer.text(kDomain).bytes(digest_).u64(round).u32(static_cast<std::uint32_t>(kind));
+  writer.text("dpreduce told v1").bytes(digest_).u64(round).u32(static_cast<std::uint32_t>(kind));
   digest_ = sha256(writer.u64(bytes.size()).bytes(bytes).take());
 }
 

@@ -19,7 +19,6 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -82,18 +81,6 @@ std::vector<std::byte> bytes_of(const FrameHeader& header);
 /// Header that the bytes claim; nullopt if they are too short, too long or no frame of this version.
 std::optional<FrameHeader> claimed_header(std::span<const std::byte> frame);
 
-/// Header and payload, sealed. Precondition (asserted): |payload| <= kLargestPayload.
-std::vector<std::byte> seal_frame(const SealingKey& key, const RunId& run, const FrameHeader& header,
-                                  std::span<const std::byte> payload);
-
-/// Returns the fault of a frame's claim: "truncated", "a replay or out of order", ...; empty if the claim is right.
-std::string claim_fault(const FrameHeader& claimed, const FrameHeader& expected);
-
-/// Returns the payload of a frame from `expected.sender` with exactly the expected round and sequence. The frame may be
-/// of any kind: `expected.kind` is set to it. Throws AggregationAborted naming sender, claim and fault.
-std::vector<std::byte> open_frame(const SealingKey& key, const RunId& run, FrameHeader& expected,
-                                  std::span<const std::byte> frame);
-
 // Channel between two parties in one run: each direction has its own key, and message numbers that only rise.
 
 struct OpenedMessage {
@@ -107,10 +94,12 @@ class Channel {
   /// (key_agreement.hpp).
   Channel(std::span<const std::byte> secret, const RunId& run, std::uint32_t own, std::uint32_t peer);
 
+  /// Frame of the next message: header and payload, sealed. Precondition (asserted): |payload| <= kLargestPayload.
   std::vector<std::byte> seal(FrameKind kind, std::uint64_t round, std::span<const std::byte> payload);
 
-  /// Opens the next message of the peer. Throws AggregationAborted naming the fault: a replay, a reflection, another
-  /// order or length, a foreign key, another round. The channel must not be used after that.
+  /// Opens the next message of the peer, of any kind. Throws AggregationAborted naming sender, claim and fault: a
+  /// replay, a reflection, another order or length, a foreign key, another round. The channel must not be used after
+  /// that.
   OpenedMessage open(std::uint64_t round, std::span<const std::byte> frame);
 
  private:

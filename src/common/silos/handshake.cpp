@@ -6,6 +6,7 @@
 #include "common/base/error.hpp"
 #include "common/base/text.hpp"
 #include "common/base/version.hpp"
+#include "common/silos/frame.hpp"
 
 namespace dpreduce {
 namespace {
@@ -30,9 +31,8 @@ std::vector<std::byte> signed_part(const Hello& hello, const Offer& offer, std::
 // In the form of a frame, with zeros in the place of the tag.
 std::vector<std::byte> unsealed(FrameKind kind, std::uint32_t from, std::uint32_t to,
                                 std::span<const std::byte> payload) {
-  PayloadWriter writer;
-  writer.bytes(bytes_of({kind, from, to, 0, 0})).bytes(payload);
-  return writer.bytes(std::vector<std::byte>(kTagBytes)).take();
+  const std::vector<std::byte> no_tag(kTagBytes);
+  return PayloadWriter().bytes(bytes_of({kind, from, to, 0, 0})).bytes(payload).bytes(no_tag).take();
 }
 
 std::span<const std::byte> payload_of(FrameKind kind, std::uint32_t from, std::uint32_t to,
@@ -47,8 +47,8 @@ std::span<const std::byte> payload_of(FrameKind kind, std::uint32_t from, std::u
 
 void require_identity(const PublicKey& identity, const std::optional<Roster>& roster, std::uint32_t party) {
   if (roster && roster->members.at(party).key != identity) {
-    throw AggregationAborted("identity {}... does not belong to \"{}\" in --roster: a foreign key",
-                             to_hex(identity).substr(0, 16), roster->members[party].name);
+    throw AggregationAborted("identity {}... does not belong to \"{}\" in --roster: a foreign key", short_hex(identity),
+                             roster->members[party].name);
   }
 }
 
@@ -83,9 +83,7 @@ void require_own(const Offer& offer, const SiloTerms& terms, const std::optional
 }
 
 std::vector<std::byte> signed_part(const RunId& run, std::uint32_t party, const PublicKey& plan) {
-  constexpr std::string_view kDomain = "dpreduce noise plan v1";
-  PayloadWriter writer;
-  return writer.text(kDomain).bytes(run).u32(party).bytes(plan).take();
+  return PayloadWriter().text("dpreduce noise plan v1").bytes(run).u32(party).bytes(plan).take();
 }
 
 }  // namespace
@@ -143,9 +141,7 @@ Offer open_offer(std::span<const std::byte> frame, std::uint32_t silo, const Sil
 }
 
 RunId run_of(const Offer& offer, std::span<const std::byte> members) {
-  PayloadWriter writer;
-  writer.text("dpreduce run v1").bytes(body_of(offer)).bytes(members);
-  return sha256(writer.take());
+  return sha256(PayloadWriter().text("dpreduce run v1").bytes(body_of(offer)).bytes(members).take());
 }
 
 bool verifies(const Hello& hello, const Offer& offer, std::uint32_t silo) {
@@ -165,8 +161,7 @@ Hello open_hello(std::span<const std::byte> frame, const Offer& offer, std::uint
 
 std::vector<std::byte> make_signed_plan(const Identity& identity, const RunId& run, std::uint32_t party,
                                         const PublicKey& plan) {
-  PayloadWriter writer;
-  return writer.bytes(plan).bytes(identity.sign(signed_part(run, party, plan))).take();
+  return PayloadWriter().bytes(plan).bytes(identity.sign(signed_part(run, party, plan))).take();
 }
 
 std::vector<std::byte> take_signed_plan(PayloadReader& reader, const PublicKey& identity, const RunId& run,

@@ -1,5 +1,6 @@
 #include "common/silos/key_agreement.hpp"
 
+#include <algorithm>
 #include <array>
 #include <limits>
 #include <string>
@@ -16,8 +17,18 @@
 namespace dpreduce {
 namespace {
 
-constexpr std::size_t kAgreementKeyBytes = 32;
+constexpr std::size_t kSiloKeyBytes = 32;
 constexpr std::string_view kKeyDomain = "dpreduce silos v1";
+
+std::array<unsigned char, 12> nonce_of(std::uint64_t number) {
+  std::array<unsigned char, 12> nonce{};
+  for (std::size_t place = 0; place < 8; ++place) nonce[4 + place] = static_cast<unsigned char>(number >> (8 * place));
+  return nonce;
+}
+
+bool fits_an_int(std::size_t size) {
+  return size <= static_cast<std::size_t>(std::numeric_limits<int>::max());
+}
 
 }  // namespace
 
@@ -29,7 +40,7 @@ AgreementKey::AgreementKey(SecretVector<std::byte> secret)
 }
 
 AgreementKey AgreementKey::generate() {
-  SecretVector<std::byte> secret(kAgreementKeyBytes);
+  SecretVector<std::byte> secret(kSiloKeyBytes);
   secure_bytes(secret);
   return AgreementKey(std::move(secret));
 }
@@ -38,19 +49,12 @@ AgreementKey AgreementKey::of_secret(std::span<const std::byte, 32> secret) {
   return AgreementKey(SecretVector<std::byte>(secret.begin(), secret.end()));
 }
 
-PublicKey AgreementKey::public_key() const {
-  PublicKey key{};
-  std::size_t length = key.size();
-  require_openssl(EVP_PKEY_get_raw_public_key(key_.get(), openssl_bytes(key.data()), &length) == 1, "no public key");
-  return key;
-}
-
 SecretVector<std::byte> AgreementKey::agree(const PublicKey& other) const {
   const OpenSslPtr<EVP_PKEY> theirs(
       EVP_PKEY_new_raw_public_key(EVP_PKEY_X25519, nullptr, openssl_bytes(other.data()), other.size()));
   const OpenSslPtr<EVP_PKEY_CTX> context(EVP_PKEY_CTX_new(key_.get(), nullptr));
   require_openssl(theirs != nullptr && context != nullptr && EVP_PKEY_derive_init(context.get()) == 1, "no X25519");
-  SecretVector<std::byte> secret(kAgreementKeyBytes);
+  SecretVector<std::byte> secret(kSiloKeyBytes);
   std::size_t length = secret.size();
   if (EVP_PKEY_derive_set_peer(context.get(), theirs.get()) != 1 ||
       EVP_PKEY_derive(context.get(), openssl_bytes(secret.data()), &length) != 1 || length != secret.size()) {
@@ -84,32 +88,16 @@ SecretVector<std::byte> derive_key(std::span<const std::byte> secret, const KeyC
   const std::array parameters{OSSL_PARAM_construct_utf8_string(OSSL_KDF_PARAM_DIGEST, digest.data(), 0),
                               octets(OSSL_KDF_PARAM_SALT, context.run), octets(OSSL_KDF_PARAM_KEY, secret),
                               octets(OSSL_KDF_PARAM_INFO, info), OSSL_PARAM_construct_end()};
-  SecretVector<std::byte> key(kAgreementKeyBytes);
+  SecretVector<std::byte> key(kSiloKeyBytes);
   require_openssl(derivation != nullptr &&
                       EVP_KDF_derive(derivation.get(), openssl_bytes(key.data()), key.size(), parameters.data()) == 1,
                   "no HKDF-SHA256");
   return key;
 }
 
-namespace {
-
-constexpr std::size_t kBoxKeyBytes = 32;
-
-std::array<unsigned char, 12> nonce_of(std::uint64_t number) {
-  std::array<unsigned char, 12> nonce{};
-  for (std::size_t place = 0; place < 8; ++place) nonce[4 + place] = static_cast<unsigned char>(number >> (8 * place));
-  return nonce;
-}
-
-bool fits_an_int(std::size_t size) {
-  return size <= static_cast<std::size_t>(std::numeric_limits<int>::max());
-}
-
-}  // namespace
-
 SealingKey::SealingKey(std::span<const std::byte> key)
     : encryption_(EVP_CIPHER_CTX_new()), decryption_(EVP_CIPHER_CTX_new()) {
-  DPREDUCE_ASSERT(key.size() == kBoxKeyBytes);
+  DPREDUCE_ASSERT(key.size() == kSiloKeyBytes);
   require_openssl(
       encryption_ != nullptr && decryption_ != nullptr &&
           EVP_EncryptInit_ex(encryption_.get(), EVP_aes_256_gcm(), nullptr, openssl_bytes(key.data()), nullptr) == 1 &&
@@ -139,9 +127,8 @@ bool SealingKey::open(std::uint64_t number, std::span<const std::byte> associate
                       std::span<std::byte> plain) const {
   DPREDUCE_ASSERT(sealed.size() == plain.size() + kTagBytes && fits_an_int(sealed.size()));
   EVP_CIPHER_CTX* cipher = decryption_.get();
-  std::array<unsigned char, kTagBytes> tag{};
-  const auto tag_sent = sealed.last(kTagBytes);
-  for (std::size_t place = 0; place < kTagBytes; ++place) tag[place] = std::to_integer<unsigned char>(tag_sent[place]);
+  std::array<std::byte, kTagBytes> tag{};
+  std::ranges::copy(sealed.last(kTagBytes), tag.begin());
   int written = 0;
   int rest = 0;
   unsigned char none[kTagBytes] = {};

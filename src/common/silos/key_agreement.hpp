@@ -40,7 +40,7 @@ class AgreementKey {
   /// Returns the key pair with this private half.
   static AgreementKey of_secret(std::span<const std::byte, 32> secret);
 
-  PublicKey public_key() const;
+  PublicKey public_key() const { return raw_public_key(key_.get()); }
   /// Private half, to be shared out.
   const SecretVector<std::byte>& secret() const { return secret_; }
 

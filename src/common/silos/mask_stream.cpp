@@ -4,7 +4,6 @@
 #include <array>
 
 #include "common/base/error.hpp"
-#include "common/kernels/counter_streams.hpp"
 
 namespace dpreduce {
 namespace {
@@ -33,25 +32,14 @@ void apply_stream(AesBlockSource& source, MaskSign sign, std::uint64_t first_wor
 
 }  // namespace
 
-struct MaskStreams::Schedules {
-  SecretVector<AesSchedule> keys;
-  std::vector<StreamSign> signs;
-};
-
-MaskStreams::MaskStreams() : schedules_(has_vector_aes() ? std::make_unique<Schedules>() : nullptr) {}
-MaskStreams::MaskStreams(MaskStreams&&) noexcept = default;
-MaskStreams& MaskStreams::operator=(MaskStreams&&) noexcept = default;
-MaskStreams::~MaskStreams() = default;
-
 void MaskStreams::add(std::span<const std::byte> key, MaskSign sign) {
   DPREDUCE_ASSERT(key.size() == 32);
   const std::span<const std::byte, 32> bytes(key);
   streams_.push_back({AesBlockSource(bytes), sign});
-  if (!schedules_) return;
+  if (!has_vector_aes()) return;
   AesSchedule schedule = expand_aes256_key(bytes);
-  schedules_->keys.push_back(schedule);
+  schedules_.push_back(schedule);
   cleanse(&schedule, sizeof(schedule));
-  schedules_->signs.push_back(sign == MaskSign::kAdd ? StreamSign::kAdd : StreamSign::kSubtract);
 }
 
 void MaskStreams::apply_reference(std::uint64_t first_word, std::span<std::uint64_t> words) {
@@ -64,9 +52,9 @@ void MaskStreams::apply_reference(std::uint64_t first_word, std::span<std::uint6
 }
 
 void MaskStreams::apply(std::uint64_t first_word, std::span<std::uint64_t> words) {
-  if (schedules_ && first_word % 2 == 0) {
+  if (has_vector_aes() && first_word % 2 == 0) {
     std::vector<CounterStream> streams;
-    for (std::size_t s = 0; s < streams_.size(); ++s) streams.push_back({&schedules_->keys[s], schedules_->signs[s]});
+    for (std::size_t s = 0; s < streams_.size(); ++s) streams.push_back({&schedules_[s], streams_[s].sign});
     const auto whole = words.first(words.size() / kStreamStep * kStreamStep);
     apply_counter_streams(streams, first_word / 2, whole);
     first_word += whole.size();

@@ -7,25 +7,20 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <vector>
 
+#include "common/kernels/counter_streams.hpp"
 #include "common/randomness/random_stream.hpp"
 
 namespace dpreduce {
 
-enum class MaskSign { kAdd, kSubtract };
+using MaskSign = StreamSign;
 
 /// All masks that one party has on one statistic. The streams of OpenSSL's AES are the reference. If the processor has
 /// vector AES, kernels/counter_streams.hpp computes the same bits.
 class MaskStreams {
  public:
-  MaskStreams();
-  MaskStreams(MaskStreams&&) noexcept;
-  MaskStreams& operator=(MaskStreams&&) noexcept;
-  ~MaskStreams();
-
   /// Adds a mask. Precondition (asserted): |key| = 32. Throws EntropyFailure.
   void add(std::span<const std::byte> key, MaskSign sign);
 
@@ -39,9 +34,8 @@ class MaskStreams {
     AesBlockSource blocks;
     MaskSign sign;
   };
-  struct Schedules;  // of the vector kernel; overwritten when they are destroyed
   std::vector<Stream> streams_;
-  std::unique_ptr<Schedules> schedules_;  // null without the instructions
+  SecretVector<AesSchedule> schedules_;  // of the vector kernel, one a stream; none without the instructions
 };
 
 }  // namespace dpreduce

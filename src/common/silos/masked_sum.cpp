@@ -7,13 +7,46 @@
 #include "common/base/error.hpp"
 
 namespace dpreduce {
+namespace {
+
+// Beginning of every text that a silo signs in an attempt.
+PayloadWriter terms_of(std::string_view domain, const SumAttempt& attempt) {
+  PayloadWriter writer;
+  writer.text(domain).bytes(attempt.run).u64(attempt.round).u32(attempt.attempt);
+  writer.u64(attempt.words).u32(attempt.threshold).u32(attempt.colluding);
+  return writer;
+}
+
+PublicKey commitment_to(std::span<const std::byte> opening, const KeyContext& context) {
+  const SecretVector<std::byte> derived = derive_key(opening, context);
+  PublicKey commitment{};
+  std::ranges::copy(derived, commitment.begin());
+  return commitment;
+}
+
+std::string_view subject_of(ListStage stage) {
+  return stage == ListStage::kSharing ? "who has shared its secrets" : "who is summed";
+}
+
+[[noreturn]] void refuse(ListStage stage, const std::string& what) {
+  throw AggregationAborted("the silos do not agree on {}: {}", subject_of(stage), what);
+}
+
+void read_stage(PayloadReader& reader, ListStage stage) {
+  if (reader.u32() != static_cast<std::uint32_t>(stage)) {
+    throw AggregationAborted("a signature on {} was expected, but one on another list came", subject_of(stage));
+  }
+}
+
+bool signs(const Roster& roster, std::uint32_t silo, std::span<const std::byte> text, const Signature& signature) {
+  return silo < roster.members.size() && verifies(roster.members[silo].key, text, signature);
+}
+
+}  // namespace
 
 std::vector<std::byte> signed_part(const SumAttempt& attempt, std::uint32_t silo, const Advertisement& advertisement) {
-  constexpr std::string_view kAdvertiseDomain = "dpreduce advertise v1";
-  PayloadWriter writer;
-  writer.text(kAdvertiseDomain).bytes(attempt.run).u64(attempt.round).u32(attempt.attempt);
-  writer.u64(attempt.words).u32(attempt.threshold).u32(attempt.colluding).u32(silo);
-  return writer.bytes(advertisement.mask_key).bytes(advertisement.commitment).take();
+  PayloadWriter writer = terms_of("dpreduce advertise v1", attempt);
+  return writer.u32(silo).bytes(advertisement.mask_key).bytes(advertisement.commitment).take();
 }
 
 std::string fault_of(const Advertisement& advertisement, const SumAttempt& attempt, std::uint32_t silo,
@@ -44,13 +77,9 @@ std::array<std::byte, 32> share_commitment(const SumAttempt& attempt, SecretKind
   PayloadWriter writer;
   write(writer, share);
   std::vector<std::byte> opening = writer.take();
-  const SecretVector<std::byte> derived = derive_key(
-      opening,
-      attempt.context(kind == SecretKind::kSelfMask ? "self mask share commitment" : "mask key share commitment", of,
-                      share.share.holder));
+  const auto purpose = kind == SecretKind::kSelfMask ? "self mask share commitment" : "mask key share commitment";
+  const PublicKey commitment = commitment_to(opening, attempt.context(purpose, of, share.share.holder));
   cleanse(opening.data(), opening.size());
-  std::array<std::byte, 32> commitment{};
-  std::copy(derived.begin(), derived.end(), commitment.begin());
   return commitment;
 }
 
@@ -69,10 +98,7 @@ SecretVector<std::byte> self_mask_key(const SumAttempt& attempt, std::uint32_t s
 }
 
 PublicKey self_mask_commitment(const SumAttempt& attempt, std::uint32_t silo, std::span<const std::byte> self_secret) {
-  const SecretVector<std::byte> derived = derive_key(self_secret, attempt.context("self mask commitment", silo));
-  PublicKey commitment{};
-  std::copy(derived.begin(), derived.end(), commitment.begin());
-  return commitment;
+  return commitment_to(self_secret, attempt.context("self mask commitment", silo));
 }
 
 void add_pair_mask(MaskStreams& masks, const SumAttempt& attempt, std::uint32_t silo, std::uint32_t other,
@@ -82,34 +108,9 @@ void add_pair_mask(MaskStreams& masks, const SumAttempt& attempt, std::uint32_t 
             silo < other ? MaskSign::kAdd : MaskSign::kSubtract);
 }
 
-namespace {
-
-std::string_view subject_of(ListStage stage) {
-  return stage == ListStage::kSharing ? "who has shared its secrets" : "who is summed";
-}
-
-[[noreturn]] void refuse(ListStage stage, const std::string& what) {
-  throw AggregationAborted("the silos do not agree on {}: {}", subject_of(stage), what);
-}
-
-void read_stage(PayloadReader& reader, ListStage stage) {
-  if (reader.u32() != static_cast<std::uint32_t>(stage)) {
-    throw AggregationAborted("a signature on {} was expected, but one on another list came", subject_of(stage));
-  }
-}
-
-bool signs(const Roster& roster, std::uint32_t silo, std::span<const std::byte> text, const Signature& signature) {
-  return silo < roster.members.size() && verifies(roster.members[silo].key, text, signature);
-}
-
-}  // namespace
-
 std::vector<std::byte> signed_part(const SumAttempt& attempt, ListStage stage, const SumLists& lists) {
-  constexpr std::string_view kListsDomain = "dpreduce silo lists v1";
-  PayloadWriter writer;
-  writer.text(kListsDomain).bytes(attempt.run).u64(attempt.round).u32(attempt.attempt);
-  writer.u64(attempt.words).u32(attempt.threshold).u32(attempt.colluding).bytes(attempt.broadcast_digest);
-  writer.u32(static_cast<std::uint32_t>(stage));
+  PayloadWriter writer = terms_of("dpreduce silo lists v1", attempt);
+  writer.bytes(attempt.broadcast_digest).u32(static_cast<std::uint32_t>(stage));
   writer.numbers(lists.participants).numbers(lists.sharing);
   if (stage == ListStage::kSummed) writer.numbers(lists.summed);
   return writer.take();
@@ -117,9 +118,8 @@ std::vector<std::byte> signed_part(const SumAttempt& attempt, ListStage stage, c
 
 std::vector<std::byte> make_consent(const Identity& identity, const SumAttempt& attempt, ListStage stage,
                                     const SumLists& lists) {
-  PayloadWriter writer;
-  writer.u32(static_cast<std::uint32_t>(stage));
-  return writer.bytes(identity.sign(signed_part(attempt, stage, lists))).take();
+  const Signature signature = identity.sign(signed_part(attempt, stage, lists));
+  return PayloadWriter().u32(static_cast<std::uint32_t>(stage)).bytes(signature).take();
 }
 
 Signature open_consent(PayloadReader& consent, const Roster& roster, std::uint32_t silo, const SumAttempt& attempt,

@@ -148,21 +148,17 @@ std::vector<std::uint32_t> MaskingCoordinator::close_masking() {
   return summed_;
 }
 
-bool MaskingCoordinator::is_summed(std::uint32_t silo) const {
-  return has(summed_, silo);
-}
-
 std::vector<std::byte> MaskingCoordinator::unmask_for(std::uint32_t silo) const {
   DPREDUCE_ASSERT(summed_.size() >= attempt_.threshold);
   return PayloadWriter().numbers(lists_for(silo, ListStage::kSummed).summed).take();
 }
 
 void MaskingCoordinator::take_reveal(std::uint32_t silo, PayloadReader& reveal) {
-  require_turn(is_summed(silo) && !has_revealed_.contains(silo));
+  require_turn(has(summed_, silo) && !has_revealed_.contains(silo));
   std::map<std::uint32_t, Share> shares;
   for (const std::uint32_t of : graph_->holders(silo)) {  // whose shares it holds: the relation is symmetric
     if (!has(sharing_, of)) continue;
-    const SecretKind asked_for = is_summed(of) ? SecretKind::kSelfMask : SecretKind::kMaskKey;
+    const SecretKind asked_for = has(summed_, of) ? SecretKind::kSelfMask : SecretKind::kMaskKey;
     if (reveal.u32() != of || reveal.u32() != static_cast<std::uint32_t>(asked_for)) {
       throw AggregationAborted("it reveals other secrets than those requested");
     }
@@ -188,10 +184,11 @@ SecretVector<std::byte> MaskingCoordinator::secret_of(std::uint32_t silo) const 
   const std::span<const Share> shares(revealed_.at(silo));
   SecretVector<std::byte> secret = reconstruct_secret(shares.first(graph_->share_threshold()));
   const Advertisement& advertised = advertisements_.at(silo);
-  const bool fits = !secret.empty() &&
-                    (is_summed(silo) ? self_mask_commitment(attempt_, silo, secret) == advertised.commitment
-                                     : AgreementKey::of_secret(std::span<const std::byte, 32>(secret)).public_key() ==
-                                           advertised.mask_key);
+  const bool fits =
+      !secret.empty() &&
+      (has(summed_, silo)
+           ? self_mask_commitment(attempt_, silo, secret) == advertised.commitment
+           : AgreementKey::of_secret(std::span<const std::byte, 32>(secret)).public_key() == advertised.mask_key);
   if (!fits) {
     throw AggregationAborted(
         "{} has shared a different secret than it advertised, so its mask cannot be removed; start the run "
@@ -206,13 +203,13 @@ void MaskingCoordinator::add_sum_to(std::span<std::uint64_t> values) {
   MaskStreams masks;
   for (const std::uint32_t silo : sharing_) {
     const SecretVector<std::byte> secret = secret_of(silo);
-    if (is_summed(silo)) {
+    if (has(summed_, silo)) {
       masks.add(self_mask_key(attempt_, silo, secret), MaskSign::kSubtract);
       continue;
     }
     const AgreementKey lost = AgreementKey::of_secret(std::span<const std::byte, 32>(secret));
     for (const std::uint32_t neighbor : graph_->neighbors(silo)) {
-      if (!is_summed(neighbor)) continue;
+      if (!has(summed_, neighbor)) continue;
       add_pair_mask(masks, attempt_, silo, neighbor, lost, advertisements_.at(neighbor).mask_key);
     }
   }

@@ -67,7 +67,6 @@ class MaskingCoordinator {
 
  private:
   SecretVector<std::byte> secret_of(std::uint32_t silo) const;
-  bool is_summed(std::uint32_t silo) const;
 
   const Roster& roster_;
   SumAttempt attempt_;

@@ -124,10 +124,6 @@ void MaskingSilo::require_list(ListStage stage, const std::vector<std::uint32_t>
   DPREDUCE_ASSERT(graph_->neighbors_in(self_.number, list) >= graph_->least_neighbors());
 }
 
-std::vector<std::byte> MaskingSilo::consent(ListStage stage) const {
-  return make_consent(*self_.identity, attempt_, stage, lists_);
-}
-
 std::vector<std::byte> MaskingSilo::take_delivery(PayloadReader& delivery) {
   begin_phase(State::kShared);
   lists_.sharing = delivery.numbers();
@@ -142,10 +138,8 @@ std::vector<std::byte> MaskingSilo::take_delivery(PayloadReader& delivery) {
       refuse(fmt::format("the shares from silo {} fail their authentication", neighbor));
     }
     PayloadReader reader(plain);
-    const SaltedShare of_self_mask = read_share(reader, self_.number);
-    const SaltedShare of_mask_key = read_share(reader, self_.number);
+    const HeldShares held{read_share(reader, self_.number), read_share(reader, self_.number)};  // in this order
     cleanse(plain.data(), plain.size());
-    const HeldShares held{of_self_mask, of_mask_key};
     const ShareCommitments own = commitments_to(neighbor, held);
     if (own.self_mask != commitments.self_mask || own.mask_key != commitments.mask_key) {
       throw AggregationAborted("silo {} gives this silo other shares than it has committed to", neighbor);
@@ -156,7 +150,7 @@ std::vector<std::byte> MaskingSilo::take_delivery(PayloadReader& delivery) {
   delivery.end();
   masks_.add(self_mask_key(attempt_, self_.number, self_secret_), MaskSign::kAdd);
   state_ = State::kSignedSharing;
-  return consent(ListStage::kSharing);
+  return make_consent(*self_.identity, attempt_, ListStage::kSharing, lists_);
 }
 
 void MaskingSilo::take_sharing_quorum(PayloadReader& quorum) {
@@ -176,7 +170,7 @@ std::vector<std::byte> MaskingSilo::take_unmask(PayloadReader& unmask) {
   unmask.end();
   require_list(ListStage::kSummed, lists_.sharing);
   state_ = State::kSignedSummed;
-  return consent(ListStage::kSummed);
+  return make_consent(*self_.identity, attempt_, ListStage::kSummed, lists_);
 }
 
 std::vector<std::byte> MaskingSilo::take_summed_quorum(PayloadReader& quorum) {
@@ -212,7 +206,7 @@ SiloSum::Due SiloSum::begin(std::uint32_t attempt, PayloadReader& body) {
   attempt_.attempt = attempt;
   masking_.emplace(self_, attempt_);
   may_mask_ = false;
-  return {Step::kAnswer, FrameKind::kAdvertise, masking_->advertise()};
+  return {FrameKind::kAdvertise, masking_->advertise()};
 }
 
 SiloSum::Due SiloSum::take(FrameKind kind, std::uint32_t attempt, PayloadReader& body) {
@@ -227,25 +221,25 @@ SiloSum::Due SiloSum::take(FrameKind kind, std::uint32_t attempt, PayloadReader&
         throw AggregationAborted("the coordinator names a silo that is not, or no longer, part of this run");
       }
       present_ = masking_->lists().participants;
-      return {Step::kAnswer, FrameKind::kShares, std::move(shares)};
+      return {FrameKind::kShares, std::move(shares)};
     }
     case FrameKind::kDelivery:
-      return {Step::kAnswer, FrameKind::kConsent, masking_->take_delivery(body)};
+      return {FrameKind::kConsent, masking_->take_delivery(body)};
     case FrameKind::kUnmask: {
       std::vector<std::byte> consent = masking_->take_unmask(body);
       is_opened_ = true;
       present_ = masking_->lists().summed;
-      return {Step::kAnswer, FrameKind::kConsent, std::move(consent)};
+      return {FrameKind::kConsent, std::move(consent)};
     }
     case FrameKind::kQuorum: {
       if (may_mask_) {
         std::vector<std::byte> reveal = masking_->take_summed_quorum(body);
         has_revealed_ = true;
-        return {Step::kAnswer, FrameKind::kReveal, std::move(reveal)};
+        return {FrameKind::kReveal, std::move(reveal)};
       }
       masking_->take_sharing_quorum(body);
       may_mask_ = true;
-      return {Step::kMask, FrameKind::kMasked, {}};
+      return {FrameKind::kMasked, {}};
     }
     case FrameKind::kDone:
       if (!has_revealed_) throw AggregationAborted("the coordinator ends a sum too early");

@@ -70,7 +70,6 @@ class MaskingSilo {
   // After a phase has thrown, no other phase is accepted.
   void begin_phase(State due);
   void require_list(ListStage stage, const std::vector<std::uint32_t>& within) const;
-  std::vector<std::byte> consent(ListStage stage) const;
   ShareCommitments commitments_to(std::uint32_t of, const HeldShares& held) const;
 
   const SiloSelf& self_;
@@ -97,14 +96,9 @@ class MaskingSilo {
 
 class SiloSum {
  public:
-  /// Next step of a silo.
-  enum class Step {
-    kAnswer,  ///< the silo sends `kind` with `body`
-    kMask,    ///< the silo sends its statistic, masked
-    kEnd      ///< the sum is done
-  };
+  /// Next step of a silo: it sends `kind` with `body`; for kMasked its statistic, masked; for kDone nothing, as the sum
+  /// is done.
   struct Due {
-    Step step = Step::kEnd;
     FrameKind kind = FrameKind::kDone;
     std::vector<std::byte> body;
   };
@@ -117,7 +111,7 @@ class SiloSum {
   /// AggregationAborted if the message does not fit, and as MaskingSilo does.
   Due take(FrameKind kind, std::uint32_t attempt, PayloadReader& body);
 
-  /// words[i] <- words[i] + masks at place first_word + i, in the attempt under way. Precondition (asserted): `kMask`
+  /// words[i] <- words[i] + masks at place first_word + i, in the attempt under way. Precondition (asserted): kMasked
   /// was due in this attempt.
   void mask(std::uint64_t first_word, std::span<std::uint64_t> words);
 

@@ -39,7 +39,7 @@ Identity Identity::load(const std::filesystem::path& path, std::string_view opti
 }
 
 void Identity::save_new(const std::filesystem::path& path, std::string_view option) const {
-  make_private_file(path, option, key_.to_pem(), ExistingFile::kRefused);
+  make_private_file(path, option, to_pem(), ExistingFile::kRefused);
 }
 
 namespace {
@@ -69,17 +69,15 @@ bool is_name(const std::string& name) {
   });
 }
 
-struct GivenMember {
-  std::map<std::string, std::string> fields;
-};
+using GivenMember = std::map<std::string, std::string>;  // its fields
 
 Member member_of(const GivenMember& stated, const std::string& section, const std::string& path) {
-  for (const auto& [field, value] : stated.fields) {
+  for (const auto& [field, value] : stated) {
     if (field != "name" && field != "key") refuse(path, fmt::format("[{}]: '{}' is unknown", section, field));
   }
   const auto field = [&](const std::string& name) {
-    const auto found = stated.fields.find(name);
-    if (found == stated.fields.end()) refuse(path, fmt::format("[{}]: '{}' is missing", section, name));
+    const auto found = stated.find(name);
+    if (found == stated.end()) refuse(path, fmt::format("[{}]: '{}' is missing", section, name));
     return found->second;
   };
   Member member;
@@ -108,10 +106,10 @@ void add_item(GivenRoster& stated, const TomlItem& item, const std::string& path
   } else if (item.section.empty() && item.key == "classes") {
     stated.roster.classes = number_of(value, kMostClasses, "classes", path);
   } else if (item.section == std::vector<std::string>{"coordinator"}) {
-    stated.coordinator.fields[item.key] = value;
+    stated.coordinator[item.key] = value;
   } else if (item.section.size() == 2 && item.section[0] == "silo") {
     const std::size_t number = number_of(item.section[1], kMostSilos, "[silo.N] with N", path);
-    if (!stated.silos[number].fields.emplace(item.key, value).second) {
+    if (!stated.silos[number].emplace(item.key, value).second) {
       refuse(path, fmt::format("line {}: [silo.{}]: '{}' appears twice", item.line, number, item.key));
     }
   } else {

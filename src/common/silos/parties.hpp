@@ -23,7 +23,7 @@ namespace dpreduce {
 std::string short_hex(const PublicKey& digest);
 
 /// Key pair of a party. Movable, not copyable, not printable.
-class Identity {
+class Identity : public SigningKey {
  public:
   /// Returns a new identity. Throws EntropyFailure.
   static Identity generate() { return Identity(SigningKey::generate()); }
@@ -35,17 +35,8 @@ class Identity {
   /// Writes the file, which must not exist: mode 0600, synced. Throws BadInput naming option, path and reason.
   void save_new(const std::filesystem::path& path, std::string_view option) const;
 
-  PublicKey public_key() const { return key_.public_key(); }
-  const SigningKey& key() const { return key_; }
-
-  /// Ed25519 signature (RFC 8032) of the message.
-  Signature sign(std::span<const std::byte> message) const { return key_.sign(message); }
-
-  friend std::ostream& operator<<(std::ostream&, const Identity&) = delete;
-
  private:
-  explicit Identity(SigningKey key) : key_(std::move(key)) {}
-  SigningKey key_;
+  explicit Identity(SigningKey key) : SigningKey(std::move(key)) {}
 };
 
 // Roster of the parties: names, public keys and the shape of their rows. The file is the same at every party.

@@ -6,10 +6,10 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <ctime>
 #include <utility>
 
 #include <fcntl.h>
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -25,12 +25,7 @@ constexpr std::size_t kLongestLine = 2000;
 std::string time_of_day() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
-  const std::time_t seconds = milliseconds / 1000;
-  std::tm utc{};
-  ::gmtime_r(&seconds, &utc);
-  std::array<char, 32> text{};
-  const std::size_t length = std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%S", &utc);
-  return fmt::format("{}.{:03}Z", std::string_view(text.data(), length), milliseconds % 1000);
+  return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z", fmt::gmtime(milliseconds / 1000), milliseconds % 1000);
 }
 
 // Returns whether the file begins as a log does: with the time of a line.

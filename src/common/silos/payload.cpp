@@ -16,14 +16,6 @@ PayloadWriter& PayloadWriter::number(std::uint64_t number, std::size_t width) {
   return *this;
 }
 
-PayloadWriter& PayloadWriter::u32(std::uint32_t number) {
-  return this->number(number, 4);
-}
-
-PayloadWriter& PayloadWriter::u64(std::uint64_t number) {
-  return this->number(number, 8);
-}
-
 PayloadWriter& PayloadWriter::bytes(std::span<const std::byte> bytes) {
   bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
   return *this;

@@ -23,8 +23,8 @@ class PayloadWriter {
  public:
   /// Writes the lowest `width` bytes of a number; width <= 8.
   PayloadWriter& number(std::uint64_t number, std::size_t width);
-  PayloadWriter& u32(std::uint32_t number);
-  PayloadWriter& u64(std::uint64_t number);
+  PayloadWriter& u32(std::uint32_t value) { return number(value, 4); }
+  PayloadWriter& u64(std::uint64_t value) { return number(value, 8); }
   PayloadWriter& bytes(std::span<const std::byte> bytes);
   PayloadWriter& text(std::string_view text) { return bytes(bytes_in(text)); }
   /// Writes the bytes of a struct whose members are all bytes.

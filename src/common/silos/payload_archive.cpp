@@ -25,10 +25,6 @@ std::array<std::byte, 32> digest_of(std::string_view kind, std::string_view vers
 
 }  // namespace
 
-void PayloadArchiveReader::refuse(const char* what) {
-  throw AggregationAborted(what);
-}
-
 std::string framed_message(std::string_view kind, std::span<const std::byte> value) {
   PayloadWriter writer;
   write_text(writer, kind);
@@ -46,10 +42,6 @@ std::span<const std::byte> value_in(std::string_view message, std::string_view k
   if (made_by == version()) return value;
   throw UsageError("these bytes are a {} of dpreduce {}, but this is dpreduce {}; run the same version everywhere",
                    kind, shown_text(made_by, sizeof(VersionField)), version());
-}
-
-void refuse_message(std::string_view kind) {
-  throw BadInput("these bytes are not a {}, or are damaged; make it again", kind);
 }
 
 }  // namespace dpreduce

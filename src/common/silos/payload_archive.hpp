@@ -117,20 +117,18 @@ class PayloadArchiveReader {
   void end() const { reader_.end(); }
 
  private:
-  [[noreturn]] static void refuse(const char* what);
-
   template <PayloadNumber T>
   void read(T& number) {
     number = static_cast<T>(reader_.number(sizeof(T)));
   }
   void read(bool& flag) {
     const std::uint64_t byte = reader_.number(1);
-    if (byte > 1) refuse("a flag is neither 0 nor 1");
+    if (byte > 1) throw AggregationAborted("a flag is neither 0 nor 1");
     flag = byte == 1;
   }
   void read(double& number) {
     number = std::bit_cast<double>(reader_.u64());
-    if (!std::isfinite(number)) refuse("a number is not finite");
+    if (!std::isfinite(number)) throw AggregationAborted("a number is not finite");
   }
   template <typename E>
   requires std::is_enum_v<E>
@@ -142,12 +140,9 @@ class PayloadArchiveReader {
       choice = value;
       return;
     }
-    refuse("a choice is none of its list");
+    throw AggregationAborted("a choice is none of its list");
   }
-  void read(std::string& text) {
-    const std::span<const std::byte> bytes = reader_.bytes(count());
-    text.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  }
+  void read(std::string& text) { text = text_in(reader_.bytes(count())); }
   void read(std::monostate&) {}
   template <typename T, std::size_t N>
   void read(std::array<T, N>& elements) {
@@ -158,7 +153,7 @@ class PayloadArchiveReader {
     const std::size_t number = count();
     elements.clear();
     if constexpr (PayloadNumber<T> || std::same_as<T, double>) {
-      if (number > reader_.size_left() / sizeof(T)) refuse("a list is longer than its message");
+      if (number > reader_.size_left() / sizeof(T)) throw AggregationAborted("a list is longer than its message");
       elements.reserve(number);
     }
     for (std::size_t place = 0; place < number; ++place) read(elements.emplace_back());  // each takes bytes of its own
@@ -191,7 +186,7 @@ class PayloadArchiveReader {
       value = std::move(alternative);
     };
     (read_if_chosen(T{}), ...);
-    if (index >= sizeof...(T)) refuse("a choice is none of its list");
+    if (index >= sizeof...(T)) throw AggregationAborted("a choice is none of its list");
   }
   template <typename T>
   void read(T& value) {
@@ -201,7 +196,7 @@ class PayloadArchiveReader {
   /// Reads a number of elements or bytes: at most one for each byte that is left.
   std::size_t count() {
     const std::uint64_t number = reader_.u64();
-    if (number > reader_.size_left()) refuse("a list is longer than its message");
+    if (number > reader_.size_left()) throw AggregationAborted("a list is longer than its message");
     return static_cast<std::size_t>(number);
   }
 
@@ -214,9 +209,6 @@ std::string framed_message(std::string_view kind, std::span<const std::byte> val
 /// Returns the bytes of the value in a message. Throws UsageError naming both versions if another version of the
 /// program wrote the message, AggregationAborted if the message is of another kind, or damaged.
 std::span<const std::byte> value_in(std::string_view message, std::string_view kind);
-
-/// Throws BadInput: the bytes are no message of that kind, or damaged.
-[[noreturn]] void refuse_message(std::string_view kind);
 
 /// Message with the value: its archive, framed (above).
 template <typename Value>
@@ -237,7 +229,7 @@ Value value_of_message(std::string_view kind, std::string_view message) {
     archive.end();
     return value;
   } catch (const AggregationAborted&) {
-    refuse_message(kind);
+    throw BadInput("these bytes are not a {}, or are damaged; make it again", kind);
   }
 }
 

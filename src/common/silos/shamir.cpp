@@ -28,10 +28,10 @@ std::uint64_t limb_of(std::span<const std::byte> secret, std::size_t limb) {
 }
 
 // Uniform in 0 .. p - 1: of 61 bits, but for the one value p, which is drawn again.
-std::uint64_t uniform_element(const EntropySource& source) {
+std::uint64_t uniform_element() {
   std::uint64_t value = FieldElement::kPrime;
   while (value == FieldElement::kPrime) {
-    secure_bytes(std::as_writable_bytes(std::span(&value, 1)), source);
+    secure_bytes(std::as_writable_bytes(std::span(&value, 1)));
     value &= FieldElement::kPrime;
   }
   return value;
@@ -60,7 +60,7 @@ FieldElement lagrange_weight(std::span<const Share> shares, std::uint32_t of) {
 }  // namespace
 
 std::vector<Share> share_secret(std::span<const std::byte> secret, std::uint32_t threshold,
-                                std::span<const std::uint32_t> holders, const EntropySource& source) {
+                                std::span<const std::uint32_t> holders) {
   DPREDUCE_ASSERT(secret.size() == kSecretBytes && threshold >= 1 && threshold <= holders.size());
   DPREDUCE_ASSERT(are_holders(holders));
   std::vector<Share> shares(holders.size());
@@ -68,7 +68,7 @@ std::vector<Share> share_secret(std::span<const std::byte> secret, std::uint32_t
   Polynomial polynomial(threshold);
   for (std::size_t limb = 0; limb < kLimbs; ++limb) {
     polynomial[0] = limb_of(secret, limb);
-    for (std::size_t power = 1; power < threshold; ++power) polynomial[power] = uniform_element(source);
+    for (std::size_t power = 1; power < threshold; ++power) polynomial[power] = uniform_element();
     for (Share& share : shares) share.values[limb] = evaluate(polynomial, share.holder);
   }
   return shares;

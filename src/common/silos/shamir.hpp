@@ -84,8 +84,7 @@ struct Share {
 /// Returns a share for each holder, in their order. Preconditions (asserted): |secret| = 32; 1 <= threshold <=
 /// |holders|; holders from 1 on, all different. Throws EntropyFailure.
 std::vector<Share> share_secret(std::span<const std::byte> secret, std::uint32_t threshold,
-                                std::span<const std::uint32_t> holders,
-                                const EntropySource& source = openssl_private_bytes);
+                                std::span<const std::uint32_t> holders);
 
 /// Returns the secret of |shares| = threshold shares, by Lagrange's formula at 0. With too few shares, or shares that
 /// do not belong together, returns other bytes, or none: empty if a limb is out of range. Preconditions (asserted): at

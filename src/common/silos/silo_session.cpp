@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 #include <iterator>
 
 #include <fmt/format.h>
@@ -12,8 +11,6 @@
 
 namespace dpreduce {
 namespace {
-
-constexpr std::size_t kShownOfKeys = 16;  // hex digits
 
 [[noreturn]] void throw_gone() {
   throw PeerFailed(ExitCode::kAggregationAborted, 0);
@@ -63,46 +60,44 @@ std::optional<Message> SiloSession::of_coordinator(WireClock::time_point until) 
 }
 
 void SiloSession::connect() {
-  take_part([&] { begin_run(); });
-}
+  take_part([&] {
+    const std::optional<Message> message = of_coordinator(end_of_patience());
+    if (!message) throw AggregationAborted("the coordinator does not begin the run");
+    if (message->is_farewell) throw_gone();
+    const Offer offer = open_offer(message->bytes, self_.number, entry_.terms, entry_.roster, wire_.binding(0));
+    const AgreementKey key = AgreementKey::generate();
+    const Hello hello{entry_.identity.public_key(), key.public_key(), wire_.binding(0), {}};
+    channel_.emplace(key.agree(offer.key), offer.run, self_.number, 0);
+    wire_.send(0, make_hello(hello, entry_.identity, offer, self_.number));
 
-void SiloSession::begin_run() {
-  const std::optional<Message> message = of_coordinator(end_of_patience());
-  if (!message) throw AggregationAborted("the coordinator does not begin the run");
-  if (message->is_farewell) throw_gone();
-  const Offer offer = open_offer(message->bytes, self_.number, entry_.terms, entry_.roster, wire_.binding(0));
-  const AgreementKey key = AgreementKey::generate();
-  const Hello hello{entry_.identity.public_key(), key.public_key(), wire_.binding(0), {}};
-  channel_.emplace(key.agree(offer.key), offer.run, self_.number, 0);
-  wire_.send(0, make_hello(hello, entry_.identity, offer, self_.number));
-
-  const OpenedMessage opened = wait();
-  PayloadReader reader(opened.payload);
-  const std::vector<std::uint32_t> present = reader.numbers();
-  if (opened.kind != FrameKind::kMembers || !is_rising(present) || present.empty() ||
-      present.back() > entry_.terms.silos || present.size() < entry_.terms.threshold) {
-    throw AggregationAborted("the coordinator names impossible members of this run");
-  }
-  roster_ = entry_.roster.value_or(Roster{0, 0, std::vector<Member>(entry_.terms.silos + 1)});
-  roster_.members[0].key = offer.identity;
-  bool is_own_there = false;  // with the key that was just made, so that this is no replay of an earlier run
-  for (const std::uint32_t silo : present) {
-    const Hello other = reader.plain<Hello>();
-    if ((entry_.roster && roster_.members[silo].key != other.identity) || !verifies(other, offer, silo)) {
-      throw AggregationAborted("the key of silo {} is not signed by it", silo);
+    const OpenedMessage opened = wait();
+    PayloadReader reader(opened.payload);
+    const std::vector<std::uint32_t> present = reader.numbers();
+    if (opened.kind != FrameKind::kMembers || !is_rising(present) || present.empty() ||
+        present.back() > entry_.terms.silos || present.size() < entry_.terms.threshold) {
+      throw AggregationAborted("the coordinator names impossible members of this run");
     }
-    roster_.members[silo].key = other.identity;
-    is_own_there = is_own_there || (silo == self_.number && other.key == hello.key);
-    if (silo != self_.number) self_.pair_secrets.emplace(silo, key.agree(other.key));
-  }
-  reader.end();
-  if (!is_own_there) throw AggregationAborted("the coordinator names members of another run than this silo's");
-  run_ = run_of(offer, opened.payload);
-  present_ = present;
-  if (entry_.log != nullptr) {
-    entry_.log->line(fmt::format("run {} of coordinator {}, silos {}", to_hex(run_).substr(0, kShownOfKeys),
-                                 to_hex(offer.identity).substr(0, kShownOfKeys), fmt::join(present, " ")));
-  }
+    roster_ = entry_.roster.value_or(Roster{0, 0, std::vector<Member>(entry_.terms.silos + 1)});
+    roster_.members[0].key = offer.identity;
+    bool is_own_there = false;  // with the key that was just made, so that this is no replay of an earlier run
+    for (const std::uint32_t silo : present) {
+      const Hello other = reader.plain<Hello>();
+      if ((entry_.roster && roster_.members[silo].key != other.identity) || !verifies(other, offer, silo)) {
+        throw AggregationAborted("the key of silo {} is not signed by it", silo);
+      }
+      roster_.members[silo].key = other.identity;
+      is_own_there = is_own_there || (silo == self_.number && other.key == hello.key);
+      if (silo != self_.number) self_.pair_secrets.emplace(silo, key.agree(other.key));
+    }
+    reader.end();
+    if (!is_own_there) throw AggregationAborted("the coordinator names members of another run than this silo's");
+    run_ = run_of(offer, opened.payload);
+    present_ = present;
+    if (entry_.log != nullptr) {
+      entry_.log->line(fmt::format("run {} of coordinator {}, silos {}", short_hex(run_), short_hex(offer.identity),
+                                   fmt::join(present, " ")));
+    }
+  });
 }
 
 // Notes which silos the coordinator names no more: all that a silo learns of the others.
@@ -170,49 +165,39 @@ std::int64_t SiloSession::agree(std::int64_t verdict) {
 }
 
 void SiloSession::send_pieces(SiloSum& sum, std::span<const std::uint64_t> values) {
-  constexpr std::size_t kPrefix = sizeof(std::uint32_t) + sizeof(std::uint64_t);
   std::vector<std::uint64_t> piece;
-  std::vector<std::byte> payload;
   for (std::size_t first = 0; first < values.size(); first += kWordsPerPiece) {
     const auto part = values.subspan(first, std::min(kWordsPerPiece, values.size() - first));
     piece.assign(part.begin(), part.end());
     sum.mask(first, piece);
-    payload = PayloadWriter().u32(sum.attempt()).u64(first).take();
-    payload.resize(kPrefix + part.size_bytes());
-    std::memcpy(payload.data() + kPrefix, piece.data(), part.size_bytes());
-    send(FrameKind::kMasked, payload);
+    const auto masked = std::as_bytes(std::span(piece));
+    send(FrameKind::kMasked, PayloadWriter().u32(sum.attempt()).u64(first).bytes(masked).take());
   }
 }
 
 void SiloSession::sum(std::span<const std::uint64_t> values) {
-  take_part([&] { add_to_sum(values); });
-}
-
-void SiloSession::add_to_sum(std::span<const std::uint64_t> values) {
-  ++round_;
-  SiloSum sum(self_,
-              {run_, round_, 0, values.size(), entry_.terms.threshold, entry_.terms.colluding, transcript_.digest()},
-              present_);
-  for (;;) {
-    const OpenedMessage opened = wait();
-    PayloadReader reader(opened.payload);
-    const std::uint32_t attempt = reader.u32();
-    SiloSum::Due due = sum.take(opened.kind, attempt, reader);
-    switch (due.step) {
-      case SiloSum::Step::kAnswer:
-        send(due.kind, PayloadWriter().u32(attempt).bytes(due.body).take());
-        note_present(sum.present());
-        break;
-      case SiloSum::Step::kMask:
+  take_part([&] {
+    ++round_;
+    SiloSum sum(self_,
+                {run_, round_, 0, values.size(), entry_.terms.threshold, entry_.terms.colluding, transcript_.digest()},
+                present_);
+    for (;;) {
+      const OpenedMessage opened = wait();
+      PayloadReader reader(opened.payload);
+      const std::uint32_t attempt = reader.u32();
+      const SiloSum::Due due = sum.take(opened.kind, attempt, reader);
+      if (due.kind == FrameKind::kDone) return;
+      if (due.kind == FrameKind::kMasked) {
         // Nothing of this silo's statistic has left it until here: every check that can make it refuse the sum has come
         // before.
         if (before_masking_) before_masking_(values);
         send_pieces(sum, values);
-        break;
-      case SiloSum::Step::kEnd:
-        return;
+      } else {
+        send(due.kind, PayloadWriter().u32(attempt).bytes(due.body).take());
+        note_present(sum.present());
+      }
     }
-  }
+  });
 }
 
 // However it is cut, it has to be there in time. The cut is fixed: pieces are no way to keep a silo waiting.

@@ -91,8 +91,6 @@ class SiloSession {
   WireClock::time_point end_of_patience() const { return WireClock::now() + kPatience * entry_.timeout; }
   OpenedMessage wait() { return wait(end_of_patience()); }
   OpenedMessage wait(WireClock::time_point until);
-  void begin_run();
-  void add_to_sum(std::span<const std::uint64_t> values);
   void refuse_run_end(const OpenedMessage& opened);
   void note_present(const std::vector<std::uint32_t>& silos);
   void send_pieces(SiloSum& sum, std::span<const std::uint64_t> values);

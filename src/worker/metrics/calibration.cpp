@@ -16,21 +16,6 @@ double bias_of_absolute(double d, double v) {
          d * std::erfc(d / (v * std::numbers::sqrt2));
 }
 
-// Sums over bins of rows' gaps and what noise and sampling do to them.
-struct Gaps {
-  std::vector<double> rows;        // n_b
-  std::vector<double> deviations;  // v_b
-
-  // Mean of sum_b |d_b| where each bin is off by e n_b.
-  double expected(double e) const {
-    double sum = 0.0;
-    for (std::size_t bin = 0; bin < rows.size(); ++bin) {
-      sum += e * rows[bin] + bias_of_absolute(e * rows[bin], deviations[bin]);
-    }
-    return sum;
-  }
-};
-
 // Largest probability of a row; a NaN counts as 0, so that such rows' gaps are of one sign.
 double largest_probability(const ScoredRow& row) {
   return std::max(0.0, row.probabilities[static_cast<std::size_t>(row.predicted)]);
@@ -73,7 +58,8 @@ void tell_calibration(const MetricReleases& from, nlohmann::json& told) {
 Estimate estimate_calibration_error(const std::vector<double>& gaps, double sigma, const std::vector<double>& bin_rows,
                                     double rows, double level) {
   DPREDUCE_ASSERT(gaps.size() == bin_rows.size());
-  Gaps of_bins;
+  std::vector<double> rows_of_bins;  // n_b
+  std::vector<double> deviations;    // v_b
   double raw = 0.0;
   double low = 0.0;
   double high = 0.0;
@@ -81,20 +67,28 @@ Estimate estimate_calibration_error(const std::vector<double>& gaps, double sigm
   for (std::size_t bin = 0; bin < gaps.size(); ++bin) {
     const double d = std::abs(gaps[bin]);
     const double p = (static_cast<double>(bin) + 0.5) / static_cast<double>(gaps.size());
-    of_bins.rows.push_back(std::max(bin_rows[bin], 0.0));
-    const double v = std::max(std::hypot(sigma, std::sqrt(of_bins.rows.back() * p * (1.0 - p))), 1e-9);
-    of_bins.deviations.push_back(v);
+    rows_of_bins.push_back(std::max(bin_rows[bin], 0.0));
+    const double v = std::max(std::hypot(sigma, std::sqrt(rows_of_bins.back() * p * (1.0 - p))), 1e-9);
+    deviations.push_back(v);
     raw += d;
     low += std::max(d - bias_of_absolute(0.0, v), 0.0);
     high += d - std::max(bias_of_absolute(d, v), 0.0);
     variance += v * v;
   }
+  // Mean of sum_b |d_b| where each bin is off by e n_b.
+  const auto expected = [&](double e) {
+    double sum = 0.0;
+    for (std::size_t bin = 0; bin < gaps.size(); ++bin) {
+      sum += e * rows_of_bins[bin] + bias_of_absolute(e * rows_of_bins[bin], deviations[bin]);
+    }
+    return sum;
+  };
   double value = 0.0;
   double most = 1.0;
   constexpr int kHalvings = 40;
   for (int step = 0; step < kHalvings; ++step) {
     const double e = 0.5 * (value + most);
-    (of_bins.expected(e) < raw ? value : most) = e;
+    (expected(e) < raw ? value : most) = e;
   }
   const double about = std::max(rows, 1.0);
   const double reach = two_sided_quantile(level) * std::sqrt(variance) / about;
@@ -104,8 +98,6 @@ Estimate estimate_calibration_error(const std::vector<double>& gaps, double sigm
           std::sqrt(variance) / about};
 }
 
-namespace metrics {
-extern constinit const MetricEntry calibration{declare_calibration, tell_calibration};
-}  // namespace metrics
+extern constinit const MetricEntry calibration_entry{declare_calibration, tell_calibration};
 
 }  // namespace dpreduce

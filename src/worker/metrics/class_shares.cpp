@@ -33,8 +33,6 @@ void tell_class_shares(const MetricReleases& from, nlohmann::json& told) {
 
 }  // namespace
 
-namespace metrics {
-extern constinit const MetricEntry class_shares{declare_class_shares, tell_class_shares};
-}  // namespace metrics
+extern constinit const MetricEntry class_shares_entry{declare_class_shares, tell_class_shares};
 
 }  // namespace dpreduce

@@ -43,8 +43,6 @@ void tell_confusion(const MetricReleases& from, nlohmann::json& told) {
 
 }  // namespace
 
-namespace metrics {
-extern constinit const MetricEntry confusion{declare_confusion, tell_confusion};
-}  // namespace metrics
+extern constinit const MetricEntry confusion_entry{declare_confusion, tell_confusion};
 
 }  // namespace dpreduce

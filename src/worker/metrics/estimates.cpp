@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <numbers>
 #include <numeric>
-#include <utility>
 
 #include <boost/math/special_functions/erf.hpp>
 #include <boost/math/tools/toms748_solve.hpp>

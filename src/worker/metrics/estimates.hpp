@@ -15,8 +15,6 @@
 // [feldman1998] for the sides.
 #pragma once
 
-#include <cstddef>
-#include <span>
 #include <vector>
 
 namespace dpreduce {

@@ -54,8 +54,6 @@ void tell_label_sets(const MetricReleases& from, nlohmann::json& told) {
 
 }  // namespace
 
-namespace metrics {
-extern constinit const MetricEntry label_sets{declare_label_sets, tell_label_sets};
-}  // namespace metrics
+extern constinit const MetricEntry label_sets_entry{declare_label_sets, tell_label_sets};
 
 }  // namespace dpreduce

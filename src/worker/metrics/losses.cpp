@@ -55,8 +55,6 @@ void tell_losses(const MetricReleases& from, nlohmann::json& told) {
 
 }  // namespace
 
-namespace metrics {
-extern constinit const MetricEntry losses{declare_losses, tell_losses};
-}  // namespace metrics
+extern constinit const MetricEntry losses_entry{declare_losses, tell_losses};
 
 }  // namespace dpreduce

@@ -7,7 +7,7 @@
 
 #include "worker/weighted_rows.hpp"
 
-// One line for each entry, in the order of the release's blocks: the name of the entry, in the file of that name.
+// One line for each entry, in the order of the release's blocks: METRIC(x) is x_entry, in x.cpp.
 #define DPREDUCE_METRICS(METRIC) \
   METRIC(right_rows)             \
   METRIC(class_shares)           \
@@ -20,17 +20,14 @@
   METRIC(numbers)
 
 namespace dpreduce {
-namespace metrics {
 
-#define DPREDUCE_DECLARE(metric) extern const MetricEntry metric;
+#define DPREDUCE_DECLARE(metric) extern const MetricEntry metric##_entry;
 DPREDUCE_METRICS(DPREDUCE_DECLARE)
 #undef DPREDUCE_DECLARE
 
-}  // namespace metrics
-
 namespace {
 
-#define DPREDUCE_ENTRY(metric) &metrics::metric,
+#define DPREDUCE_ENTRY(metric) &metric##_entry,
 constexpr std::array kMetrics{DPREDUCE_METRICS(DPREDUCE_ENTRY)};
 #undef DPREDUCE_ENTRY
 

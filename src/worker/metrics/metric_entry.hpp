@@ -15,7 +15,6 @@
 #include <functional>
 #include <optional>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>

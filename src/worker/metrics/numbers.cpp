@@ -146,8 +146,6 @@ NumberFigures over_targets(const std::vector<NumberFigures>& targets) {
   return all;
 }
 
-namespace metrics {
-extern constinit const MetricEntry numbers{declare_numbers, tell_numbers};
-}  // namespace metrics
+extern constinit const MetricEntry numbers_entry{declare_numbers, tell_numbers};
 
 }  // namespace dpreduce

@@ -73,8 +73,6 @@ std::optional<NoisedCounts> totals_of(const MetricReleases& from) {
   return totals;
 }
 
-namespace metrics {
-extern constinit const MetricEntry right_rows{declare_right_rows, tell_right_rows};
-}  // namespace metrics
+extern constinit const MetricEntry right_rows_entry{declare_right_rows, tell_right_rows};
 
 }  // namespace dpreduce

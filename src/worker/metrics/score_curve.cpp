@@ -64,21 +64,19 @@ ScoreCounts counts_of(const Release& release, const EvaluationTerms& terms, doub
 }
 
 // Shares of rows from each bin on. Of a part and its rest the noise is taken to be that of the larger number of bins.
-nlohmann::json points_of_roc(const std::vector<double>& positives, const std::vector<double>& negatives, double sigma,
-                             double level) {
-  const std::size_t bins = positives.size();
+nlohmann::json points_of_roc(const ScoreCounts& of_classes, double level) {
+  const std::size_t bins = of_classes.positives.size();
   const auto share_from = [&](const std::vector<double>& counts, std::size_t bin) {
     const auto middle = counts.begin() + static_cast<std::ptrdiff_t>(bin);
-    const auto most = static_cast<double>(std::max(bin, bins - bin));
-    return figure_json(estimate_share({std::accumulate(middle, counts.end(), 0.0),
-                                       std::accumulate(counts.begin(), middle, 0.0), sigma * std::sqrt(most)},
-                                      level));
+    const double sigma = of_classes.sigma * std::sqrt(static_cast<double>(std::max(bin, bins - bin)));
+    return figure_json(estimate_share(
+        {std::accumulate(middle, counts.end(), 0.0), std::accumulate(counts.begin(), middle, 0.0), sigma}, level));
   };
   nlohmann::json points = nlohmann::json::array();
   for (std::size_t bin = 1; bin < bins; ++bin) {
     points.push_back({{"threshold", lower_edge_of_bin(bin, bins)},
-                      {"true_positive_rate", share_from(positives, bin)},
-                      {"false_positive_rate", share_from(negatives, bin)}});
+                      {"true_positive_rate", share_from(of_classes.positives, bin)},
+                      {"false_positive_rate", share_from(of_classes.negatives, bin)}});
   }
   return points;
 }
@@ -86,8 +84,8 @@ nlohmann::json points_of_roc(const std::vector<double>& positives, const std::ve
 // Adds the largest F1 of the class, 2 TP / (TP + FP + P), over thresholds that predict more rows than twice the noise
 // of their number, and where it is: from probability p on, and, where classes can be weighed, with the weight w of the
 // class, p w = 1 - p. The choice is by counts as released, so it costs nothing.
-void tell_best_f1(const std::vector<double>& positives, const std::vector<double>& negatives, double sigma,
-                  const MetricReleases& from, nlohmann::json& told) {
+void tell_best_f1(const ScoreCounts& counts, const MetricReleases& from, nlohmann::json& told) {
+  const auto& [positives, negatives, sigma] = counts;
   const std::size_t bins = positives.size();
   const double all = std::max(std::accumulate(positives.begin(), positives.end(), 0.0), 1.0);
   double found = 0.0;
@@ -113,11 +111,12 @@ void tell_best_f1(const std::vector<double>& positives, const std::vector<double
 // Adds AUC and ROC of one class.
 void tell_score_curve(const MetricReleases& from, nlohmann::json& told) {
   if (!from.terms.is_about_one_class()) return;
-  const auto [positives, negatives, sigma] = counts_of(from.releases.front(), from.terms, from.rows_alike);
+  const ScoreCounts counts = counts_of(from.releases.front(), from.terms, from.rows_alike);
+  const auto& [positives, negatives, sigma] = counts;
   if (from.has(EvaluationMetric::kRoc)) {
-    told["roc"] = {{"points", points_of_roc(positives, negatives, sigma, from.level)},
+    told["roc"] = {{"points", points_of_roc(counts, from.level)},
                    {"auc", figure_json(estimate_auc(positives, negatives, sigma, from.level))}};
-    if (from.terms.classes == 2) tell_best_f1(positives, negatives, sigma, from, told);
+    if (from.terms.classes == 2) tell_best_f1(counts, from, told);
   }
   if (!from.has(EvaluationMetric::kAuc)) return;
   DPREDUCE_ASSERT(from.releases.size() == 2);
@@ -193,8 +192,6 @@ Estimate estimate_auc(const NoisedCounts& positives, const NoisedNegatives& nega
   return auc_of(area, p, n, noise, level);
 }
 
-namespace metrics {
-extern constinit const MetricEntry score_curve{declare_score_curve, tell_score_curve};
-}  // namespace metrics
+extern constinit const MetricEntry score_curve_entry{declare_score_curve, tell_score_curve};
 
 }  // namespace dpreduce

@@ -33,8 +33,6 @@ void tell_top_k(const MetricReleases& from, nlohmann::json& told) {
 
 }  // namespace
 
-namespace metrics {
-extern constinit const MetricEntry top_k{declare_top_k, tell_top_k};
-}  // namespace metrics
+extern constinit const MetricEntry top_k_entry{declare_top_k, tell_top_k};
 
 }  // namespace dpreduce

@@ -14,6 +14,7 @@
 #include "common/ledger/statistic.hpp"
 #include "worker/statistic_entry.hpp"
 #include "worker/statistics/registered_statistics.hpp"
+#include "worker/statistics/row_changes.hpp"
 #include "worker/weighted_rows.hpp"
 
 namespace dpreduce {
@@ -136,32 +137,40 @@ ReleaseRequest centered_sums_request(const ReleaseTerms& terms, double share) {
   return request;
 }
 
-// Preconditions (asserted): one class a row; K x d centers and K radii.
-Statistic centered_sums_statistic(const ReleaseRequest& request, const StatisticInputs& inputs) {
+// Sums of rows about the centers of public balls, in the first block: `by_class` about that of their class, with the
+// numbers of rows in the block class_counts, else of all rows about one center. Precondition (asserted): as many balls
+// of d entries.
+Statistic sums_in_balls(const ReleaseRequest& request, const StatisticInputs& inputs, bool by_class) {
   const Lattice lattice{inputs.transform.preprocessing().clip_norm, inputs.transform.output_dim()};
   const std::size_t dim = lattice.dim;
+  const std::size_t count = by_class ? inputs.plan.classes : 1;
   const auto* const at = std::get_if<ClassBalls>(&inputs.point);
-  DPREDUCE_ASSERT(inputs.plan.labels_per_row == 1 && at != nullptr);
-  DPREDUCE_ASSERT(at->radii.size() == inputs.plan.classes);
-  DPREDUCE_ASSERT(at->centers.size() == inputs.plan.classes * dim);
+  DPREDUCE_ASSERT(at != nullptr && at->radii.size() == count && at->centers.size() == count * dim);
   const LatticeBalls balls(*at, lattice);
   Statistic statistic = empty_statistic(request);
-  const std::span<std::int64_t> sums = statistic.block(statistic.index_of("centred_sums"));
-  const std::span<std::int64_t> counts = statistic.block(statistic.index_of("class_counts"));
+  const std::span<std::int64_t> sums = statistic.block(0);
+  std::span<std::int64_t> counts;
+  if (by_class) counts = statistic.block(statistic.index_of("class_counts"));
   const unsigned count_bits = request.blocks.back().fraction_bits;
   std::vector<std::int16_t> q(dim);
   for_each_chunk(inputs, [&](const LatticeRows& chunk) {
     for (std::size_t row = 0; row < chunk.rows(); ++row) {
       const std::span<const std::int32_t> classes = chunk.classes_of(row);
-      if (classes.empty()) continue;
-      const auto label = static_cast<std::size_t>(classes.front());
-      center_row(chunk.row(row), std::span(balls.centers).subspan(label * dim, dim), balls.radii[label], q);
+      if (by_class ? classes.empty() : !chunk.counts(row)) continue;
+      const std::size_t ball = by_class ? static_cast<std::size_t>(classes.front()) : 0;
+      center_row(chunk.row(row), std::span(balls.centers).subspan(ball * dim, dim), balls.radii[ball], q);
       weigh_row(q, chunk.weight(row), WeightPower::kWhole, q);
-      for (std::size_t a = 0; a < dim; ++a) sums[label * dim + a] += q[a];
-      counts[label] += count_of_row(chunk, row, count_bits);
+      for (std::size_t a = 0; a < dim; ++a) sums[ball * dim + a] += q[a];
+      if (by_class) counts[ball] += count_of_row(chunk, row, count_bits);
     }
   });
   return statistic;
+}
+
+// Preconditions (asserted): one class a row; K x d centers and K radii.
+Statistic centered_sums_statistic(const ReleaseRequest& request, const StatisticInputs& inputs) {
+  DPREDUCE_ASSERT(inputs.plan.labels_per_row == 1);
+  return sums_in_balls(request, inputs, true);
 }
 
 // Centers go to each rank.
@@ -181,32 +190,15 @@ StatisticCost centered_sums_cost(const ReleaseRequest& request) {
 // Persons: weighed, as in "center", whose count divides this sum.
 ReleaseRequest center_rest_request(const ReleaseTerms& terms, double share) {
   DPREDUCE_ASSERT(terms.dim >= 1 && share > 0.0);
-  const bool is_add_remove = terms.adjacency == Adjacency::kAddRemove;
   return {.name = "center_rest",
           .share = share,
           .blocks = {{"rest_sum", terms.dim, static_cast<double>(terms.dim)}},
-          .profiles = {{is_add_remove ? "one row more or less" : "another row",
-                        {is_add_remove ? kSquaredNorm : 4 * kSquaredNorm}}}};
+          .profiles = profiles_of(terms, {kSquaredNorm}, {{"another row", {4 * kSquaredNorm}}})};
 }
 
 // Preconditions (asserted): one ball of d entries.
 Statistic center_rest_statistic(const ReleaseRequest& request, const StatisticInputs& inputs) {
-  const Lattice lattice{inputs.transform.preprocessing().clip_norm, inputs.transform.output_dim()};
-  const auto* const at = std::get_if<ClassBalls>(&inputs.point);
-  DPREDUCE_ASSERT(at != nullptr && at->radii.size() == 1 && at->centers.size() == lattice.dim);
-  const LatticeBalls ball(*at, lattice);
-  Statistic statistic = empty_statistic(request);
-  const std::span<std::int64_t> sum = statistic.block(statistic.index_of("rest_sum"));
-  std::vector<std::int16_t> q(lattice.dim);
-  for_each_chunk(inputs, [&](const LatticeRows& chunk) {
-    for (std::size_t row = 0; row < chunk.rows(); ++row) {
-      if (!chunk.counts(row)) continue;
-      center_row(chunk.row(row), ball.centers, ball.radii.front(), q);
-      weigh_row(q, chunk.weight(row), WeightPower::kWhole, q);
-      for (std::size_t a = 0; a < q.size(); ++a) sum[a] += q[a];
-    }
-  });
-  return statistic;
+  return sums_in_balls(request, inputs, false);
 }
 
 // Each rank has the ball's center already, and gets its radius and the mean.
@@ -216,13 +208,12 @@ StatisticCost center_rest_cost(const ReleaseRequest& request) {
 
 }  // namespace
 
-namespace statistics {
-extern constinit const StatisticEntry center{"center",       TakenAt::kRows,   UnitForm::kWeighed,
-                                             center_request, center_statistic, center_cost};
-extern constinit const StatisticEntry centered_sums{"centred_sums",        TakenAt::kBalls,         UnitForm::kWeighed,
-                                                    centered_sums_request, centered_sums_statistic, centered_sums_cost};
-extern constinit const StatisticEntry center_rest{"center_rest",       TakenAt::kBalls,       UnitForm::kWeighed,
-                                                  center_rest_request, center_rest_statistic, center_rest_cost};
-}  // namespace statistics
+extern constinit const StatisticEntry center_entry{"center",       TakenAt::kRows,   UnitForm::kWeighed,
+                                                   center_request, center_statistic, center_cost};
+extern constinit const StatisticEntry centered_sums_entry{"centred_sums",          TakenAt::kBalls,
+                                                          UnitForm::kWeighed,      centered_sums_request,
+                                                          centered_sums_statistic, centered_sums_cost};
+extern constinit const StatisticEntry center_rest_entry{"center_rest",       TakenAt::kBalls,       UnitForm::kWeighed,
+                                                        center_rest_request, center_rest_statistic, center_rest_cost};
 
 }  // namespace dpreduce

@@ -9,6 +9,7 @@
 #include "common/ledger/metric.hpp"
 #include "common/ledger/statistic.hpp"
 #include "worker/statistic_entry.hpp"
+#include "worker/statistics/row_changes.hpp"
 #include "worker/weighted_rows.hpp"
 
 namespace dpreduce {
@@ -109,24 +110,18 @@ ReleaseRequest class_variances_request(const ReleaseTerms& terms, double share) 
   const double sums_weight = 1.0 / static_cast<double>(kLatticeNorm);
   const double moments_weight = kSeparation / (static_cast<double>(terms.classes) * static_cast<double>(kSquaredNorm));
   const double counts_weight = kSeparation / std::sqrt(static_cast<double>(terms.dim));
-  ReleaseRequest request{.name = "fisher",
-                         .share = share,
-                         .blocks = {{"class_sums", terms.classes * terms.dim, sums_weight * sums_weight},
-                                    {"second_moments", terms.dim, moments_weight * moments_weight},
-                                    {.name = "class_counts",
-                                     .elements = terms.classes,
-                                     .loss_weight = counts_weight * counts_weight,
-                                     .fraction_bits = terms.count_bits()}},
-                         .profiles = {}};
-  if (terms.adjacency == Adjacency::kAddRemove) {
-    request.profiles = {{"one row more or less", {kSquaredNorm, kFourthNorm, 1}}};
-  } else {
-    request.profiles = {{"another row of the same class", {3 * kSquaredNorm, 2 * kFourthNorm, 0}},
-                        {"the opposite row", {4 * kSquaredNorm, 0, 0}},
-                        {"another class", {2 * kSquaredNorm, 2 * kFourthNorm, 2}}};
-    if (terms.has_units) request.profiles = {largest_of_each_block(request.profiles)};
-  }
-  return request;
+  return {.name = "fisher",
+          .share = share,
+          .blocks = {{"class_sums", terms.classes * terms.dim, sums_weight * sums_weight},
+                     {"second_moments", terms.dim, moments_weight * moments_weight},
+                     {.name = "class_counts",
+                      .elements = terms.classes,
+                      .loss_weight = counts_weight * counts_weight,
+                      .fraction_bits = terms.count_bits()}},
+          .profiles = profiles_of_powers(terms, {kSquaredNorm, kFourthNorm, 1},
+                                         {{"another row of the same class", {3 * kSquaredNorm, 2 * kFourthNorm, 0}},
+                                          {"the opposite row", {4 * kSquaredNorm, 0, 0}},
+                                          {"another class", {2 * kSquaredNorm, 2 * kFourthNorm, 2}}})};
 }
 
 // 2 n d additions.
@@ -147,13 +142,11 @@ Statistic class_variances_statistic(const ReleaseRequest& request, const Statist
 
 }  // namespace
 
-namespace statistics {
-extern constinit const StatisticEntry class_means{"class_means", TakenAt::kRows, UnitForm::kClipped,
-                                                  class_means_release, class_means_statistic};
-extern constinit const StatisticEntry feature_sums{"feature_sums", TakenAt::kRows, UnitForm::kClipped,
-                                                   feature_sums_request, class_means_statistic};
-extern constinit const StatisticEntry class_variances{"fisher", TakenAt::kRows, UnitForm::kWeighed,
-                                                      class_variances_request, class_variances_statistic};
-}  // namespace statistics
+extern constinit const StatisticEntry class_means_entry{"class_means", TakenAt::kRows, UnitForm::kClipped,
+                                                        class_means_release, class_means_statistic};
+extern constinit const StatisticEntry feature_sums_entry{"feature_sums", TakenAt::kRows, UnitForm::kClipped,
+                                                         feature_sums_request, class_means_statistic};
+extern constinit const StatisticEntry class_variances_entry{"fisher", TakenAt::kRows, UnitForm::kWeighed,
+                                                            class_variances_request, class_variances_statistic};
 
 }  // namespace dpreduce

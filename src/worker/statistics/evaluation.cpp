@@ -7,7 +7,6 @@
 #include "common/base/error.hpp"
 #include "worker/feature_rows.hpp"
 #include "worker/metrics/score_curve.hpp"
-#include "worker/weighted_rows.hpp"
 
 namespace dpreduce {
 namespace {
@@ -169,11 +168,9 @@ Statistic evaluation_statistic(const ReleaseRequest& request, const StatisticInp
   return std::move(counts).take();
 }
 
-namespace statistics {
-extern constinit const StatisticEntry positives{"positives", TakenAt::kModels, UnitForm::kWeighed, positives_request,
-                                                evaluation_statistic};
-extern constinit const StatisticEntry evaluation{"evaluation", TakenAt::kModels, UnitForm::kWeighed, evaluation_request,
-                                                 evaluation_statistic};
-}  // namespace statistics
+extern constinit const StatisticEntry positives_entry{"positives", TakenAt::kModels, UnitForm::kWeighed,
+                                                      positives_request, evaluation_statistic};
+extern constinit const StatisticEntry evaluation_entry{"evaluation", TakenAt::kModels, UnitForm::kWeighed,
+                                                       evaluation_request, evaluation_statistic};
 
 }  // namespace dpreduce

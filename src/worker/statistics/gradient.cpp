@@ -14,6 +14,7 @@
 #include "worker/hessian_rows.hpp"
 #include "worker/lattice_stream.hpp"
 #include "worker/statistic_entry.hpp"
+#include "worker/statistics/row_changes.hpp"
 #include "worker/weighted_rows.hpp"
 
 namespace dpreduce {
@@ -28,14 +29,11 @@ namespace {
 // Persons: clipped.
 ReleaseRequest gradient_release(const ReleaseTerms& terms, double share) {
   DPREDUCE_ASSERT(terms.classes >= 1 && terms.dim >= 1 && terms.rounds >= 1 && share > 0.0);
-  const bool is_add_remove = terms.adjacency == Adjacency::kAddRemove;
-  const SensitivityProfile profile = is_add_remove ? SensitivityProfile{"one row more or less", {kFourthNorm}}
-                                                   : SensitivityProfile{"another row", {4 * kFourthNorm}};
   return {.name = "gradient",
           .share = share,
           .rounds = terms.rounds,
           .blocks = {{"gradient", terms.classes * terms.dim, 1.0}},
-          .profiles = {profile}};
+          .profiles = profiles_of(terms, {kFourthNorm}, {{"another row", {4 * kFourthNorm}}})};
 }
 
 // The cost of every release whose first block is a gradient: weights go to each rank.
@@ -108,95 +106,73 @@ ReleaseRequest hessians_request(const ReleaseTerms& terms, double share) {
   // With one profile a block gets D_b sqrt(W_b) / sum of mu^2.
   const double hessian_weight = terms.hessian_share / std::sqrt(static_cast<double>(bound));
   const double gradient_weight = (1.0 - terms.hessian_share) / static_cast<double>(kSquaredNorm);
-  const bool is_add_remove = terms.adjacency == Adjacency::kAddRemove;
-  const SensitivityProfile profile = is_add_remove ? SensitivityProfile{"one row more or less", {kFourthNorm, bound}}
-                                                   : SensitivityProfile{"another row", {4 * kFourthNorm, 2 * bound}};
   return {.name = "newton",
           .share = share,
           .rounds = terms.rounds,
           .blocks = {{"gradient", terms.classes * terms.dim, gradient_weight * gradient_weight},
                      {"hessians", terms.classes * triangle_elements(terms.dim), hessian_weight * hessian_weight,
                       BlockNoise::kSymmetric, terms.classes}},
-          .profiles = {profile}};
+          .profiles = profiles_of(terms, {kFourthNorm, bound}, {{"another row", {4 * kFourthNorm, 2 * bound}}})};
 }
 
-// Adds Hessians to triangles, one class after the other, so that only one square is held.
-class HessianSums {
- public:
-  HessianSums(std::span<std::int64_t> triangles, std::size_t classes, std::size_t dim, unsigned threads)
-      : triangles_(triangles), classes_(classes), dim_(dim), threads_(threads), square_(dim * dim) {}
-
-  void add(const LatticeRows& chunk, ChunkResiduals& residuals) {
-    const GradientPoint& point = residuals.point();
-    factors_.resize(chunk.rows() * classes_);
-    scaled_.resize(chunk.rows() * dim_);
-    residuals.for_each_row([&](std::size_t row, std::span<double>) {
-      hessian_factors(chunk.row(row), residuals.products(row), point.weights.factors(), chunk.classes_of(row),
-                      point.loss, {factors_.data() + row * classes_, classes_}, residuals.prior(row));
-    });
-    for (std::size_t c = 0; c < classes_; ++c) {
-      residuals.for_each_row([&](std::size_t row, std::span<double>) {
-        const std::span<std::int16_t> v(scaled_.data() + row * dim_, dim_);
-        scale_row(chunk.row(row), factors_[row * classes_ + c], v);
-        shrink_row(v, chunk.weight(row), v);
-      });
-      std::fill(square_.begin(), square_.end(), 0);
-      select_kernel().accumulate_gram({scaled_.data(), chunk.rows(), dim_, dim_}, {square_.data(), dim_, dim_, dim_},
-                                      threads_);
-      add_square_to(triangles_.subspan(c * triangle_elements(dim_), triangle_elements(dim_)));
+// triangle <- triangle + the upper triangle of the square, d x d.
+void add_upper_triangle(std::span<const std::int64_t> square, std::size_t dim, std::span<std::int64_t> triangle) {
+  for (std::size_t a = 0; a < dim; ++a) {
+    for (std::size_t b = a; b < dim; ++b) {
+      std::int64_t& sum = triangle[triangle_row(a, dim) + b - a];
+      sum = ring_sum(sum, square[a * dim + b]);
     }
   }
+}
 
- private:
-  void add_square_to(std::span<std::int64_t> triangle) const {
-    for (std::size_t a = 0; a < dim_; ++a) {
-      for (std::size_t b = a; b < dim_; ++b) {
-        std::int64_t& sum = triangle[triangle_row(a, dim_) + b - a];
-        sum = ring_sum(sum, square_[a * dim_ + b]);
-      }
-    }
-  }
-
-  std::span<std::int64_t> triangles_;
-  std::size_t classes_;
-  std::size_t dim_;
-  unsigned threads_;
-  SecretVector<std::int64_t> square_;
-  std::vector<double> factors_;       // n x K
-  std::vector<std::int16_t> scaled_;  // n x d, of one class
-};
-
-// One pass over the rows. n K d^2 / 2 multiply-adds; memory: 8 d^2 bytes, and 2 d + 18 K bytes a row of a chunk (with a
-// prior 16 K more), beside the statistic's 4 K d^2.
+// One pass over the rows, one class after the other, so that only one square is held. n K d^2 / 2 multiply-adds;
+// memory: 8 d^2 bytes, and 2 d + 18 K bytes a row of a chunk (with a prior 16 K more), beside the statistic's 4 K d^2.
 Statistic hessians_statistic(const ReleaseRequest& request, const StatisticInputs& inputs) {
   const GradientPoint& point = gradient_point(inputs);
   Statistic statistic = empty_statistic(request);
   const std::size_t classes = point.weights.classes();
   const std::size_t dim = point.weights.dim();
+  const std::size_t elements = triangle_elements(dim);
+  const unsigned threads = inputs.plan.threads;
   const std::span<std::int64_t> gradient = statistic.block(statistic.index_of("gradient"));
   const std::span<std::int64_t> triangles = statistic.block(statistic.index_of("hessians"));
-  DPREDUCE_ASSERT(gradient.size() == classes * dim && triangles.size() == classes * triangle_elements(dim));
-  ChunkResiduals residuals(point, inputs.plan.threads);
-  HessianSums hessians(triangles, classes, dim, inputs.plan.threads);
+  DPREDUCE_ASSERT(gradient.size() == classes * dim && triangles.size() == classes * elements);
+  ChunkResiduals residuals(point, threads);
+  SecretVector<std::int64_t> square(dim * dim);
+  std::vector<double> factors;       // n x K
+  std::vector<std::int16_t> scaled;  // n x d, of one class
   for_each_chunk(inputs, [&](const LatticeRows& chunk) {
     residuals.assign(chunk);
     select_kernel().accumulate_product(residuals.residuals(), view_of(chunk), {gradient.data(), classes, dim, dim},
-                                       inputs.plan.threads);
-    hessians.add(chunk, residuals);
+                                       threads);
+    factors.resize(chunk.rows() * classes);
+    scaled.resize(chunk.rows() * dim);
+    residuals.for_each_row([&](std::size_t row) {
+      hessian_factors(chunk.row(row), residuals.products(row), point.weights.factors(), chunk.classes_of(row),
+                      point.loss, {factors.data() + row * classes, classes}, residuals.prior(row));
+    });
+    for (std::size_t c = 0; c < classes; ++c) {
+      residuals.for_each_row([&](std::size_t row) {
+        const std::span<std::int16_t> v(scaled.data() + row * dim, dim);
+        scale_row(chunk.row(row), factors[row * classes + c], v);
+        shrink_row(v, chunk.weight(row));
+      });
+      std::fill(square.begin(), square.end(), 0);
+      select_kernel().accumulate_gram({scaled.data(), chunk.rows(), dim, dim}, {square.data(), dim, dim, dim}, threads);
+      add_upper_triangle(square, dim, triangles.subspan(c * elements, elements));
+    }
   });
   return statistic;
 }
 
 }  // namespace
 
-namespace statistics {
-extern constinit const StatisticEntry gradient{"gradient",       TakenAt::kWeights,  UnitForm::kClipped,
-                                               gradient_release, gradient_statistic, gradient_cost};
-extern constinit const StatisticEntry adaptive_gradient{"adaptive_gradient",         TakenAt::kWeights,
-                                                        UnitForm::kWeighed,          adaptive_gradient_request,
-                                                        adaptive_gradient_statistic, gradient_cost};
-extern constinit const StatisticEntry hessians{"newton",         TakenAt::kWeights,  UnitForm::kWeighed,
-                                               hessians_request, hessians_statistic, gradient_cost};
-}  // namespace statistics
+extern constinit const StatisticEntry gradient_entry{"gradient",       TakenAt::kWeights,  UnitForm::kClipped,
+                                                     gradient_release, gradient_statistic, gradient_cost};
+extern constinit const StatisticEntry adaptive_gradient_entry{"adaptive_gradient",         TakenAt::kWeights,
+                                                              UnitForm::kWeighed,          adaptive_gradient_request,
+                                                              adaptive_gradient_statistic, gradient_cost};
+extern constinit const StatisticEntry hessians_entry{"newton",         TakenAt::kWeights,  UnitForm::kWeighed,
+                                                     hessians_request, hessians_statistic, gradient_cost};
 
 }  // namespace dpreduce

@@ -22,6 +22,7 @@
 #include "common/randomness/secure_bytes.hpp"
 #include "worker/class_grams.hpp"
 #include "worker/statistic_entry.hpp"
+#include "worker/statistics/row_changes.hpp"
 #include "worker/weighted_rows.hpp"
 
 namespace dpreduce {
@@ -39,10 +40,10 @@ BlockRequest gram_block(std::size_t dim, double loss_weight) {
 // Proof: docs/explanation/sensitivities.md, "Gram matrices".
 ReleaseRequest gram_release(const ReleaseTerms& terms, double share) {
   DPREDUCE_ASSERT(terms.dim >= 1 && share > 0.0);
-  const bool is_add_remove = terms.adjacency == Adjacency::kAddRemove;
-  const SensitivityProfile profile = is_add_remove ? SensitivityProfile{"one row more or less", {kFourthNorm}}
-                                                   : SensitivityProfile{"another row", {2 * kFourthNorm}};
-  return {.name = "gram", .share = share, .blocks = {gram_block(terms.dim, 1.0)}, .profiles = {profile}};
+  return {.name = "gram",
+          .share = share,
+          .blocks = {gram_block(terms.dim, 1.0)},
+          .profiles = profiles_of(terms, {kFourthNorm}, {{"another row", {2 * kFourthNorm}}})};
 }
 
 // Adds the Gram matrix of all chunks to the block "gram" of the request's statistic, and shows each chunk to `also`.
@@ -159,20 +160,15 @@ ReleaseRequest least_squares_request(const ReleaseTerms& terms, double share) {
   DPREDUCE_ASSERT(terms.gram_share > 0.0 && terms.gram_share < 1.0);
   DPREDUCE_ASSERT(terms.most_labels >= 1 && terms.most_labels <= terms.classes);
   const double sums_sensitivity = root_of(terms.most_labels) * double{kLatticeNorm};
-  ReleaseRequest request{
+  const std::uint64_t sums = terms.most_labels * kSquaredNorm;
+  return {
       .name = "least_squares",
       .share = share,
       .blocks = {gram_block(terms.dim, weight_of_share(terms.gram_share, static_cast<double>(kSquaredNorm))),
                  {"class_sums", terms.classes * terms.dim, weight_of_share(1.0 - terms.gram_share, sums_sensitivity)}},
-      .profiles = {}};
-  const std::uint64_t sums = terms.most_labels * kSquaredNorm;
-  if (terms.adjacency == Adjacency::kAddRemove) {
-    request.profiles = {{"one row more or less", {kFourthNorm, sums}}};
-  } else {
-    request.profiles = {{"another row", {2 * kFourthNorm, 3 * sums}}, {"the opposite row", {0, 4 * sums}}};
-    if (terms.has_units) request.profiles = {largest_of_each_block(request.profiles)};
-  }
-  return request;
+      .profiles =
+          profiles_of_powers(terms, {kFourthNorm, sums},
+                             {{"another row", {2 * kFourthNorm, 3 * sums}}, {"the opposite row", {0, 4 * sums}}})};
 }
 
 Statistic least_squares_statistic(const ReleaseRequest& request, const StatisticInputs& inputs) {
@@ -216,11 +212,11 @@ void require_most_labels(const ReleaseTerms& terms) {
                    " labels; use --shared-gram");
 }
 
-SensitivityProfile profile_of(const ReleaseTerms& terms, std::string change, std::uint64_t grams, std::uint64_t sums) {
+std::vector<std::uint64_t> squares_of(const ReleaseTerms& terms, std::uint64_t grams, std::uint64_t sums) {
   std::vector<std::uint64_t> squared{terms.most_labels * grams * kFourthNorm};
   if (terms.alpha > 0.0) squared.push_back(grams * kFourthNorm);
   squared.push_back(terms.most_labels * sums * kSquaredNorm);
-  return {std::move(change), std::move(squared)};
+  return squared;
 }
 
 ReleaseRequest class_least_squares_request(const ReleaseTerms& terms, double share) {
@@ -236,7 +232,9 @@ ReleaseRequest class_least_squares_request(const ReleaseTerms& terms, double sha
                          .blocks = {{"class_grams", terms.classes * triangle_elements(terms.dim),
                                      weight_of_share(terms.gram_share * root / (root + terms.alpha), root * one_gram),
                                      BlockNoise::kSymmetric, terms.classes}},
-                         .profiles = {},
+                         .profiles = profiles_of_powers(
+                             terms, squares_of(terms, 1, 1),
+                             {{"another row", squares_of(terms, 2, 3)}, {"the opposite row", squares_of(terms, 0, 4)}}),
                          .in_parts = true};
   if (terms.alpha > 0.0) {
     const double share_of_gram = terms.gram_share * terms.alpha / (root + terms.alpha);
@@ -244,12 +242,6 @@ ReleaseRequest class_least_squares_request(const ReleaseTerms& terms, double sha
   }
   request.blocks.push_back(
       {"class_sums", terms.classes * terms.dim, weight_of_share(1.0 - terms.gram_share, root * double{kLatticeNorm})});
-  if (terms.adjacency == Adjacency::kAddRemove) {
-    request.profiles = {profile_of(terms, "one row more or less", 1, 1)};
-  } else {
-    request.profiles = {profile_of(terms, "another row", 2, 3), profile_of(terms, "the opposite row", 0, 4)};
-    if (terms.has_units) request.profiles = {largest_of_each_block(request.profiles)};
-  }
   return request;
 }
 
@@ -287,18 +279,16 @@ StatisticCost class_least_squares_cost(const ReleaseRequest& request) {
 
 }  // namespace
 
-namespace statistics {
-extern constinit const StatisticEntry gram{"gram",       TakenAt::kRows, UnitForm::kClipped,
-                                           gram_release, gram_statistic, gram_cost};
-extern constinit const StatisticEntry pca{"pca",        TakenAt::kRows, UnitForm::kClipped,
-                                          gram_release, gram_statistic, pca_cost};
-extern constinit const StatisticEntry isotropy{"isotropy", TakenAt::kRows, UnitForm::kWeighed, isotropy_request,
-                                               isotropy_statistic};
-extern constinit const StatisticEntry least_squares{"least_squares", TakenAt::kRows, UnitForm::kClipped,
-                                                    least_squares_request, least_squares_statistic};
-extern constinit const StatisticEntry class_least_squares{
+extern constinit const StatisticEntry gram_entry{"gram",       TakenAt::kRows, UnitForm::kClipped,
+                                                 gram_release, gram_statistic, gram_cost};
+extern constinit const StatisticEntry pca_entry{"pca",        TakenAt::kRows, UnitForm::kClipped,
+                                                gram_release, gram_statistic, pca_cost};
+extern constinit const StatisticEntry isotropy_entry{"isotropy", TakenAt::kRows, UnitForm::kWeighed, isotropy_request,
+                                                     isotropy_statistic};
+extern constinit const StatisticEntry least_squares_entry{"least_squares", TakenAt::kRows, UnitForm::kClipped,
+                                                          least_squares_request, least_squares_statistic};
+extern constinit const StatisticEntry class_least_squares_entry{
     "class_least_squares",         TakenAt::kRows,          UnitForm::kClipped, class_least_squares_request,
     class_least_squares_statistic, class_least_squares_cost};
-}  // namespace statistics
 
 }  // namespace dpreduce

@@ -5,7 +5,7 @@
 
 #include "common/base/error.hpp"
 
-// One line for each statistic: the name of its entry, in the file of its kind.
+// One line for each statistic: STATISTIC(x) is x_entry, in the file of its kind.
 // The release that the entry declares may have another name: ledgers, reports and noise depend on that one, so it stays
 // as it first was.
 #define DPREDUCE_STATISTICS(STATISTIC) \
@@ -37,17 +37,14 @@
   STATISTIC(center_rest)
 
 namespace dpreduce {
-namespace statistics {
 
-#define DPREDUCE_DECLARE(statistic) extern const StatisticEntry statistic;
+#define DPREDUCE_DECLARE(statistic) extern const StatisticEntry statistic##_entry;
 DPREDUCE_STATISTICS(DPREDUCE_DECLARE)
 #undef DPREDUCE_DECLARE
 
-}  // namespace statistics
-
 namespace {
 
-#define DPREDUCE_ENTRY(statistic) &statistics::statistic,
+#define DPREDUCE_ENTRY(statistic) &statistic##_entry,
 constexpr std::array kStatistics{DPREDUCE_STATISTICS(DPREDUCE_ENTRY)};
 #undef DPREDUCE_ENTRY
 

@@ -11,6 +11,7 @@
 #include "worker/chunk_residuals.hpp"
 #include "worker/feature_rows.hpp"
 #include "worker/statistic_entry.hpp"
+#include "worker/statistics/row_changes.hpp"
 #include "worker/weighted_rows.hpp"
 
 namespace dpreduce {
@@ -22,16 +23,13 @@ namespace {
 // Persons: weighed, as counts are.
 ReleaseRequest class_sizes_request(const ReleaseTerms& terms, double share) {
   DPREDUCE_ASSERT(terms.most_labels == 1 && terms.classes >= 2 && share > 0.0);
-  const bool is_add_remove = terms.adjacency == Adjacency::kAddRemove;
-  const SensitivityProfile profile =
-      is_add_remove ? SensitivityProfile{"one row more or less", {1}} : SensitivityProfile{"another class", {2}};
   return {.name = "class_sizes",
           .share = share,
           .blocks = {{.name = "class_counts",
                       .elements = terms.classes,
                       .loss_weight = 1.0,
                       .fraction_bits = terms.count_bits()}},
-          .profiles = {profile}};
+          .profiles = profiles_of(terms, {1}, {{"another class", {2}}})};
 }
 
 // A pass over the rows.
@@ -50,15 +48,11 @@ Statistic class_sizes_statistic(const ReleaseRequest& request, const StatisticIn
 // Persons: weighed, as counts are.
 ReleaseRequest bins_request(const ReleaseTerms& terms, std::size_t columns, std::size_t bins, double share) {
   DPREDUCE_ASSERT(columns >= 1 && share > 0.0);
-  const bool is_add_remove = terms.adjacency == Adjacency::kAddRemove;
-  const SensitivityProfile profile = is_add_remove
-                                         ? SensitivityProfile{"one row more or less", {std::uint64_t{columns}}}
-                                         : SensitivityProfile{"other bins", {2 * std::uint64_t{columns}}};
   return {.name = {},
           .share = share,
           .blocks =
               {{.name = "sizes", .elements = columns * bins, .loss_weight = 1.0, .fraction_bits = terms.count_bits()}},
-          .profiles = {profile}};
+          .profiles = profiles_of(terms, {columns}, {{"other bins", {2 * columns}}})};
 }
 
 // Releases "target_sizes", "target_places", "target_spreads" and the same of features: of the numbers of each column,
@@ -94,28 +88,30 @@ std::size_t place_of(double number, double center, double scale) {
   return place_bin((number - center) / scale);
 }
 
-std::size_t length_of(double number, double, double) {
-  return length_bin(number);
-}
-
 std::size_t spread_of(double number, double center, double) {
   return distance_bin(std::abs(number - center));
 }
 
-// Writes the numbers of a row of the chunk, whose features are these.
-using NumbersOf =
-    std::function<void(const RowChunk&, std::size_t row, std::span<const float> features, std::span<double> numbers)>;
-
 // Centers and scales may be empty where the bins need none.
-Statistic counted(const ReleaseRequest& request, const StatisticInputs& inputs, std::size_t columns, BinOf bin_of,
-                  std::span<const double> centers, std::span<const double> scales, const NumbersOf& numbers_of) {
+template <BinOf bin_of>
+std::size_t bin_in_column(const auto& columns, std::size_t column, double number) {
+  return bin_of(number, columns.center.empty() ? 0.0 : columns.center[column],
+                columns.scale.empty() ? 1.0 : columns.scale[column]);
+}
+
+// Writes the bin in each column of a row of the chunk, whose features are these.
+using BinsOf =
+    std::function<void(const RowChunk&, std::size_t row, std::span<const float> features, std::span<std::size_t> bins)>;
+
+Statistic counted(const ReleaseRequest& request, const StatisticInputs& inputs, std::size_t columns,
+                  const BinsOf& bins_of) {
   Statistic statistic = empty_statistic(request);
   if (inputs.rows.is_none()) return statistic;
   const std::span<std::int64_t> sizes = statistic.block(statistic.index_of("sizes"));
   const bool is_weighed = request.blocks.front().fraction_bits > 0;
   const std::size_t width = inputs.transform.preprocessing().input_dim;
-  std::vector<double> numbers(columns);
-  const std::size_t bins = sizes.size() / columns;
+  std::vector<std::size_t> bins(columns);
+  const std::size_t bins_of_column = sizes.size() / columns;
   for_each_feature_chunk(
       inputs.rows, inputs.plan.classes, inputs.plan.bad_rows,
       [&](const RowChunk& chunk, std::span<const float> features) {
@@ -125,12 +121,10 @@ Statistic counted(const ReleaseRequest& request, const StatisticInputs& inputs, 
                   ? are_finite_targets(slots_of(chunk.labels, chunk.labels_per_row, row))
                   : has_few_classes(chunk, row, inputs.plan.labels_per_row, inputs.plan.bad_rows, inputs.rows);
           if (!counts) continue;
-          numbers_of(chunk, row, features.subspan(row * width, width), numbers);
+          bins_of(chunk, row, features.subspan(row * width, width), bins);
           const std::int64_t unit = is_weighed ? std::int64_t{inputs.rows.weight(chunk.first_row + row)} : 1;
           for (std::size_t column = 0; column < columns; ++column) {
-            const std::size_t bin =
-                bin_of(numbers[column], centers.empty() ? 0.0 : centers[column], scales.empty() ? 1.0 : scales[column]);
-            sizes[column * bins + bin] += unit;
+            sizes[column * bins_of_column + bins[column]] += unit;
           }
         }
       },
@@ -141,10 +135,11 @@ Statistic counted(const ReleaseRequest& request, const StatisticInputs& inputs, 
 template <BinOf bin_of>
 Statistic targets_counted(const ReleaseRequest& request, const StatisticInputs& inputs) {
   const TargetColumns& targets = inputs.transform.preprocessing().targets;
-  return counted(request, inputs, targets.count, bin_of, targets.center, targets.scale,
-                 [](const RowChunk& chunk, std::size_t row, std::span<const float>, std::span<double> numbers) {
-                   for (std::size_t column = 0; column < numbers.size(); ++column) {
-                     numbers[column] = target_in(slots_of(chunk.labels, chunk.labels_per_row, row), column);
+  return counted(request, inputs, targets.count,
+                 [&](const RowChunk& chunk, std::size_t row, std::span<const float>, std::span<std::size_t> bins) {
+                   const auto slots = slots_of(chunk.labels, chunk.labels_per_row, row);
+                   for (std::size_t column = 0; column < bins.size(); ++column) {
+                     bins[column] = bin_in_column<bin_of>(targets, column, target_in(slots, column));
                    }
                  });
 }
@@ -152,33 +147,31 @@ Statistic targets_counted(const ReleaseRequest& request, const StatisticInputs& 
 template <BinOf bin_of>
 Statistic features_counted(const ReleaseRequest& request, const StatisticInputs& inputs) {
   const Preprocessing& rows = inputs.transform.preprocessing();
-  return counted(request, inputs, rows.input_dim, bin_of, rows.columns.center, rows.columns.scale,
-                 [](const RowChunk&, std::size_t, std::span<const float> features, std::span<double> numbers) {
-                   std::ranges::copy(features, numbers.begin());
+  return counted(request, inputs, rows.input_dim,
+                 [&](const RowChunk&, std::size_t, std::span<const float> features, std::span<std::size_t> bins) {
+                   for (std::size_t column = 0; column < bins.size(); ++column) {
+                     bins[column] = bin_in_column<bin_of>(rows.columns, column, double{features[column]});
+                   }
                  });
 }
 
 Statistic rows_counted(const ReleaseRequest& request, const StatisticInputs& inputs) {
   const FeatureColumns& columns = inputs.transform.preprocessing().columns;
-  return counted(request, inputs, 1, length_of, {}, {},
-                 [&](const RowChunk&, std::size_t, std::span<const float> features, std::span<double> numbers) {
+  return counted(request, inputs, 1,
+                 [&](const RowChunk&, std::size_t, std::span<const float> features, std::span<std::size_t> bins) {
                    double squares = 0.0;
                    for (std::size_t a = 0; a < features.size(); ++a) {
                      const double p = columns.scaled(a, double{features[a]});
                      squares += p * p;
                    }
-                   numbers.front() = std::sqrt(squares);
+                   bins.front() = length_bin(std::sqrt(squares));
                  });
-}
-
-std::size_t few_zeros(double share, double, double) {
-  return share < 0.75 ? 1 : 0;
 }
 
 Statistic zeros_counted(const ReleaseRequest& request, const StatisticInputs& inputs) {
   const FeatureColumns& columns = inputs.transform.preprocessing().columns;
-  return counted(request, inputs, 1, few_zeros, {}, {},
-                 [&](const RowChunk&, std::size_t, std::span<const float> features, std::span<double> numbers) {
+  return counted(request, inputs, 1,
+                 [&](const RowChunk&, std::size_t, std::span<const float> features, std::span<std::size_t> bins) {
                    std::size_t ends = 0;
                    std::size_t zeros = 0;
                    for (std::size_t a = 0; a < columns.scale.size(); ++a) {
@@ -186,7 +179,8 @@ Statistic zeros_counted(const ReleaseRequest& request, const StatisticInputs& in
                      ++ends;
                      zeros += columns.scaled(a, double{features[a]}) * columns.center[a] == -columns.scale[a] ? 1 : 0;
                    }
-                   numbers.front() = static_cast<double>(zeros) / static_cast<double>(std::max<std::size_t>(ends, 1));
+                   const auto of_ends = static_cast<double>(std::max<std::size_t>(ends, 1));
+                   bins.front() = static_cast<double>(zeros) / of_ends < 0.75 ? 1 : 0;
                  });
 }
 
@@ -225,26 +219,25 @@ constexpr StatisticEntry counted_in_bins(std::string_view name, ReleaseRequest (
 
 }  // namespace
 
-namespace statistics {
-extern constinit const StatisticEntry class_sizes =
+extern constinit const StatisticEntry class_sizes_entry =
     counted_in_bins("class_sizes", class_sizes_request, class_sizes_statistic);
-extern constinit const StatisticEntry target_sizes =
+extern constinit const StatisticEntry target_sizes_entry =
     counted_in_bins("target_sizes", of_columns<kTargets>, targets_counted<size_of>);
-extern constinit const StatisticEntry target_places =
+extern constinit const StatisticEntry target_places_entry =
     counted_in_bins("target_places", of_columns_in_rounds<kTargets>, targets_counted<place_of>);
-extern constinit const StatisticEntry target_spreads =
+extern constinit const StatisticEntry target_spreads_entry =
     counted_in_bins("target_spreads", of_columns<kTargets>, targets_counted<spread_of>);
-extern constinit const StatisticEntry feature_sizes =
+extern constinit const StatisticEntry feature_sizes_entry =
     counted_in_bins("feature_sizes", of_columns<kFeatures>, features_counted<size_of>);
-extern constinit const StatisticEntry feature_places =
+extern constinit const StatisticEntry feature_places_entry =
     counted_in_bins("feature_places", of_columns_in_rounds<kFeatures>, features_counted<place_of>);
-extern constinit const StatisticEntry feature_spreads =
+extern constinit const StatisticEntry feature_spreads_entry =
     counted_in_bins("feature_spreads", of_columns<kFeatures>, features_counted<spread_of>);
-extern constinit const StatisticEntry row_sizes = counted_in_bins("row_sizes", of_rows<kLengthBins>, rows_counted);
-extern constinit const StatisticEntry row_zeros = counted_in_bins("row_zeros", of_rows<2>, zeros_counted);
-extern constinit const StatisticEntry residual_sizes{"residual_sizes",         TakenAt::kWeights,
-                                                     UnitForm::kWeighed,       residual_sizes_request,
-                                                     residual_sizes_statistic, residual_sizes_cost};
-}  // namespace statistics
+extern constinit const StatisticEntry row_sizes_entry =
+    counted_in_bins("row_sizes", of_rows<kLengthBins>, rows_counted);
+extern constinit const StatisticEntry row_zeros_entry = counted_in_bins("row_zeros", of_rows<2>, zeros_counted);
+extern constinit const StatisticEntry residual_sizes_entry{"residual_sizes",         TakenAt::kWeights,
+                                                           UnitForm::kWeighed,       residual_sizes_request,
+                                                           residual_sizes_statistic, residual_sizes_cost};
 
 }  // namespace dpreduce

@@ -392,7 +392,7 @@ TEST(RequestedJob, IsInDoubtWhereItsWordsAreWrong) {
 
 TEST_F(ConfigFile, WhatOneRankAloneIsToldIsRefused) {
   const std::string with_file = "fit --config " + write("mu = 1.0\n") + " --classes 3";
-  const std::vector<std::string> of_rank_0 = given_words(dpreduce_command(), words_in(with_file));
+  const std::vector<std::string> of_rank_0 = with_config_files(dpreduce_command(), words_in(with_file)).arguments;
   const auto unheard = [&](const std::string& words) {
     return unheard_words(dpreduce_command(), words_in(words), of_rank_0);
   };

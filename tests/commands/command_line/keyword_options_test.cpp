@@ -60,7 +60,10 @@ TEST(KeywordOptions, ToldAreThoseThatAreTaken) {
 }
 
 TEST(KeywordOptions, OfClassesAreThoseThatNumbersHaveNoUseFor) {
-  const std::vector<std::string> all = keywords_of_classes();
+  std::vector<std::string> all;
+  for (const KeywordHelp& keyword : fit_keywords()) {
+    if (keyword.is_about_classes) all.push_back(keyword.name);
+  }
   for (const char* own : {"classes", "max_labels", "imbalance_ratio", "imbalance_seed", "objective", "metric", "loss",
                           "batch", "choose", "choose_share", "select", "select_by", "radius", "lambda"}) {
     EXPECT_THAT(all, testing::Contains(own));

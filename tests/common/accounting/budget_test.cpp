@@ -44,7 +44,7 @@ TEST(PrivacyBudget, RhoGivesMuWithEveryAccountant) {
 }
 
 TEST(PrivacyBudget, MuIsTakenAsItIsAndReportedAtADeltaInRange) {
-  const PrivacyBudget budget = PrivacyBudget::from_mu(0.3);
+  const PrivacyBudget budget = budget_from({.mu = 0.3});
   EXPECT_EQ(budget.mu(), 0.3);
   EXPECT_EQ(budget.mu(Accountant::kZcdp), 0.3);
   EXPECT_EQ(budget.epsilon_at(1e-5), gdp_epsilon(0.3, 1e-5));

@@ -99,8 +99,8 @@ TEST(ArchiveArray, TensorsOfASafetensorsFileAreRead) {
   const std::vector<std::int16_t> odd = {7, 7, 7};
   SafetensorsFile file;
   file.tensors["x"] = make_tensor(entries, {2, 3});
-  file.tensors["y"] = make_integer_tensor(classes, {2});
-  file.tensors["a"] = make_short_tensor(odd, {3});
+  file.tensors["y"] = make_tensor(classes, {2});
+  file.tensors["a"] = make_tensor(odd, {3});
   const std::vector<std::byte> bytes = serialize(file);
   const std::string path = folder / "f.safetensors";
   write_bytes(path, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});

@@ -1,5 +1,3 @@
-#include "common/data/array_persons.hpp"
-
 #include "common/data/memory_array.hpp"
 #include "common/data/row_units.hpp"
 #include "tests/common/data/array_reads.hpp"
@@ -16,11 +14,6 @@ const std::vector<std::string> kSomebody = {
     "7", "-1", "0", "nana", "Nancy", "Nat Null", "NA1", "-nan-", "N.A.", "n", "<NA", "#1", "-9223372036854775807",
     "9223372036854775808", "\xff", "\u0144an", "None of them"};
 // clang-format on
-
-TEST(MissingPerson, IsWhatTablesWriteWhereNothingIs) {
-  for (const std::string& word : kNobody) EXPECT_TRUE(names_no_person(word)) << "'" << word << "'";
-  for (const std::string& word : kSomebody) EXPECT_FALSE(names_no_person(word)) << "'" << word << "'";
-}
 
 // "S24", as NumPy pads it.
 std::string padded(const std::vector<std::string>& words) {
@@ -62,7 +55,7 @@ TEST(MissingPerson, IsRefusedWithFileAndRowOfText) {
 TEST(MissingPerson, IsRefusedWithFileAndRowOfIntegers) {
   const TemporaryFolder folder;
   std::vector<std::int64_t> persons(100'000, 3);
-  persons[70'000] = kNoPerson;
+  persons[70'000] = std::numeric_limits<std::int64_t>::min();  // NumPy's NaT
   const std::string header = npy_header_bytes(npy_text("<i8", "(100000,)"));
   write_bytes(folder / "p.npy", header + element_bytes(persons));
   expect_bad_input([&] { all_persons(*open_array(folder / "p.npy")); },

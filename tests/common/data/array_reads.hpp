@@ -2,9 +2,19 @@
 #pragma once
 
 #include "common/data/array_file.hpp"
+#include "common/data/npy_array.hpp"
 #include "tests/common/data/data_files.hpp"
 
 namespace dpreduce {
+
+/// An .npy file of these bytes.
+inline std::unique_ptr<ArrayFile> npy_of(std::string_view bytes, const std::string& name) {
+  const auto all = std::as_bytes(std::span(bytes));
+  StoredBytes stored;
+  stored.unpacked.assign(all.begin(), all.end());
+  stored.is_packed = true;
+  return open_npy(std::move(stored), name, name);
+}
 
 inline std::vector<float> decoded_floats(const StoredFloats& floats, std::size_t first, std::size_t count) {
   std::vector<float> scratch;

@@ -183,14 +183,14 @@ TEST(DType, ShapesPrintAsPythonTuples) {
 }
 
 TEST(DType, ByteSizeIsTheProductOfExtentsAndElementSizeOrRefused) {
-  EXPECT_EQ(byte_size({3, 4}, DType::kFloat32, "x"), 48u);
-  EXPECT_EQ(byte_size({3, 0, 7}, DType::kFloat64, "x"), 0u);
-  EXPECT_EQ(byte_size({}, DType::kInt8, "x"), 1u);
+  EXPECT_EQ(byte_size({3, 4}, DType::kFloat32, 4, "x"), 48u);
+  EXPECT_EQ(byte_size({3, 0, 7}, DType::kFloat64, 8, "x"), 0u);
+  EXPECT_EQ(byte_size({}, DType::kInt8, 1, "x"), 1u);
   constexpr std::uint64_t kHuge = std::uint64_t{1} << 62;
-  EXPECT_EQ(byte_size({kHuge}, DType::kInt8, "x"), kHuge);
-  expect_bad_input([] { byte_size({kHuge, 2}, DType::kInt8, "x.npy"); }, {"x.npy", "2^63"});
-  expect_bad_input([] { byte_size({0, kHuge, kHuge}, DType::kInt8, "x.npy"); }, {"x.npy"});
-  expect_bad_input([] { byte_size({kHuge / 2}, DType::kFloat64, "x.npy"); }, {"float64"});
+  EXPECT_EQ(byte_size({kHuge}, DType::kInt8, 1, "x"), kHuge);
+  expect_bad_input([] { byte_size({kHuge, 2}, DType::kInt8, 1, "x.npy"); }, {"x.npy", "2^63"});
+  expect_bad_input([] { byte_size({0, kHuge, kHuge}, DType::kInt8, 1, "x.npy"); }, {"x.npy"});
+  expect_bad_input([] { byte_size({kHuge / 2}, DType::kFloat64, 8, "x.npy"); }, {"float64"});
 }
 
 std::string text_of(const std::string& element, DType dtype, ByteOrder order = ByteOrder::kLittle) {

@@ -173,12 +173,12 @@ TEST_F(Hdf5ArrayTest, WhatCannotBeReadIsNamedAndHdf5PrintsNothing) {
   write_bytes(folder_ / "not.h5", "no HDF5 file");
 
   testing::internal::CaptureStderr();
-  expect_bad_input([&] { Hdf5Array(folder_ / "none.h5", "/x"); }, {"none.h5", "No such file"});
-  expect_bad_input([&] { Hdf5Array(folder_.path(), "/x"); }, {"regular file"});
-  expect_bad_input([&] { Hdf5Array(folder_ / "not.h5", "/x"); }, {"not.h5", "HDF5"});
-  expect_bad_input([&] { Hdf5Array(path_, "/y"); }, {"x.h5:/y", "no such dataset"});
-  expect_bad_input([&] { Hdf5Array(path_, "/scalar"); }, {"x.h5:/scalar", "single number"});
-  expect_bad_input([&] { Hdf5Array(path_, "/text"); },
+  expect_bad_input([&] { open_hdf5(folder_ / "none.h5", "/x"); }, {"none.h5", "No such file"});
+  expect_bad_input([&] { open_hdf5(folder_.path(), "/x"); }, {"regular file"});
+  expect_bad_input([&] { open_hdf5(folder_ / "not.h5", "/x"); }, {"not.h5", "HDF5"});
+  expect_bad_input([&] { open_hdf5(path_, "/y"); }, {"x.h5:/y", "no such dataset"});
+  expect_bad_input([&] { open_hdf5(path_, "/scalar"); }, {"x.h5:/scalar", "single number"});
+  expect_bad_input([&] { open_hdf5(path_, "/text"); },
                    {"x.h5:/text", "neither floats nor integers", "identifiers of persons as int64 or strings"});
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
 }

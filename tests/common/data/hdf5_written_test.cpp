@@ -114,8 +114,8 @@ class Hdf5WrittenTest : public testing::Test {
   }
 
   std::vector<float> read(const std::string& name) const {
-    Hdf5Array array(folder_ / name, "/x");
-    return all_features(array);
+    const auto array = open_hdf5(folder_ / name, "/x");
+    return all_features(*array);
   }
 
   void expect_missing(const std::string& name, const std::vector<std::string>& said) const {

@@ -15,14 +15,14 @@ std::string npy_bytes(const std::string& descr, const std::string& shape, const 
 }
 
 std::vector<float> features_of(const std::string& bytes) {
-  NpyArray array(as_bytes_of(bytes), "x.npy");
-  return all_features(array);
+  const auto array = npy_of(bytes, "x.npy");
+  return all_features(*array);
 }
 
 std::vector<std::int32_t> labels_of(const std::string& bytes, std::uint64_t classes,
                                     UnlistedLabels unlisted = UnlistedLabels::kRefused) {
-  NpyArray array(as_bytes_of(bytes), "y.npy");
-  return all_labels(array, classes, nullptr, unlisted);
+  const auto array = npy_of(bytes, "y.npy");
+  return all_labels(*array, classes, nullptr, unlisted);
 }
 
 const std::vector<float> kSixOfNpy = {0, 1, 2, 3, 4, 5};
@@ -44,8 +44,7 @@ TEST(NpyArray, FortranOrderIsTransposedOnReading) {
   const std::string doubles = npy_bytes<double>(">f8", "(2, 3)", {0, 3, 1, 4, 2, 5}, true);
   EXPECT_EQ(features_of(doubles), kSixOfNpy);
 
-  NpyArray array(as_bytes_of(doubles), "x.npy");
-  EXPECT_EQ(some_features(array, 1, 1), (std::vector<float>{3, 4, 5}));
+  EXPECT_EQ(some_features(*npy_of(doubles, "x.npy"), 1, 1), (std::vector<float>{3, 4, 5}));
 }
 
 TEST(NpyArray, RowsBeyondOneScratchBlockAreRead) {
@@ -113,49 +112,50 @@ TEST(NpyArray, NoRowsIsAnArrayToo) {
 TEST(NpyArray, RowsInCOrderAreSeenInPlaceWhateverTheirType) {
   for (const auto& bytes : {npy_bytes<float>("<f4", "(2, 3)", kSixOfNpy), npy_bytes<float>(">f4", "(2, 3)", kSixOfNpy),
                             npy_bytes<double>("<f8", "(2, 3)", {0, 1, 2, 3, 4, 5})}) {
-    const StoredFloats row = NpyArray(as_bytes_of(bytes), "x.npy").features_in_place(1, 1);
+    const auto array = npy_of(bytes, "x.npy");
+    const StoredFloats row = array->features_in_place(1, 1);
     ASSERT_EQ(row.size(), 3);
     EXPECT_THAT(decoded_floats(row, 0, 3), ElementsAre(3, 4, 5));
   }
   const std::string fortran = npy_bytes<float>("<f4", "(2, 3)", kSixOfNpy, true);
-  EXPECT_TRUE(NpyArray(as_bytes_of(fortran), "x.npy").features_in_place(0, 2).empty());
+  EXPECT_TRUE(npy_of(fortran, "x.npy")->features_in_place(0, 2).empty());
 }
 
 TEST(NpyArray, AMappedFileReadsAsItsBytesAlsoAfterPagesWereReleased) {
   const TemporaryFolder folder;
   write_features(folder / "x.npy", 5000, 7, 1.0f);
-  NpyArray array(folder / "x.npy");
-  const std::vector<float> before = all_features(array);
-  array.release_rows(0, 5000);
-  array.expect_rows(100, 4900);
-  EXPECT_EQ(before, all_features(array));
+  const auto array = open_array(folder / "x.npy");
+  const std::vector<float> before = all_features(*array);
+  array->release_rows(0, 5000);
+  array->expect_rows(100, 4900);
+  EXPECT_EQ(before, all_features(*array));
   EXPECT_EQ(before.back(), 35000.0f);
 }
 
 TEST(NpyArray, FilesThatCannotBeReadAreNamedWithTheReason) {
   const TemporaryFolder folder;
-  expect_bad_input([&] { NpyArray(folder / "none.npy"); }, {"none.npy", "No such file"});
-  expect_bad_input([&] { NpyArray(folder.path()); }, {folder.path(), "directory"});
+  expect_bad_input([&] { open_array(folder / "none.npy"); }, {"none.npy", "No such file"});
+  expect_bad_input([&] { open_array(folder.path()); }, {folder.path(), "directory"});
   write_bytes(folder / "empty.npy", "");
-  expect_bad_input([&] { NpyArray(folder / "empty.npy"); }, {"empty.npy", "empty"});
+  expect_bad_input([&] { open_array(folder / "empty.npy"); }, {"empty.npy", "empty"});
   ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
-  expect_bad_input([&] { NpyArray(folder / "pipe"); }, {"pipe", "regular file"});
+  expect_bad_input([&] { open_array(folder / "pipe"); }, {"pipe", "regular file"});
 }
 
 TEST(NpyArray, RowsOutsideTheArrayAreOurOwnMistake) {
   const std::string bytes = npy_bytes<float>("<f4", "(2, 3)", kSixOfNpy);
-  NpyArray array(as_bytes_of(bytes), "x.npy");
+  const auto array = npy_of(bytes, "x.npy");
   std::vector<float> out(6);
-  EXPECT_THROW(array.read_features(1, 2, out), std::logic_error);
-  EXPECT_THROW(array.read_features(~std::uint64_t{0}, 2, out), std::logic_error);
-  EXPECT_THROW(array.read_features(0, 1, out), std::logic_error);
-  EXPECT_THROW(array.features_in_place(0, 3), std::logic_error);
+  EXPECT_THROW(array->read_features(1, 2, out), std::logic_error);
+  EXPECT_THROW(array->read_features(~std::uint64_t{0}, 2, out), std::logic_error);
+  EXPECT_THROW(array->read_features(0, 1, out), std::logic_error);
+  EXPECT_THROW(array->features_in_place(0, 3), std::logic_error);
 }
 
 std::vector<std::int32_t> named_labels_of(const std::string& bytes) {
   const NamedClasses names({"ash", "oak", "élm"});
-  NpyArray array(as_bytes_of(bytes), "y.npy");
-  return all_labels(array, names.size(), &names);
+  const auto array = npy_of(bytes, "y.npy");
+  return all_labels(*array, names.size(), &names);
 }
 
 std::string strings_of(const std::string& descr, const std::string& shape, const std::vector<std::u32string>& words,

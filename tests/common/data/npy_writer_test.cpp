@@ -1,6 +1,5 @@
 #include "common/data/npy_writer.hpp"
 
-#include "common/data/npy_array.hpp"
 #include "tests/common/data/array_reads.hpp"
 #include "tests/testing.hpp"
 
@@ -35,11 +34,11 @@ TEST_F(NpyWriterTest, WhatIsWrittenInPiecesIsReadBack) {
     writer.append(std::span<const float>());
     writer.append(std::span<const float>(entries).subspan(12345));
     writer.commit();
-    NpyArray array(folder_ / "x.npy");
-    EXPECT_EQ(array.dtype(), dtype);
-    EXPECT_EQ(all_features(array), entries);
+    const auto array = open_array(folder_ / "x.npy");
+    EXPECT_EQ(array->dtype(), dtype);
+    EXPECT_EQ(all_features(*array), entries);
     std::vector<float> scratch;
-    array.features_in_place(0, kRows).decoded(0, entries.size(), scratch);
+    array->features_in_place(0, kRows).decoded(0, entries.size(), scratch);
     EXPECT_EQ(scratch.empty(), dtype == DType::kFloat32);  // aligned by the writer
   }
 }
@@ -51,7 +50,7 @@ TEST_F(NpyWriterTest, LabelsComeFromEitherIntegerType) {
   writer.commit();
   const std::string bytes = read_bytes(folder_ / "y.npy");
   EXPECT_EQ(bytes.substr(128), element_bytes<std::int64_t>({0, -1, 5, -(std::int64_t{1} << 40)}));
-  EXPECT_EQ(NpyArray(folder_ / "y.npy").shape(), Shape{4});
+  EXPECT_EQ(open_array(folder_ / "y.npy")->shape(), Shape{4});
 }
 
 TEST_F(NpyWriterTest, StoredElementsOfEveryTypeAreReadBack) {
@@ -63,10 +62,10 @@ TEST_F(NpyWriterTest, StoredElementsOfEveryTypeAreReadBack) {
     writer.append_stored(std::span(bytes).first(2 * size_of(dtype)));
     writer.append_stored(std::span(bytes).subspan(2 * size_of(dtype)));
     writer.commit();
-    NpyArray array(folder_ / "x.npy");
-    EXPECT_EQ(array.dtype(), dtype);
+    const auto array = open_array(folder_ / "x.npy");
+    EXPECT_EQ(array->dtype(), dtype);
     std::vector<std::byte> read(bytes.size());
-    array.read_stored(0, 3, read);
+    array->read_stored(0, 3, read);
     EXPECT_EQ(read, bytes);
   }
 }
@@ -74,7 +73,7 @@ TEST_F(NpyWriterTest, StoredElementsOfEveryTypeAreReadBack) {
 TEST_F(NpyWriterTest, AnArrayWithoutRowsIsWrittenAndOneWithoutACommitIsNot) {
   NpyWriter writer(folder_ / "none.npy", DType::kFloat32, {0, 3});
   writer.commit();
-  EXPECT_EQ(NpyArray(folder_ / "none.npy").shape(), (Shape{0, 3}));
+  EXPECT_EQ(open_array(folder_ / "none.npy")->shape(), (Shape{0, 3}));
   { NpyWriter(folder_ / "x.npy", DType::kFloat32, {1, 2}).append(std::span<const float>(std::vector<float>{1.0f})); }
   EXPECT_THAT(folder_.names(), ElementsAre("none.npy"));
 }

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/base/error.hpp"
+#include "common/base/input_file.hpp"
 #include "tests/temporary_folder.hpp"
 #include "tests/testing.hpp"
 
@@ -56,11 +57,11 @@ TEST(Safetensors, NumbersReturnBitForBit) {
                                        -std::numeric_limits<double>::infinity(),
                                        std::numeric_limits<double>::quiet_NaN()};
   SafetensorsFile file;
-  file.tensors["i"] = make_integer_tensor(integers, {3});
+  file.tensors["i"] = make_tensor(integers, {3});
   file.tensors["d"] = make_tensor(doubles, {3, 2});
   const SafetensorsFile read = parse_safetensors(serialize(file), "f");
-  EXPECT_EQ(to_integers(read.tensors.at("i")), integers);
-  const std::vector<double> back = to_doubles(read.tensors.at("d"));
+  EXPECT_EQ(entries_of<std::int64_t>(read.tensors.at("i")), integers);
+  const std::vector<double> back = entries_of<double>(read.tensors.at("d"));
   ASSERT_EQ(back.size(), doubles.size());
   EXPECT_EQ(std::memcmp(back.data(), doubles.data(), doubles.size() * sizeof(double)), 0);
 }
@@ -212,22 +213,22 @@ TEST(Safetensors, ImpossibleContentsAreOurOwnBug) {
   EXPECT_ANY_THROW(serialize(not_text));
 
   EXPECT_THROW(make_tensor(std::vector<double>{1.0}, {2}), std::logic_error);
-  EXPECT_THROW(make_integer_tensor(std::vector<std::int64_t>{1}, {2}), std::logic_error);
-  EXPECT_THROW(to_integers(make_tensor(std::vector<double>{1.0}, {1})), std::logic_error);
-  EXPECT_THROW(to_doubles({TensorType::kF32, {2}, std::vector<std::byte>(8)}), std::logic_error);
+  EXPECT_THROW(make_tensor(std::vector<std::int64_t>{1}, {2}), std::logic_error);
+  EXPECT_THROW(entries_of<std::int64_t>(make_tensor(std::vector<double>{1.0}, {1})), std::logic_error);
+  EXPECT_THROW(entries_of<double>({TensorType::kF32, {2}, std::vector<std::byte>(8)}), std::logic_error);
 }
 
 TEST(Safetensors, AFileIsReadOrRefusedByItsName) {
   const TemporaryFolder folder;
   const std::string path = folder / "f";
-  expect_refusal<BadInput>([&] { read_safetensors(path); }, {path, "No such file"});
-  EXPECT_THROW(read_safetensors(folder.path()), BadInput);
+  expect_refusal<BadInput>([&] { parse_safetensors(MappedFile(path).bytes(), path); }, {path, "No such file"});
+  EXPECT_THROW(MappedFile(folder.path()), BadInput);
   write_bytes(path, text_of(reference_file()));
-  EXPECT_EQ(read_safetensors(path), reference_content());
+  EXPECT_EQ(parse_safetensors(MappedFile(path).bytes(), path), reference_content());
   write_bytes(path, "\x93NUMPY\x01 and so on");
-  expect_refusal<BadInput>([&] { read_safetensors(path); }, {"is it a safetensors file"});
+  expect_refusal<BadInput>([&] { parse_safetensors(MappedFile(path).bytes(), path); }, {"is it a safetensors file"});
   write_bytes(path, "abc");
-  expect_refusal<BadInput>([&] { read_safetensors(path); }, {"3 bytes are too few"});
+  expect_refusal<BadInput>([&] { parse_safetensors(MappedFile(path).bytes(), path); }, {"3 bytes are too few"});
 }
 
 }  // namespace dpreduce::safetensors_test

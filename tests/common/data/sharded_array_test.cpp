@@ -42,10 +42,9 @@ TEST_F(FourFiles, ARowIsFoundInItsFile) {
   const std::vector<std::pair<std::size_t, std::uint64_t>> wanted = {{0, 0}, {0, 1}, {0, 2}, {2, 0},
                                                                      {3, 0}, {3, 1}, {3, 2}, {3, 3}};
   for (std::uint64_t row = 0; row < 8; ++row) {
-    EXPECT_EQ(array.locate(row).file, paths[wanted[row].first]);
-    EXPECT_EQ(array.locate(row).row, wanted[row].second);
+    EXPECT_EQ(array.where(row), fmt::format("{}: row {}", paths[wanted[row].first], wanted[row].second));
   }
-  EXPECT_THROW(array.locate(8), std::logic_error);
+  EXPECT_THROW(array.where(8), std::logic_error);
   EXPECT_EQ(array.rows_in_file(3), 4u);
 }
 

@@ -38,12 +38,12 @@ class SiloFilesTest : public testing::Test {
 std::multimap<float, std::int32_t> rows_of(const std::vector<SiloFiles>& silos) {
   std::multimap<float, std::int32_t> found;
   for (const SiloFiles& silo : silos) {
-    NpyArray x(silo.x);
-    NpyArray y(silo.y);
-    EXPECT_EQ(x.rows(), silo.rows);
-    EXPECT_EQ(y.rows(), silo.rows);
-    const std::vector<float> features = all_features(x);
-    const std::vector<std::int32_t> labels = all_labels(y, 4);
+    const auto x = open_array(silo.x);
+    const auto y = open_array(silo.y);
+    EXPECT_EQ(x->rows(), silo.rows);
+    EXPECT_EQ(y->rows(), silo.rows);
+    const std::vector<float> features = all_features(*x);
+    const std::vector<std::int32_t> labels = all_labels(*y, 4);
     std::vector<std::uint64_t> counts(4, 0);
     for (std::size_t row = 0; row < labels.size(); ++row) {
       found.emplace(features[3 * row] / 3.0f, labels[row]);
@@ -81,7 +81,7 @@ TEST_F(SiloFilesTest, KeepTheTypeOfTheElementsAndTheirBits) {
   const auto check = [&](const std::string& descr, const auto& element_of, DType dtype, const std::string& bytes) {
     write_data(descr, 40, +element_of);
     const auto silos = cut({.silos = 1}, {}, descr);
-    EXPECT_EQ(NpyArray(silos[0].x).dtype(), dtype);
+    EXPECT_EQ(open_array(silos[0].x)->dtype(), dtype);
     EXPECT_EQ(read_bytes(silos[0].x).substr(128), bytes);
   };
   std::vector<float> floats;
@@ -107,9 +107,9 @@ TEST_F(SiloFilesTest, KeepLabelsOfSeveralClasses) {
   write_bytes(folder_ / "y.npy", npy_header_bytes(npy_text("|u1", "(6, 4)")) + sets);
   const auto silos = cut({.silos = 1});
   EXPECT_EQ(silos[0].class_counts, (std::vector<std::uint64_t>{3, 2, 2, 2}));
-  const NpyArray y(silos[0].y);
-  EXPECT_EQ(y.shape(), (Shape{6, 4}));
-  EXPECT_EQ(y.dtype(), DType::kUint8);
+  const auto y = open_array(silos[0].y);
+  EXPECT_EQ(y->shape(), (Shape{6, 4}));
+  EXPECT_EQ(y->dtype(), DType::kUint8);
   EXPECT_EQ(read_bytes(silos[0].y).substr(128), sets);
   EXPECT_THROW(cut({.scheme = Partition::kDirichlet}, {}, "other"), UsageError);
 }
@@ -124,11 +124,11 @@ TEST_F(SiloFilesTest, AShiftMovesFeaturesAndNothingElse) {
     const auto moved = cut(spec, ShiftSize{.offset = 8.0}, "moved " + descr);
     for (std::size_t silo = 0; silo < 2; ++silo) {
       EXPECT_EQ(read_bytes(plain[silo].y), read_bytes(moved[silo].y));
-      NpyArray before(plain[silo].x);
-      NpyArray after(moved[silo].x);
-      EXPECT_EQ(before.dtype(), after.dtype());
-      const std::vector<float> x = all_features(before);
-      const std::vector<float> shifted = all_features(after);
+      const auto before = open_array(plain[silo].x);
+      const auto after = open_array(moved[silo].x);
+      EXPECT_EQ(before->dtype(), after->dtype());
+      const std::vector<float> x = all_features(*before);
+      const std::vector<float> shifted = all_features(*after);
       ASSERT_EQ(x.size(), shifted.size());
       for (std::size_t e = 0; e < x.size(); ++e) EXPECT_EQ(std::abs(shifted[e] - x[e]), 8.0f) << descr;
     }

@@ -36,7 +36,7 @@ LedgerState charged(const std::vector<LedgerEntry>& entries) {
   for (const LedgerEntry& entry : entries) {
     text.add(reservation_for(entry)).add(entry).add(RunEnd{run_of(entry.release_id), RunOutcome::kFinished});
   }
-  return LedgerState::of(text.text(), "ledger.jsonl");
+  return state_of(text.text(), "ledger.jsonl");
 }
 
 TEST(DataSetBudget, MuCountsPrivateReleasesAlone) {
@@ -81,8 +81,7 @@ TEST(DataSetBudget, LinesOfPermuteAndFlipAreVerifiedAndCountedAsPureDp) {
   const Spending exchanged = spending_of(state.charges(), Adjacency::kReplaceOne);
   EXPECT_EQ(std::get<PureMechanism>(exchanged.selections[0].mechanism).epsilon, 1.0);
   for (const char* edited : {"exponential", "permute-and-flap"}) {
-    EXPECT_THROW(LedgerState::of(replaced(read_bytes(path), "permute-and-flip", edited), path), LedgerCorrupt)
-        << edited;
+    EXPECT_THROW(state_of(replaced(read_bytes(path), "permute-and-flip", edited), path), LedgerCorrupt) << edited;
   }
 }
 
@@ -147,7 +146,7 @@ TEST(DataSetBudget, TotalsAreUnderTheStrictestRelationOfTheLines) {
   EXPECT_EQ(strictest_adjacency(both), Adjacency::kReplaceOne);
   SampleText open;
   open.add(reservation_for(exchange));
-  EXPECT_EQ(strictest_adjacency(LedgerState::of(open.text(), "l")), Adjacency::kReplaceOne);
+  EXPECT_EQ(strictest_adjacency(state_of(open.text(), "l")), Adjacency::kReplaceOne);
   // 0.6 of the first, and 0.4; one more of 0.1 under add-remove is 0.2.
   EXPECT_THAT(balance_text(both, Adjacency::kAddRemove, std::nullopt, kDelta),
               fmt::format("epsilon {} at delta 1e-06 (replace-one) is spent in total, no budget is set",
@@ -216,7 +215,7 @@ TEST(DataSetBudget, WhatOpenRunsMayStillChargeCounts) {
   const DataSetBudget limit{gdp_epsilon(0.5 + 1e-12, 1e-6), 1e-6};
   SampleText text;
   text.add(sample_reservation("run-1", 2)).add(sample_entry("run-1/means/1"));
-  const LedgerState state = LedgerState::of(text.text(), "ledger.jsonl");
+  const LedgerState state = state_of(text.text(), "ledger.jsonl");
   require_room(state, sample_reservation("run-2", 2), limit, "ledger.jsonl");
   expect_no_room(
       state, sample_reservation("run-2", 3), limit,
@@ -229,7 +228,7 @@ TEST(DataSetBudget, WhatOpenRunsMayStillChargeCounts) {
   anew.instead_of = "run-1";
   require_room(state, anew, limit, "ledger.jsonl");
   text.add(RunEnd{"run-1", RunOutcome::kStopped});
-  require_room(LedgerState::of(text.text(), "l"), sample_reservation("run-2", 3), limit, "ledger.jsonl");
+  require_room(state_of(text.text(), "l"), sample_reservation("run-2", 3), limit, "ledger.jsonl");
 }
 
 TEST(DataSetBudget, TheBalanceSaysWhatIsChargedAndWhatIsLeft) {
@@ -275,7 +274,7 @@ TEST(DataSetBudget, APlanThatTakesAllOfABudgetHasRoom) {
         text.add(entry);
         take_off(rest, entry);
       }
-      require_room(LedgerState::of(text.text(), "l"), rest, limit, "ledger.jsonl");
+      require_room(state_of(text.text(), "l"), rest, limit, "ledger.jsonl");
     }
   }
 }

@@ -7,18 +7,18 @@
 namespace dpreduce::ledger_state_test {
 
 void expect_corrupt_state(const std::string& text, const std::string& message) {
-  expect_refusal<LedgerCorrupt>([&] { LedgerState::of(text, "ledger.jsonl"); }, {message});
+  expect_refusal<LedgerCorrupt>([&] { state_of(text, "ledger.jsonl"); }, {message});
 }
 
 // Of the sample, with these lines behind it.
 LedgerState state_after(const std::vector<LineContent>& lines) {
   SampleText ledger = sample_text();
   for (const LineContent& line : lines) ledger.add(line);
-  return LedgerState::of(ledger.text(), "ledger.jsonl");
+  return state_of(ledger.text(), "ledger.jsonl");
 }
 
 TEST(LedgerState, OfNothingIsEmpty) {
-  const LedgerState state = LedgerState::of("", "ledger.jsonl");
+  const LedgerState state = state_of("", "ledger.jsonl");
   EXPECT_TRUE(state.charges().empty());
   EXPECT_TRUE(state.open_runs().empty());
   EXPECT_EQ(state.head(), (LedgerHead{"", 0, std::string(64, '0')}));
@@ -26,7 +26,7 @@ TEST(LedgerState, OfNothingIsEmpty) {
 
 TEST(LedgerState, HasChargesOpenRunsAndOutcomes) {
   const SampleText ledger = sample_text();
-  const LedgerState state = LedgerState::of(ledger.text(), "ledger.jsonl");
+  const LedgerState state = state_of(ledger.text(), "ledger.jsonl");
   ASSERT_EQ(state.charges().size(), 3U);
   EXPECT_EQ(state.charges()[1].entry, sample_entry("run-1/means/2"));
   EXPECT_EQ(state.charges()[1].utc_time, "2026-01-31T23:59:59Z");
@@ -50,7 +50,7 @@ TEST(LedgerState, IsTheSameReadAtOnceAndLineByLine) {
   for (const std::string& line : lines_of(text)) {
     read += line;
     grown.extend(read, "ledger.jsonl");
-    EXPECT_EQ(grown.head(), LedgerState::of(read, "ledger.jsonl").head());
+    EXPECT_EQ(grown.head(), state_of(read, "ledger.jsonl").head());
   }
   EXPECT_EQ(grown.charges().size(), 3U);
 }
@@ -80,7 +80,7 @@ TEST(LedgerState, AStoppedRunMayReserveAgain) {
 TEST(LedgerState, AStoppedRunMayBeReleasedAndAFinishedOneNot) {
   SampleText ledger = sample_text();
   ledger.add(RunEnd{"run-2", RunOutcome::kStopped}).add(RunEnd{"run-2", RunOutcome::kReleased});
-  EXPECT_EQ(LedgerState::of(ledger.text(), "ledger.jsonl").outcome("run-2"), RunOutcome::kReleased);
+  EXPECT_EQ(state_of(ledger.text(), "ledger.jsonl").outcome("run-2"), RunOutcome::kReleased);
   ledger.add(RunEnd{"run-1", RunOutcome::kReleased});
   expect_corrupt_state(ledger.text(), "ledger.jsonl:10: ends run run-1, which has no reservation");
 }
@@ -117,7 +117,7 @@ TEST(LedgerState, EveryChangedByteIsFoundOfTheLastLineToo) {
     for (const char flip : {'\x01', '\x20'}) {
       std::string edited = intact;
       edited[byte] = static_cast<char>(edited[byte] ^ flip);
-      EXPECT_THROW(LedgerState::of(edited, "ledger.jsonl"), LedgerCorrupt) << "byte " << byte;
+      EXPECT_THROW(state_of(edited, "ledger.jsonl"), LedgerCorrupt) << "byte " << byte;
     }
   }
 }
@@ -171,11 +171,11 @@ TEST(LedgerState, ATornLastLineIsFoundWhereverItIsTorn) {
 
 TEST(LedgerState, ContainsEveryHeadThatItHad) {
   const std::string text = sample_text().text();
-  const LedgerState whole = LedgerState::of(text, "ledger.jsonl");
+  const LedgerState whole = state_of(text, "ledger.jsonl");
   std::string read;
   for (const std::string& line : lines_of(text)) {
     read += line;
-    require_contains(whole, LedgerState::of(read, "ledger.jsonl").head(), "ledger.jsonl");
+    require_contains(whole, state_of(read, "ledger.jsonl").head(), "ledger.jsonl");
   }
 }
 
@@ -184,16 +184,16 @@ TEST(LedgerState, ACutAnotherAndARewrittenLedgerAreToldByAHead) {
     expect_refusal<LedgerCorrupt>([&] { require_contains(state, head, "ledger.jsonl"); }, {"ledger.jsonl: ", message});
   };
   SampleText ledger = sample_text();
-  const LedgerHead head = LedgerState::of(ledger.text(), "").head();
+  const LedgerHead head = state_of(ledger.text(), "").head();
   const std::string cut = ledger.text().substr(0, ledger.text().size() - lines_of(ledger.text()).back().size());
-  expect_missing(LedgerState::of(cut, ""), head, "has 6 lines, and had 7");
-  expect_missing(LedgerState::of(sample_text().text(), ""), head, "another ledger");
+  expect_missing(state_of(cut, ""), head, "has 6 lines, and had 7");
+  expect_missing(state_of(sample_text().text(), ""), head, "another ledger");
   expect_missing(LedgerState{}, head, "is not signed");
   LedgerHead rewritten = head;
   rewritten.last_line_sha256.assign(64, 'e');
-  expect_missing(LedgerState::of(ledger.text(), ""), rewritten, "line 7 has changed");
+  expect_missing(state_of(ledger.text(), ""), rewritten, "line 7 has changed");
   rewritten.lines = 0;
-  expect_missing(LedgerState::of(ledger.text(), ""), rewritten, "line 0 has changed");
+  expect_missing(state_of(ledger.text(), ""), rewritten, "line 0 has changed");
 }
 
 }  // namespace dpreduce::ledger_state_test

@@ -4,6 +4,7 @@
 #include "common/ledger/ledger_key.hpp"
 #include "common/ledger/ledger_line.hpp"
 #include "common/ledger/ledger_record.hpp"
+#include "common/ledger/ledger_state.hpp"
 #include "tests/testing.hpp"
 
 namespace dpreduce {
@@ -94,6 +95,13 @@ class SampleText {
   SigningKey key_ = SigningKey::generate();
   std::string text_;
 };
+
+/// The state of a ledger of that text.
+inline LedgerState state_of(std::string_view text, const std::string& source) {
+  LedgerState state;
+  state.extend(text, source);
+  return state;
+}
 
 /// Two runs: one has charged both of its rounds and finished, one has charged one round of three.
 inline SampleText sample_text() {

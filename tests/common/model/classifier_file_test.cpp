@@ -100,8 +100,9 @@ TEST(ClassifierFile, AReducedModelReturnsWithItsProjectionOnTheLattice) {
   EXPECT_EQ(file.tensors.size(), 7U);
   EXPECT_EQ(file.tensors.at("projection").type, TensorType::kI16);
   EXPECT_EQ(file.tensors.at("projection").shape, (std::vector<std::uint64_t>{2, 3}));
-  EXPECT_EQ(to_shorts(file.tensors.at("projection")), (std::vector<std::int16_t>{32767, 0, -24575, 0, 16384, 32767}));
-  EXPECT_EQ(to_doubles(file.tensors.at("projection_largest")), largest);
+  EXPECT_EQ(entries_of<std::int16_t>(file.tensors.at("projection")),
+            (std::vector<std::int16_t>{32767, 0, -24575, 0, 16384, 32767}));
+  EXPECT_EQ(entries_of<double>(file.tensors.at("projection_largest")), largest);
   EXPECT_EQ(file.tensors.at("selected").type, TensorType::kI64);
   EXPECT_EQ(file.tensors.at("center").shape, (std::vector<std::uint64_t>{3}));
   EXPECT_EQ(file.tensors.at("weights").shape, (std::vector<std::uint64_t>{2, 1}));
@@ -245,10 +246,10 @@ Damage tensor(const std::string& name, const std::vector<double>& values, const 
   return [=](SafetensorsFile& file) { file.tensors[name] = make_tensor(values, shape); };
 }
 Damage projection(const std::vector<std::int16_t>& entries, const std::vector<std::uint64_t>& shape) {
-  return [=](SafetensorsFile& file) { file.tensors["projection"] = make_short_tensor(entries, shape); };
+  return [=](SafetensorsFile& file) { file.tensors["projection"] = make_tensor(entries, shape); };
 }
 Damage selected(const std::vector<std::int64_t>& indices) {
-  return [=](SafetensorsFile& file) { file.tensors["selected"] = make_integer_tensor(indices, {indices.size()}); };
+  return [=](SafetensorsFile& file) { file.tensors["selected"] = make_tensor(indices, {indices.size()}); };
 }
 Damage statement(const std::string& rest) {
   return metadata("privacy", R"({"private":true)" + rest + "}");

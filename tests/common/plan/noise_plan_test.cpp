@@ -16,6 +16,12 @@ using Rational = boost::multiprecision::cpp_rational;
 constexpr std::uint64_t kS = 32767;
 constexpr std::uint64_t kSquaredS = kS * kS;
 
+NoisePlan plan_of_one(double mu, Adjacency adjacency, const std::string& name, std::vector<BlockRequest> blocks,
+                      std::vector<SensitivityProfile> profiles) {
+  return make_noise_plan(mu, adjacency,
+                         {{.name = name, .share = 1, .blocks = std::move(blocks), .profiles = std::move(profiles)}});
+}
+
 // sum_r rounds_r max_p sum_b D_pb^2 / s_b^2 in exact arithmetic: doubles are fractions.
 Rational exact_squared_mu(const NoisePlan& plan) {
   Rational total = 0;
@@ -50,7 +56,7 @@ NoisePlan sums_and_counts(double mu, double sum_weight, double count_weight, Adj
   } else {
     profiles = {{"same class", {4 * kSquaredS, 0}}, {"other class", {2 * kSquaredS, 2}}};
   }
-  return make_noise_plan(mu, adjacency, "means", {{"sum", 7680, sum_weight}, {"count", 10, count_weight}}, profiles);
+  return plan_of_one(mu, adjacency, "means", {{"sum", 7680, sum_weight}, {"count", 10, count_weight}}, profiles);
 }
 
 // A release of one block, which a row moves so far.
@@ -71,7 +77,7 @@ TEST(NoisePlan, JointSplitAgreesWithTheTable) {
                                                  : std::vector<BlockRequest>{{"G", 589824, 589824}, {"b", 7680, 7680}};
     const double mu = gdp_mu(row.number("epsilon"), row.number("delta"));
     expect_relative(mu, row.number("mu"), 1e-11);
-    const NoisePlan plan = make_noise_plan(mu, Adjacency::kAddRemove, "joint", blocks, {{"add-remove", {1, 1}}});
+    const NoisePlan plan = plan_of_one(mu, Adjacency::kAddRemove, "joint", blocks, {{"add-remove", {1, 1}}});
     expect_within_budget_and_near(plan);
 
     const PlannedBlock& block = plan.release("joint").block(row.text("block"));
@@ -86,7 +92,7 @@ TEST(NoisePlan, JointSplitAgreesWithTheTable) {
 
 TEST(NoisePlan, OneBlockGetsSensitivityOverMu) {
   const NoisePlan plan =
-      make_noise_plan(0.25, Adjacency::kAddRemove, "sums", {{"sum", 30, 5.0}}, {{"add-remove", {kSquaredS}}});
+      plan_of_one(0.25, Adjacency::kAddRemove, "sums", {{"sum", 30, 5.0}}, {{"add-remove", {kSquaredS}}});
   const PlannedBlock& block = plan.release("sums").block("sum");
   EXPECT_EQ(block.elements, 30u);
   EXPECT_EQ(block.squared_sensitivity, kSquaredS);
@@ -113,9 +119,8 @@ TEST(NoisePlan, RoundsChargedOneByOneStayWithinTheBudget) {
 
 TEST(NoisePlan, ASymmetricBlockIsATriangleOrSeveralOfOneSize) {
   const auto plan_of = [](std::uint64_t elements, std::uint64_t triangles) {
-    return make_noise_plan(1.0, Adjacency::kAddRemove, "hessians",
-                           {{"hessians", elements, 1.0, BlockNoise::kSymmetric, triangles}},
-                           {{"add-remove", {kSquaredS}}});
+    return plan_of_one(1.0, Adjacency::kAddRemove, "hessians",
+                       {{"hessians", elements, 1.0, BlockNoise::kSymmetric, triangles}}, {{"add-remove", {kSquaredS}}});
   };
   EXPECT_EQ(plan_of(12, 2).releases[0].blocks[0].triangles, 2u);
   EXPECT_NO_THROW(plan_of(6, 1));
@@ -141,7 +146,7 @@ TEST(Triangle, RowsFollowOneAnother) {
 TEST(NoisePlan, TheLargestSensitivitiesKeepTheirExactSquares) {
   const std::uint64_t squared_gram = 4 * kSquaredS * kSquaredS;  // replace-one without the finer bound: below 2^62
   const NoisePlan plan =
-      make_noise_plan(0.5, Adjacency::kReplaceOne, "gram", {{"gram", 100, 100}}, {{"any", {squared_gram}}});
+      plan_of_one(0.5, Adjacency::kReplaceOne, "gram", {{"gram", 100, 100}}, {{"any", {squared_gram}}});
   EXPECT_EQ(plan.release("gram").block("gram").squared_sensitivity, squared_gram);
   EXPECT_EQ(plan.release("gram").block("gram").sensitivity, 2.0 * kSquaredS);
   expect_within_budget_and_near(plan);
@@ -191,7 +196,7 @@ TEST(NoisePlan, NoGridPointBeatsTheSplitForSeveralProfiles) {
     }
     const double weights[] = {std::exp(log_weight(random)), std::exp(log_weight(random))};
     const NoisePlan plan =
-        make_noise_plan(mu, Adjacency::kReplaceOne, "r", {{"one", 1, weights[0]}, {"two", 1, weights[1]}}, profiles);
+        plan_of_one(mu, Adjacency::kReplaceOne, "r", {{"one", 1, weights[0]}, {"two", 1, weights[1]}}, profiles);
     expect_within_budget_and_near(plan);
     const auto loss = [&](double x_1, double x_2) { return weights[0] / x_1 + weights[1] / x_2; };
     const double sigma_1 = plan.releases[0].block("one").sigma;
@@ -213,9 +218,8 @@ TEST(NoisePlan, NoGridPointBeatsTheSplitForSeveralProfiles) {
 
 // Three kinds of change and three blocks, each block moved by one kind only: every block gets all of mu^2.
 TEST(NoisePlan, ChangesOfDifferentBlocksDoNotShareTheBudget) {
-  const NoisePlan plan =
-      make_noise_plan(0.5, Adjacency::kReplaceOne, "r", {{"a", 1, 1.0}, {"b", 1, 1e6}, {"c", 1, 1e-6}},
-                      {{"first", {9, 0, 0}}, {"second", {0, 16, 0}}, {"third", {0, 0, 25}}});
+  const NoisePlan plan = plan_of_one(0.5, Adjacency::kReplaceOne, "r", {{"a", 1, 1.0}, {"b", 1, 1e6}, {"c", 1, 1e-6}},
+                                     {{"first", {9, 0, 0}}, {"second", {0, 16, 0}}, {"third", {0, 0, 25}}});
   expect_relative(plan.releases[0].block("a").sigma, 6, 1e-11);
   expect_relative(plan.releases[0].block("b").sigma, 8, 1e-11);
   expect_relative(plan.releases[0].block("c").sigma, 10, 1e-11);
@@ -353,7 +357,7 @@ TEST(NoisePlanSelections, StandBesideReleasesOrAlone) {
 
 TEST(NoisePlanSelections, HaveNamesOfTheirOwnAndValidTerms) {
   const SelectionTerms terms{.epsilon = 0.5, .candidates = 4};
-  const NoisePlan plan = make_noise_plan(1, Adjacency::kAddRemove, "sums", {{"sum", 3, 1}}, {{"row", {4}}});
+  const NoisePlan plan = plan_of_one(1, Adjacency::kAddRemove, "sums", {{"sum", 3, 1}}, {{"row", {4}}});
   EXPECT_THROW(with_selections(plan, {{"sums", terms}}), std::logic_error);
   EXPECT_THROW(with_selections(plan, {{"choice", terms}, {"choice", terms}}), std::logic_error);
   EXPECT_THROW(with_selections(plan, {{"", terms}}), std::logic_error);

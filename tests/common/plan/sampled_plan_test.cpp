@@ -134,7 +134,7 @@ TEST(SampledPlan, WhatNoAccountantCoversIsRefused) {
                              {"no useful bound for a replaced record", "use pld"});
   const std::vector<ReleaseRequest> two{release("a", 1, 10, 0.1), release("b", 1, 10, 0.1)};
   expect_refusals<UsageError>(
-      {{make(PrivacyBudget::from_mu(1), Accountant::kPld, add_remove, sampled), "as --epsilon and --delta"},
+      {{make(budget_from({.mu = 1}), Accountant::kPld, add_remove, sampled), "as --epsilon and --delta"},
        {make(budget, Accountant::kGdp, add_remove, sampled), "use pld or rdp"},
        {make(budget, Accountant::kZcdp, add_remove, sampled), "use pld or rdp"},
        {make(budget, Accountant::kPld, add_remove, {release("gradient", 1, 10)}), "needs exactly one"},

@@ -80,7 +80,9 @@ TEST(Spending, ComposedIsTheSumOfBoth) {
 
 TEST(Spending, OfAPlanIsItsMuAndItsSelections) {
   const SelectionTerms terms{.epsilon = 0.5, .candidates = 9};
-  NoisePlan plan = make_noise_plan(0.4, Adjacency::kAddRemove, "sums", {{"sum", 3, 1}}, {{"row", {4}}});
+  NoisePlan plan =
+      make_noise_plan(0.4, Adjacency::kAddRemove,
+                      {{.name = "sums", .share = 1, .blocks = {{"sum", 3, 1}}, .profiles = {{"row", {4}}}}});
   plan = with_selections(plan, {{"choice", terms}});
   const Spending planned = spending_of(plan);
   EXPECT_EQ(planned.mu, plan.mu);

@@ -360,7 +360,7 @@ TEST(SelectWeighted, EqualsTheChoiceAmongExpandedDuplicates) {
     expanded.insert(expanded.end(), counts[candidate], utilities[candidate]);
     owner.insert(owner.end(), counts[candidate], candidate);
   }
-  const Multiplicities multiplicities{std::span<const std::uint64_t>(counts)};
+  const Multiplicities multiplicities(std::vector<BigInteger>(counts.begin(), counts.end()));
   RandomStream stream = seeded_stream(10);
   RandomStream expanded_stream = seeded_stream(10);
   for (int sample = 0; sample < 3000; ++sample) {

@@ -212,8 +212,7 @@ TEST(Multiplicities, HaveTheLeadingDigitsOfTheIntegers) {
 }
 
 TEST(Multiplicities, OfWordsAreThoseIntegers) {
-  const std::vector<std::uint64_t> counts{0, 5, kMost};
-  const Multiplicities multiplicities{std::span<const std::uint64_t>(counts)};
+  const Multiplicities multiplicities(std::vector<BigInteger>{0, 5, kMost});
   EXPECT_EQ(multiplicities[1], 5);
   EXPECT_EQ(multiplicities[2], (BigInteger(1) << 64) - 1);
   EXPECT_EQ(multiplicities.most_exponent(), 63u);

@@ -46,7 +46,7 @@ class HandledSilo {
       PayloadReader reader(opened.payload);
       const std::uint32_t attempt = reader.u32();
       const SiloSum::Due due = sum.take(opened.kind, attempt, reader);
-      if (due.step == SiloSum::Step::kEnd) break;
+      if (due.kind == FrameKind::kDone) break;
       Payload body = due.body;
       if (due.kind == FrameKind::kAdvertise && number_ == kOdd && oddity_.mask_key) {
         Advertisement lie{*oddity_.mask_key, {}, {}};
@@ -55,7 +55,7 @@ class HandledSilo {
         lie.signature = identity_.sign(signed_part(signed_for, number_, lie));
         body = PayloadWriter().plain(lie).take();
       }
-      if (due.step == SiloSum::Step::kMask) {
+      if (due.kind == FrameKind::kMasked) {
         std::vector<std::uint64_t> words(kWords, number_);
         sum.mask(0, words);
         body = PayloadWriter().u64(0).bytes(std::as_bytes(std::span(words))).take();

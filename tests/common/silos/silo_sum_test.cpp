@@ -6,8 +6,6 @@
 
 namespace dpreduce::silo_sum_test {
 
-using Step = SiloSum::Step;
-
 // Silos 1 and 2 of two, both of which must stay.
 class SiloSumTest : public testing::Test {
  protected:
@@ -60,7 +58,7 @@ class SiloSumTest : public testing::Test {
     const auto due =
         take_both(FrameKind::kQuorum, attempt, [&](std::uint32_t) { return quorum_of(ListStage::kSharing, consents); });
     for (const std::uint32_t number : {1U, 2U}) {
-      EXPECT_EQ(due[number - 1].step, Step::kMask);
+      EXPECT_EQ(due[number - 1].kind, FrameKind::kMasked);
       std::array<std::uint64_t, 1> word{number};
       silo(number).mask(0, word);
       masked_[number - 1] = word[0];
@@ -83,7 +81,7 @@ TEST_F(SiloSumTest, EndsWhenBothSecretsAreRevealed) {
   const auto reveals =
       take_both(FrameKind::kQuorum, 1, [&](std::uint32_t) { return quorum_of(ListStage::kSummed, consents); });
   for (const SiloSum::Due& reveal : reveals) EXPECT_EQ(reveal.kind, FrameKind::kReveal);
-  for (const std::uint32_t number : {1U, 2U}) EXPECT_EQ(take(number, FrameKind::kDone, 1).step, Step::kEnd);
+  for (const std::uint32_t number : {1U, 2U}) EXPECT_EQ(take(number, FrameKind::kDone, 1).kind, FrameKind::kDone);
 }
 
 TEST_F(SiloSumTest, AnAttemptMayBeGivenUpForALaterOne) {

@@ -76,7 +76,7 @@ inline PageDocument fit_of(nlohmann::json report) {
 }
 
 inline PageDocument document_of(const SampleText& ledger) {
-  return {.name = "l.jsonl", .ledger = ledger_sections(LedgerState::of(ledger.text(), "l.jsonl"))};
+  return {.name = "l.jsonl", .ledger = ledger_sections(state_of(ledger.text(), "l.jsonl"))};
 }
 
 // A release of "aa"; of `others` a run with a seed, too, and one of which 7 rounds are open.
