@@ -257,6 +257,13 @@ std::vector<ReleasedBlock> released_sums(Statistic sums, PartRelease& parts, Com
   return known;
 }
 
+// Number of released integers beside those of each class.
+std::uint64_t integers_of_first_pass(const ReleaseRequest& request) {
+  std::uint64_t integers = 0;
+  for (const BlockRequest& block : request.blocks) integers += block.triangles > 1 ? 0 : block.elements;
+  return integers;
+}
+
 }  // namespace
 
 void TrainingRun::show_class_grams(const std::function<Release()>& whole) {
@@ -286,8 +293,7 @@ NamedIntegers TrainingRun::made_class_grams(std::size_t width, const std::functi
   });
   std::optional<WatchedParts> watched;
   if (sides_.watcher) watched.emplace(request);
-  std::uint64_t integers = rows_.classes() * width;  // of the record
-  for (const BlockRequest& block : request.blocks) integers += block.triangles > 1 ? 0 : block.elements;
+  const std::uint64_t integers = rows_.classes() * width + integers_of_first_pass(request);  // of the record
   NamedIntegers record = releaser_.release_in_parts(kClassGrams, integers, [&](PartRelease& parts) {
     const Release sums(released_sums(grams->take_sums(), parts, ranks_));
     ranks_.together([&] { on_sums(sums); });

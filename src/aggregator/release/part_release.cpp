@@ -15,8 +15,18 @@ std::span<std::uint64_t> words_of(std::span<std::int64_t> values) {
 
 }  // namespace
 
+PartRelease::PartRelease(Communicator& ranks) : ranks_(ranks) {}
+
 PartRelease::PartRelease(Communicator& ranks, PlannedRelease planned, ReleaseKey key, std::optional<NoiseShares> shares)
     : ranks_(ranks), planned_(std::move(planned)), key_(std::move(key)), shares_(shares) {}
+
+void PartRelease::noise_own_parts(const PlannedBlock& planned, std::span<const Part> parts) {
+  const PlannedBlock drawn = shares_ ? shares_->share_of(planned) : planned;
+  for (const Part& part : parts) {
+    if (shares_ ? ranks_.is_coordinator() : part.owner != ranks_.rank()) continue;
+    add_noise(*key_, drawn, fmt::format("{}", part.number), part.local);
+  }
+}
 
 PartRelease::Pending PartRelease::start(std::string_view block, std::span<const Part> parts) {
   const std::string name(block);
@@ -27,13 +37,7 @@ PartRelease::Pending PartRelease::start(std::string_view block, std::span<const 
     DPREDUCE_ASSERT(planned == nullptr || elements_made_[name] <= planned->elements);
   }
   ranks_.together([&] {
-    if (planned == nullptr) return;
-    const PlannedBlock drawn = shares_ ? shares_->share_of(*planned) : *planned;
-    for (const Part& part : parts) {
-      // A rank adds the noise of the parts that it owns; where silos add shares, each silo does so to all parts.
-      if (shares_ ? ranks_.is_coordinator() : part.owner != ranks_.rank()) continue;
-      add_noise(*key_, drawn, fmt::format("{}", part.number), part.local);
-    }
+    if (planned != nullptr) noise_own_parts(*planned, parts);
   });
   Pending pending;
   pending.block_ = name;

@@ -31,7 +31,7 @@ namespace dpreduce {
 class PartRelease {
  public:
   /// A release without noise: for comparison only.
-  explicit PartRelease(Communicator& ranks) : ranks_(ranks) {}
+  explicit PartRelease(Communicator& ranks);
   /// A release with noise, of which this rank draws its own parts under `key`; with `shares` each silo its share of
   /// all (noise_shares.hpp).
   PartRelease(Communicator& ranks, PlannedRelease planned, ReleaseKey key, std::optional<NoiseShares> shares);
@@ -76,6 +76,9 @@ class PartRelease {
   Pending start(std::string_view block, std::span<const Part> parts);
 
  private:
+  /// Adds noise to the parts that this rank owns or, where silos add shares, to all of them at a silo.
+  void noise_own_parts(const PlannedBlock& planned, std::span<const Part> parts);
+
   Communicator& ranks_;
   std::optional<PlannedRelease> planned_;
   std::optional<ReleaseKey> key_;

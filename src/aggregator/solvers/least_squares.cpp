@@ -128,16 +128,12 @@ std::vector<std::vector<double>> solve_least_squares(Communicator& ranks, const 
   return solutions;
 }
 
-std::vector<double> solve_class(const ClassRidge& ridge, const Lattice& lattice, const ReleasedBlock* gram,
-                                const ReleasedBlock& class_gram, std::span<const std::int64_t> class_sum) {
-  const std::size_t dim = lattice.dim;
-  const double alpha = ridge.alpha;
-  DPREDUCE_ASSERT(alpha >= 0.0 && std::isfinite(alpha) && ridge.ridge_factor > 0.0);
-  DPREDUCE_ASSERT(!ridge.lambda || *ridge.lambda > 0.0);
-  DPREDUCE_ASSERT(alpha == 0.0 || (gram != nullptr && gram->values().size() == triangle_elements(dim)));
-  DPREDUCE_ASSERT(class_gram.values().size() == triangle_elements(dim) && class_sum.size() == dim);
-  // M = (A_j + alpha G) / (1 + alpha), whose noise does not grow with alpha.
-  const double unit = lattice.scale() * lattice.scale() * (1.0 + alpha);
+namespace {
+
+// Upper triangle of M = (A_j + alpha G) / (1 + alpha), whose noise does not grow with alpha; `unit` is that of a row's
+// squares, times 1 + alpha.
+std::vector<double> joint_gram(const ReleasedBlock& class_gram, const ReleasedBlock* gram, double alpha, double unit,
+                               std::size_t dim) {
   std::vector<double> matrix(dim * dim, 0.0);
   for (std::size_t i = 0; i < dim; ++i) {
     const std::size_t row = triangle_row(i, dim);
@@ -147,6 +143,21 @@ std::vector<double> solve_class(const ClassRidge& ridge, const Lattice& lattice,
       matrix[i * dim + j] = entry / unit;
     }
   }
+  return matrix;
+}
+
+}  // namespace
+
+std::vector<double> solve_class(const ClassRidge& ridge, const Lattice& lattice, const ReleasedBlock* gram,
+                                const ReleasedBlock& class_gram, std::span<const std::int64_t> class_sum) {
+  const std::size_t dim = lattice.dim;
+  const double alpha = ridge.alpha;
+  DPREDUCE_ASSERT(alpha >= 0.0 && std::isfinite(alpha) && ridge.ridge_factor > 0.0);
+  DPREDUCE_ASSERT(!ridge.lambda || *ridge.lambda > 0.0);
+  DPREDUCE_ASSERT(alpha == 0.0 || (gram != nullptr && gram->values().size() == triangle_elements(dim)));
+  DPREDUCE_ASSERT(class_gram.values().size() == triangle_elements(dim) && class_sum.size() == dim);
+  const double unit = lattice.scale() * lattice.scale() * (1.0 + alpha);
+  std::vector<double> matrix = joint_gram(class_gram, gram, alpha, unit, dim);
   const double sigma = std::hypot(class_gram.sigma(), alpha > 0.0 ? alpha * gram->sigma() : 0.0) / unit;
   const double radius = sigma * std::sqrt(static_cast<double>(dim) / 2.0);
   const double usual = kLsRidgeInRadii * radius + lattice.clip_norm * lattice.clip_norm;
