@@ -66,7 +66,7 @@ template <typename Partition>
 void require_listed_once(const std::vector<Partition>& listed, std::string_view kind) {
   const auto falls = std::ranges::adjacent_find(listed, std::greater_equal(), &Partition::name);
   if (falls == listed.end() && std::ranges::all_of(listed, is_partition_name, &Partition::name)) return;
-  throw BadInput("these bytes are not a {}, or are damaged; make it again", kind);
+  refuse_message(kind);
 }
 
 // Returns the partitions of both lists, by name; `kind` names what holds them, as in "partial sums". Throws UsageError

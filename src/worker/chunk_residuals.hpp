@@ -83,7 +83,6 @@ class ChunkResiduals {
   std::span<const std::int64_t> products(std::size_t row) const;
   /// Returns u of one of those rows, K entries; empty without a prior.
   std::span<const double> prior(std::size_t row) const;
-  const GradientPoint& point() const { return point_; }
   /// Returns the seconds of all calls so far.
   const RoundSeconds& seconds() const { return seconds_; }
 

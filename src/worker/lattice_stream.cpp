@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cmath>
-#include <future>
+#include <exception>
+#include <semaphore>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -191,6 +194,57 @@ class ChunkSource {
   std::vector<std::int32_t> one_class_;
 };
 
+// The same on a thread of its own, which prepares the next chunk while one is looked at.
+class ChunksAhead {
+ public:
+  // `source` serves nobody else meanwhile.
+  ChunksAhead(ChunkSource& source, const std::function<LatticeRows()>& make_room)
+      : source_(source), chunks_{make_room(), make_room()}, thread_([this] { prepare(); }) {}
+  ~ChunksAhead() {
+    is_ended_ = true;
+    wanted_.release();
+  }
+  ChunksAhead(const ChunksAhead&) = delete;
+  ChunksAhead& operator=(const ChunksAhead&) = delete;
+
+  // The next chunk, until the next call, and the share of rows done; nothing after the last. Throws what its
+  // preparation threw.
+  std::optional<std::pair<const LatticeRows&, double>> next() {
+    ready_.acquire();
+    if (failure_) std::rethrow_exception(failure_);
+    if (!done_) return std::nullopt;
+    const std::size_t place = turn_++ % chunks_.size();
+    const double done = *done_;
+    wanted_.release();
+    return std::pair<const LatticeRows&, double>(chunks_[place], done);
+  }
+
+ private:
+  void prepare() {
+    for (std::size_t turn = 0;; ++turn) {
+      wanted_.acquire();
+      if (is_ended_) return;
+      try {
+        done_ = source_.next(chunks_[turn % chunks_.size()]);
+      } catch (...) {
+        failure_ = std::current_exception();
+      }
+      ready_.release();
+      if (failure_ || !done_) return;
+    }
+  }
+
+  ChunkSource& source_;
+  std::array<LatticeRows, 2> chunks_;
+  std::size_t turn_ = 0;
+  std::optional<double> done_;  // of the chunk that is ready
+  std::exception_ptr failure_;
+  std::atomic<bool> is_ended_{false};
+  std::counting_semaphore<> wanted_{1};
+  std::counting_semaphore<> ready_{0};
+  std::jthread thread_;
+};
+
 }  // namespace
 
 Lattice lattice_of(const RowTransform& transform) {
@@ -243,15 +297,10 @@ void for_each_lattice_chunk(WorkerRows& rows, const RowTransform& transform, con
     }
     return;
   }
-  std::array<LatticeRows, 2> chunks{make_room(), make_room()};
-  const auto prepare = [&](std::size_t turn) {
-    return std::async(std::launch::async, [&, turn] { return source.next(chunks[turn % chunks.size()]); });
-  };
-  std::future<std::optional<double>> next = prepare(0);
-  for (std::size_t turn = 0; const std::optional<double> done = next.get(); ++turn) {
-    next = prepare(turn + 1);
-    visit(chunks[turn % chunks.size()]);
-    on_chunk(*done);
+  ChunksAhead ahead(source, make_room);
+  while (const auto next = ahead.next()) {
+    visit(next->first);
+    on_chunk(next->second);
   }
 }
 

@@ -48,10 +48,16 @@ DPREDUCE_TARGET_AES void expand_pair(__m128i& even, __m128i& odd, __m128i* out, 
 // Clang 14's __builtin_cpu_supports does not know AES: leaf 1 ECX 25 and leaf 7 ECX 9 of CPUID say it. That the
 // operating system keeps wide registers is what avx512f stands for.
 bool has_vector_aes() {
-  unsigned a = 0, b = 0, c = 0, d = 0;
-  if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw")) return false;
-  if (__get_cpuid(1, &a, &b, &c, &d) == 0 || (c >> 25 & 1) == 0) return false;
-  return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (c >> 9 & 1) != 0;
+  static const bool has = [] {  // asked once: under a hypervisor each CPUID takes long
+    unsigned a = 0;
+    unsigned b = 0;
+    unsigned c = 0;
+    unsigned d = 0;
+    if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw")) return false;
+    if (__get_cpuid(1, &a, &b, &c, &d) == 0 || (c >> 25 & 1) == 0) return false;
+    return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (c >> 9 & 1) != 0;
+  }();
+  return has;
 }
 
 DPREDUCE_TARGET_AES AesSchedule expand_aes256_key(std::span<const std::byte, 32> key) {

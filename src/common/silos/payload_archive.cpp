@@ -44,4 +44,8 @@ std::span<const std::byte> value_in(std::string_view message, std::string_view k
                    kind, shown_text(made_by, sizeof(VersionField)), version());
 }
 
+void refuse_message(std::string_view kind) {
+  throw BadInput("these bytes are not a {}, or are damaged; make it again", kind);
+}
+
 }  // namespace dpreduce

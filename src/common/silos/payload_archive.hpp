@@ -218,6 +218,9 @@ std::string message_of(std::string_view kind, const Value& value) {
   return framed_message(kind, archive.take());
 }
 
+/// Throws BadInput: the bytes are no message of that kind, or damaged.
+[[noreturn]] void refuse_message(std::string_view kind);
+
 /// Reads the value from message_of(kind, value). Throws UsageError naming both versions if another version of the
 /// program wrote the message; BadInput if the message is damaged, or of another kind.
 template <typename Value>
@@ -229,7 +232,7 @@ Value value_of_message(std::string_view kind, std::string_view message) {
     archive.end();
     return value;
   } catch (const AggregationAborted&) {
-    throw BadInput("these bytes are not a {}, or are damaged; make it again", kind);
+    refuse_message(kind);
   }
 }
 
