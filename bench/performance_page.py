@@ -109,9 +109,9 @@ def rounds_by_classes():
         options = ["--rows", KEPT_ROWS, "--dim", KEPT_DIM, "--classes", classes, "--threads", 1, "--repeats", 5]
         before = [f"{bench('round', *options, program=BEFORE)['seconds'] * 1e3:.0f}"] if BEFORE else []
         told = bench("round", *options)
-        parts = [f"{told[part + '_seconds'] * 1e3:.1f}" for part in ("scores", "residuals", "outer_product", "packing")]
+        parts = [f"{told[part + '_seconds'] * 1e3:.1f}" for part in ("scores", "residuals", "outer_product")]
         lines.append([classes, *before, f"{told['seconds'] * 1e3:.0f}", f"{told['gmac_per_second']:.0f}", f"{told['times_read']:.1f}", f"{told['share_of_gram']:.2f}", *parts])
-    head = ["classes", *(["ms before"] if BEFORE else []), "ms a round", "GMAC/s", "times a read", "share of Gram", "scores", "residuals", "R^T Q", "packing"]
+    head = ["classes", *(["ms before"] if BEFORE else []), "ms a round", "GMAC/s", "times a read", "share of Gram", "scores", "residuals", "R^T Q"]
     return table(head, lines)
 
 

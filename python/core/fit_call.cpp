@@ -122,7 +122,6 @@ std::string told_of(const FittedRun& run, Communicator& ranks, const StatisticsK
     const FitOptions& options = run.fit->options();
     const unsigned threads = options.machine.threads == 0 ? default_threads() : options.machine.threads;
     nlohmann::json report = fit_report(run, std::nullopt, ranks.size(), threads);
-    if (!options.method.asked.empty()) report["adaptive"] = adaptive_json(options.method);
     if (options.data.has_targets()) report["coefficients"] = coefficients_json(run, keeper);
     text = with_account({{"report", report}, {"timings", timings_json(run.timings.phases(), {})["phases"]}}, run);
   });
@@ -138,11 +137,11 @@ FitOptions evaluation_of_call(const std::vector<TomlItem>& keywords, const Class
 }
 
 // What rank 0 has made of the run, on every rank; the run is finished.
-std::string finished_evaluation(FittedRun& run, const EvaluationObserver& observer, Communicator& ranks) {
+std::string finished_evaluation(FittedRun& run, const std::vector<Release>& releases, Communicator& ranks) {
   std::string text;
   ranks.together([&] {
     if (ranks.is_coordinator()) {
-      text = with_account({{"report", private_report(run, observer.figures(), ranks.size())}}, run);
+      text = with_account({{"report", private_report(run, releases, ranks.size())}}, run);
     }
   });
   text = ranks.trusted().broadcast(std::move(text));
@@ -169,10 +168,11 @@ std::string evaluate_unlocked(const FitCall& call, const Classifier& model, Comm
     options = evaluation_of_call(call.keywords, model);
   });
   Onlooker onlooker(call.on_progress, state.error);
-  EvaluationObserver observer(options);
+  std::vector<Release> releases;
+  const ReleaseWatcher keep = [&releases](const WatchedRelease& watched) { releases.push_back(watched.release); };
   FittedRun run = fit(options, state.given.rows, ranks, call.has_ledger ? Accounts::kLedger : Accounts::kElsewhere,
-                      {.progress = onlooker.of_passes(), .observer = observer.watcher(), .warn = state.keep()});
-  return finished_evaluation(run, observer, ranks);
+                      {.progress = onlooker.of_passes(), .observer = keep, .warn = state.keep()});
+  return finished_evaluation(run, releases, ranks);
 }
 
 Fitted fit_unlocked(const FitCall& call, Communicator& ranks, CallState& state) {

@@ -197,13 +197,7 @@ void declare_plans(py::module_& module) {
       }));
   py::class_<PartialSum>(module, "PartialSum")
       .def_property_readonly("step", &PartialSum::step)
-      .def_property_readonly("partitions",
-                             [](const PartialSum& own) {
-                               std::vector<std::string> names;
-                               for (const SummedPartition& partition : own.partitions())
-                                 names.push_back(partition.name);
-                               return names;
-                             })
+      .def_property_readonly("partitions", &PartialSum::partitions)
       .def("plus",
            [](const PartialSum& own, const PartialSum& other) {
              const Unlocked unlocked;

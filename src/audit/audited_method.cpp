@@ -68,11 +68,11 @@ Statistic AuditedMethod::statistic(std::string_view release, WorkerRows& rows, c
   const StreamPlan stream = stream_over(rows);
   const OnChunk silent = [](double) {};
   return registered_statistic(release).compute(plan().request(release),
-                                               {rows, transform, stream, silent, point, {}, kept});
+                                               {{rows, transform, stream, silent}, point, {}, kept});
 }
 
 std::optional<KeptChunks> AuditedMethod::kept_rows(WorkerRows& rows, const Preprocessing& preprocessing) const {
-  return keep_lattice_chunks(rows, RowTransform(preprocessing), stream_over(rows), KeptFor::kRounds, [](double) {});
+  return keep_lattice_chunks({rows, RowTransform(preprocessing), stream_over(rows), [](double) {}}, KeptFor::kRounds);
 }
 
 Releaser AuditedMethod::releaser(Communicator& ranks, NoisePlan plan, const std::string& ledger_path) const {

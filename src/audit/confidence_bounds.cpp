@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include <boost/math/distributions/beta.hpp>
+#include <boost/math/distributions/binomial.hpp>
 #include <boost/math/special_functions/erf.hpp>
 
 #include "common/base/error.hpp"
@@ -11,7 +11,7 @@
 namespace dpreduce {
 namespace {
 
-using Beta = boost::math::beta_distribution<>;
+using Binomial = boost::math::binomial_distribution<>;  // its bounds are those of Clopper and Pearson
 
 constexpr double kLargestEpsilonToCheck = 500.0;
 constexpr int kBisections = 200;
@@ -50,16 +50,12 @@ double normal_quantile(double p) {
 
 double binomial_lower_bound(std::size_t successes, std::size_t trials, double error) {
   check_counts(successes, trials, error);
-  if (successes == 0) return 0.0;
-  const auto k = static_cast<double>(successes);
-  return boost::math::quantile(Beta(k, static_cast<double>(trials) - k + 1.0), error);
+  return Binomial::find_lower_bound_on_p(static_cast<double>(trials), static_cast<double>(successes), error);
 }
 
 double binomial_upper_bound(std::size_t successes, std::size_t trials, double error) {
   check_counts(successes, trials, error);
-  if (successes == trials) return 1.0;
-  const auto k = static_cast<double>(successes);
-  return boost::math::quantile(boost::math::complement(Beta(k + 1.0, static_cast<double>(trials) - k), error));
+  return Binomial::find_upper_bound_on_p(static_cast<double>(trials), static_cast<double>(successes), error);
 }
 
 double epsilon_lower_bound(const AttackCounts& counts, Side side, double delta, double error) {

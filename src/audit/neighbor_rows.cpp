@@ -6,7 +6,7 @@
 
 #include "common/base/error.hpp"
 #include "common/data/npy_writer.hpp"
-#include "fit/open_fit.hpp"
+#include "fit/ranked_rows.hpp"
 #include "worker/person_rows.hpp"
 
 namespace dpreduce {
@@ -52,8 +52,8 @@ WorkerRows open_world(const FitOptions& options, const WorldRows& files) {
                           .bad_rows = options.data.train.bad_rows};
   std::vector<RowsOfRank> of_ranks(kRanksOfPersons);
   Communicator::on_threads(kRanksOfPersons, [&](Communicator& ranks) {
-    WorkerRows own = open_training_rows(of_world.data.train, ranks);
-    std::optional<ShardedArray> persons = open_persons(of_world.data.train, own, ranks);
+    WorkerRows own = open_ranked_rows(of_world.data.train, ranks);
+    std::optional<ShardedArray> persons = open_beside(ArrayRole::kPersons, of_world.data.train, own, ranks);
     silos ? weigh(own, &*persons, bound, count_in_silo(*silos), ranks, needs)
           : weigh(own, &*persons, bound, count_over_ranks, ranks);
     RowsOfRank& of_rank = of_ranks[static_cast<std::size_t>(ranks.rank())];
@@ -68,7 +68,7 @@ WorkerRows open_world(const FitOptions& options, const WorldRows& files) {
     all.set_units(side_by_side(of_ranks));
   } else {
     Communicator alone = Communicator::alone();
-    std::optional<ShardedArray> persons = open_persons(of_world.data.train, all, alone);
+    std::optional<ShardedArray> persons = open_beside(ArrayRole::kPersons, of_world.data.train, all, alone);
     weigh(all, &*persons, bound, count_over_ranks, alone, needs);
   }
   all.set_weights(std::move(weights));

@@ -33,7 +33,7 @@ struct WorldRows {
 inline constexpr int kRanksOfPersons = 3;
 
 /// Opens the rows of `files`, all of them for one rank, with the weights that `options` request. Throws as
-/// WorkerRows::open, open_persons and weigh.
+/// WorkerRows::open, open_beside and weigh.
 WorkerRows open_world(const FitOptions& options, const WorldRows& files);
 
 // Pairs of adjacent data sets on which a faulty mechanism would give itself away.

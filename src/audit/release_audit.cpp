@@ -89,11 +89,11 @@ ReleaseLoss audit_release(const AuditedMethod& method, const PlannedRelease& pla
 }  // namespace
 
 std::vector<ReleaseLoss> audit_each_release(const AuditedMethod& method, const WorldFiles& files,
-                                            const ReleaseAuditTerms& terms, const std::string& ledger_path) {
+                                            std::size_t most_trials, double error, const std::string& ledger_path) {
   const std::vector<PlannedRelease>& releases = method.plan().noise->releases;
   const bool is_whole_run = releases.size() == 1 && releases.front().rounds == 1;
   if (releases.empty() || is_whole_run) return {};
-  DPREDUCE_ASSERT(terms.most_trials >= 24);
+  DPREDUCE_ASSERT(most_trials >= 24);
   WorkerRows without = open_world(method.options(), files.without);
   WorkerRows with = open_world(method.options(), files.with);
   std::optional<WorkerRows> features;
@@ -106,9 +106,8 @@ std::vector<ReleaseLoss> audit_each_release(const AuditedMethod& method, const W
   const ReleaseWatcher stop = [&](const WatchedRelease& watched) {
     const PlannedRelease& planned = method.plan().noise->release(watched.name);
     if (planned.is_sampled() || ++rounds[planned.name] < planned.rounds) return;
-    losses.push_back(audit_release(method, planned, exact_without.at(watched), exact_with.at(watched),
-                                   terms.most_trials, terms.error / static_cast<double>(audited),
-                                   ledger_path + ".release"));
+    losses.push_back(audit_release(method, planned, exact_without.at(watched), exact_with.at(watched), most_trials,
+                                   error / static_cast<double>(audited), ledger_path + ".release"));
   };
   method.run(without, ledger_path, {.features = features ? &*features : nullptr}, stop);
   return losses;

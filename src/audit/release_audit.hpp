@@ -21,16 +21,12 @@ struct ReleaseLoss {
   double mu_lower = 0.0;    ///< proven
 };
 
-struct ReleaseAuditTerms {
-  std::size_t most_trials = 0;  ///< of each release, in both worlds together
-  double error = 0.0;           ///< probability that any of the bounds is false
-};
-
 /// One entry for each release of the plan that is not made of samples, on the pair of worlds `files`; no entries where
-/// one release in one round is the whole run. `ledger_path` belongs to this call alone. Precondition (asserted):
-/// most_trials >= 24. Throws as open_world and AuditedMethod::run.
-/// Cost: that of the noise, for (32 / mu_b)^2 trials a world, at most as many as the terms say.
+/// one release in one round is the whole run. Each release has at most `most_trials` in both worlds together; `error`
+/// is the probability that any of the bounds is false. `ledger_path` belongs to this call alone. Precondition
+/// (asserted): most_trials >= 24. Throws as open_world and AuditedMethod::run.
+/// Cost: that of the noise, for (32 / mu_b)^2 trials a world, at most as many as said.
 std::vector<ReleaseLoss> audit_each_release(const AuditedMethod& method, const WorldFiles& files,
-                                            const ReleaseAuditTerms& terms, const std::string& ledger_path);
+                                            std::size_t most_trials, double error, const std::string& ledger_path);
 
 }  // namespace dpreduce

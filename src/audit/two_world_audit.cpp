@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <exception>
 #include <optional>
-#include <thread>
 
 #include "audit/confidence_bounds.hpp"
 #include "common/base/error.hpp"
+#include "common/kernels/thread_team.hpp"
 
 namespace dpreduce {
 namespace {
@@ -166,24 +165,11 @@ void take_if_better(Choice& choice, std::size_t attack, Side side, const std::ve
 Runs observe_runs(const AuditedRunFactory& factory, World world, std::size_t runs, unsigned threads) {
   const std::size_t workers = std::max<std::size_t>(1, std::min<std::size_t>(threads, runs));
   std::vector<std::vector<double>> published(runs);
-  std::vector<std::exception_ptr> failures(workers);
-  const auto work = [&](std::size_t worker) {
-    try {
-      const std::unique_ptr<AuditedRun> run = factory();
-      const std::size_t last = runs * (worker + 1) / workers;
-      for (std::size_t r = runs * worker / workers; r < last; ++r) published[r] = run->observe(world);
-    } catch (...) {
-      failures[worker] = std::current_exception();
-    }
-  };
-  {
-    std::vector<std::jthread> team;
-    for (std::size_t worker = 1; worker < workers; ++worker) team.emplace_back(work, worker);
-    work(0);
-  }
-  for (const std::exception_ptr& failure : failures) {
-    if (failure) std::rethrow_exception(failure);
-  }
+  ThreadTeam(static_cast<unsigned>(workers)).for_each(workers, [&](std::size_t worker) {
+    const std::unique_ptr<AuditedRun> run = factory();
+    const std::size_t last = runs * (worker + 1) / workers;
+    for (std::size_t r = runs * worker / workers; r < last; ++r) published[r] = run->observe(world);
+  });
   return table_of(published);
 }
 

@@ -30,12 +30,12 @@
 #include "common/base/text.hpp"
 #include "common/data/synthetic.hpp"
 #include "common/lattice/row_transform.hpp"
-#include "common/model/classifier_file.hpp"
 #include "common/ranks/lifetime.hpp"
 #include "fit/validated_options.hpp"
 #include "methods/fit_options.hpp"
 #include "methods/fit_table.hpp"
 #include "methods/registry.hpp"
+#include "report/private_evaluation.hpp"
 #include "report/run_facts.hpp"
 
 namespace dpreduce {
@@ -77,13 +77,12 @@ EvaluationOptions audited_evaluation() {
   for (const double weight : kWeights) parts.weights.insert(parts.weights.end(), kSmallDim, weight);
   parts.bias.assign(kSmallClasses, 0.0);
   parts.link = Link::kSoftmax;
-  const std::vector<std::byte> bytes = to_bytes(Classifier(std::move(parts)));
   EvaluationOptions asked;
   asked.terms.metrics = {EvaluationMetric::kAccuracy, EvaluationMetric::kRecall, EvaluationMetric::kAuc};
   asked.terms.classes = kSmallClasses;
   asked.terms.has_probabilities = true;
   asked.terms.positive = 0;  // the canary's
-  asked.models = {std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size())};
+  asked.models = {text_of(Classifier(std::move(parts)))};
   asked.models_are_public = true;
   asked.input_dim = kSmallDim;
   return asked;
@@ -205,7 +204,7 @@ Verdict audit_many_runs(const AuditOptions& options) {
     if (&pair == &pairs.front()) {
       const std::size_t most_trials =
           std::min(kReleasesATrial * 2 * pairs.size() * terms.runs_per_world, kMostTrialsOfRelease);
-      verdict.releases = audit_each_release(method, files, {most_trials, terms.error}, folder / "releases.jsonl");
+      verdict.releases = audit_each_release(method, files, most_trials, terms.error, folder / "releases.jsonl");
     }
     const ProvenLoss proven = audit_two_worlds(on_this_pair, terms);
     verdict.take(proven);

@@ -36,16 +36,16 @@ struct Calibration {
 };
 
 Calibration calibrate_full_steps(const CalibrateOptions& options) {
-  const double mu = budget_from(options.budget).mu(options.budget.accountant);
+  const double mu = mu_of(options.budget);
   const double records = options.adjacency == Adjacency::kReplaceOne ? 2.0 : 1.0;
   const double sigma = sigma_for_mu(mu, records * options.sensitivity, options.steps);
   return {sigma, guarantee_of(options.budget, mu)};
 }
 
 Calibration calibrate_sampled_steps(const CalibrateOptions& options) {
-  const PrivacyBudget budget = budget_from(options.budget);
-  const CalibrationTarget target{.epsilon = *budget.epsilon(),
-                                 .delta = *budget.delta(),
+  require_budget(options.budget);
+  const CalibrationTarget target{.epsilon = *options.budget.epsilon,
+                                 .delta = *options.budget.delta,
                                  .steps = options.steps,
                                  .sampling_rate = options.sampling_rate,
                                  .is_exchange = options.adjacency == Adjacency::kReplaceOne};

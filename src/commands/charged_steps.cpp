@@ -71,26 +71,12 @@ void warn_on_error_stream(const std::string& line) {
   fmt::print(stderr, "{}\n", line);
 }
 
-namespace {
-
 void require_report_of(const RunFile& file, const std::string& path) {
   if (path.empty() || !is_file(path)) return;
   std::ifstream stream(path, std::ios::binary);
   const nlohmann::json report = parse_json(std::string{std::istreambuf_iterator<char>(stream), {}});
   if (report.is_object() && file.has_run(JsonFields(report, path).object("ledger").text("run"))) return;
   throw BadInput("{}: already exists, and is not a report of the resumed run; give another name, or --overwrite", path);
-}
-
-}  // namespace
-
-void open_outputs_of(FitAccount& account, const OutputOptions& output, const std::function<void(Existing)>& open) {
-  try {
-    if (account.goes_on && !output.overwrite) require_report_of(account.file, output.report);
-    open(output.overwrite || account.goes_on ? Existing::kReplace : Existing::kKeep);
-  } catch (const Error&) {
-    if (account.file.is_new()) account.file.remove();
-    throw;
-  }
 }
 
 std::string page_of_run(const nlohmann::json& report, const FitOptions& options, bool has_noise) {

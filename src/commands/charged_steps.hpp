@@ -1,7 +1,6 @@
 // Common steps of commands whose run is charged on a ledger, and may be one among silos.
 #pragma once
 
-#include <functional>
 #include <string>
 
 #include <nlohmann/json_fwd.hpp>
@@ -36,10 +35,8 @@ Timings::OnPhase phases_to_log(const Communicator& ranks);
 /// Prints a line for the user, on standard error.
 void warn_on_error_stream(const std::string& line);
 
-/// Opens the outputs of a run, by `open`, before anything is spent. A run that goes on replaces the outputs of the run
-/// before, if they are of that run. An account that cannot be used removes its new file. Throws BadInput where a file
-/// is at the path of the report that is no report of a run that this one goes on from; what `open` throws.
-void open_outputs_of(FitAccount& account, const OutputOptions& output, const std::function<void(Existing)>& open);
+/// Throws BadInput where a file is at this path of a report that is no report of a run that the file is of.
+void require_report_of(const RunFile& file, const std::string& path);
 
 /// A page on the report and, where the run has noise, the ledger as the run has left it.
 std::string page_of_run(const nlohmann::json& report, const FitOptions& options, bool has_noise);

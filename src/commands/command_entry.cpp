@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstdio>
-#include <sstream>
 
 #include <fmt/format.h>
 
@@ -64,19 +62,6 @@ void declare_config(OptionTable& table) {
 
 void declare_sensitivity(OptionTable& table, double& sensitivity) {
   table.number("--sensitivity", sensitivity, "L2 sensitivity of the released vector").positive();
-}
-
-std::vector<std::string> parts_of(const std::string& text) {
-  std::istringstream ended(text + ":");
-  std::vector<std::string> parts;
-  for (std::string part; std::getline(ended, part, ':');) parts.push_back(part);
-  return parts;
-}
-
-double read_finite(const std::string& text) {
-  const double number = read_number("", text);
-  if (!std::isfinite(number)) throw UsageError("{}: must be finite", text);
-  return number;
 }
 
 namespace {

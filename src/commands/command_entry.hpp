@@ -94,13 +94,6 @@ void declare_config(OptionTable& table);
 /// --sensitivity.
 void declare_sensitivity(OptionTable& table, double& sensitivity);
 
-/// Returns the parts of an option's value between colons: "NAME", "D" and "W" of "NAME:D:W"; at least one.
-std::vector<std::string> parts_of(const std::string& text);
-
-/// Reads `text` as a finite number. Throws UsageError, which callers replace by one that names the form of the whole
-/// value.
-double read_finite(const std::string& text);
-
 // Names of options in other libraries, and the options of a fit for them.
 
 /// Hint where `typed` is no option: "; here it is --rounds" for a name of another library, else "; did you mean NAME?"

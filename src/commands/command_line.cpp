@@ -205,20 +205,19 @@ RequestedJob requested_job(const CommandEntry& root, const std::vector<std::stri
     return named != nullptr && named->options.find("--secure-aggregation") != nullptr;
   };
   const bool may_have_parties = std::ranges::any_of(arguments, is_for_parties);
+  const auto of_party = [](const std::vector<std::string>& words) {
+    return RequestedJob{.is_of_silos = true, .is_preview = has_option(words, "--dry-run")};
+  };
   std::string reason;  // of a mistake in --config
   try {
     reason = " (every rank reads the --config with which it was started: it may set --secure-aggregation)";
     const std::vector<std::string> all = with_config_files(root, arguments).arguments;
     reason.clear();
-    if (!all.empty() && is_for_parties(all.front()) && has_party_option(root, all)) {
-      return {.is_of_silos = true, .is_preview = has_option(all, "--dry-run")};
-    }
+    if (!all.empty() && is_for_parties(all.front()) && has_party_option(root, all)) return of_party(all);
     parse_command_line(root, arguments);
   } catch (const UsageError& error) {
     // The command line says that it is a party, however wrong the rest is.
-    if (may_have_parties && has_party_option(root, arguments)) {
-      return {.is_of_silos = true, .is_preview = has_option(arguments, "--dry-run")};
-    }
+    if (may_have_parties && has_party_option(root, arguments)) return of_party(arguments);
     return {.doubt = error.what() + (has_option(arguments, "--config") ? reason : "")};
   } catch (const Error&) {
     // The error is of a file that the words name: what they ask for is not in doubt.

@@ -23,18 +23,15 @@ CommandEntry dpreduce_command();
 #undef COMMAND
 #undef GROUP
 
-/// Trains, tests and writes by `options`, which are validated. Collective.
-void fit_and_write(const FitOptions& options, Communicator& ranks);
-
-/// Evaluates the models of `options` with noise on its rows, and writes the report. Collective.
-void evaluate_and_write(const FitOptions& options, Communicator& ranks);
+/// Trains, tests and writes by `asked`, validated options of a fit; or, if these name files of models, evaluates the
+/// models with noise on its rows, and writes the report. Collective.
+void fit_and_write(const FitOptions& asked, Communicator& ranks);
 
 /// Fit of fit_command(), or a private evaluation, for those that run it as the command does: parties among silos,
 /// sweeps, audits. Collective.
 struct FitCommand {
   FitOptions options;
-  void (*run)(const FitOptions& options, Communicator& ranks) = fit_and_write;
-  void operator()(Communicator& ranks) const { run(options, ranks); }
+  void operator()(Communicator& ranks) const { fit_and_write(options, ranks); }
 };
 
 /// Makes a command of the coordinator's report its result as JSON, to programs that call it too, or as text. `asked`

@@ -1,4 +1,5 @@
 // dpreduce privacy compose: total privacy loss of several mechanisms on the same data.
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -19,6 +20,7 @@
 #include "common/base/error.hpp"
 #include "common/base/json_fields.hpp"
 #include "common/base/privacy_terms.hpp"
+#include "common/base/text.hpp"
 #include "report/run_facts.hpp"
 
 namespace dpreduce {
@@ -59,16 +61,17 @@ struct ComposeOptions {
 };
 
 ComposedPart composed_part(const MechanismOption& option, const std::string& text) {
-  const std::vector<std::string> parts = parts_of(text);
-  const std::size_t needed = parts_of(std::string(option.parameters)).size();
+  const std::vector<std::string> parts = parts_of(text, ':');
+  const std::size_t needed = parts_of(option.parameters, ':').size();
   const bool has_count = parts.size() == needed + 1;
   try {
     if (parts.size() == needed || has_count) {
       std::vector<double> numbers;
-      for (std::size_t part = 0; part < needed; ++part) numbers.push_back(read_finite(parts[part]));
+      for (std::size_t part = 0; part < needed; ++part) numbers.push_back(read_number("", parts[part]));
       const std::uint64_t count =
           has_count ? read_count("", parts[needed], std::numeric_limits<std::uint64_t>::max()) : 1;
-      if (count > 0) return {option.name, {option.mechanism(numbers), count}};
+      const bool are_finite = std::ranges::all_of(numbers, [](double number) { return std::isfinite(number); });
+      if (are_finite && count > 0) return {option.name, {option.mechanism(numbers), count}};
     }
   } catch (const UsageError&) {
   }

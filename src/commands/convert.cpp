@@ -56,7 +56,7 @@ double given_mu(const ConvertOptions& options) {
     }
     return mu;
   }
-  const double mu = budget_from(options.budget).mu();
+  const double mu = mu_of(BudgetOptions{options.budget});
   // A budget rho gives a mu that is rounded down. Here rho was spent already, so mu is rounded up.
   return options.budget.rho ? std::nextafter(mu, std::numeric_limits<double>::infinity()) : mu;
 }

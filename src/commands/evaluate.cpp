@@ -30,6 +30,7 @@
 #include "fit/resolved_fit.hpp"
 #include "fit/run_cost.hpp"
 #include "methods/fit_table.hpp"
+#include "report/private_evaluation.hpp"
 #include "report/reported_metrics.hpp"
 
 namespace dpreduce {
@@ -107,10 +108,8 @@ nlohmann::json report_of(const TestFigures& figures, const std::vector<double>& 
   nlohmann::json report = test_json(figures, shares, kMostClassesInMatrix);
   if (!classifier.parts().class_names.empty()) report["class_names"] = classifier.parts().class_names;
   report["method"] = classifier.parts().method;
-  report["figures"] = "exact";
   report["ranks"] = ranks;
   report["version"] = version();
-  report["note"] = "figures about the test rows: outside the privacy guarantee";
   if (!shares.empty()) {
     report["minority_note"] =
         "minority classes follow from the exact sizes of the training classes: for the data's owner only";
@@ -152,14 +151,6 @@ void require_room(const Classifier& classifier, WorkerRows& rows, Communicator& 
   });
 }
 
-// Throws UsageError where `test` names classes and the model predicts numbers, or the other way round.
-void require_kind_of_model(const Classifier& classifier, const RowFiles& test) {
-  if (classifier.predicts_numbers() == test.has_targets) return;
-  throw UsageError(classifier.predicts_numbers()
-                       ? "--test-y: the model predicts numbers; give them as --test-targets FILE"
-                       : "--test-targets: the model predicts classes; give them as --test-y FILE");
-}
-
 void run(const EvaluateOptions& options, Communicator& ranks) {
   const OutputOptions& output = options.run.output;
   std::optional<Classifier> classifier;
@@ -191,8 +182,7 @@ void run(const EvaluateOptions& options, Communicator& ranks) {
     const nlohmann::json report = report_of(figures, shares, *classifier, ranks.size());
     if (!output.report.empty()) {
       AtomicFile file(output.report, output.overwrite ? Existing::kReplace : Existing::kKeep);
-      file.write(json_text(report, 2) + "\n");
-      file.commit();
+      file.commit(json_text(report, 2) + "\n");
     }
     print_result(output.format, report, [&] { return figures_text(report); });
   });
@@ -211,14 +201,9 @@ CommandEntry evaluate_command() {
   table.files("--model", run_options.evaluation.files, "model written by fit; with --private, two models are compared")
       .required()
       .of_command_alone(SetBy::kAllOfFiles);
-  table.files("--test-x,--x", rows.x, "features").required().of_own_rows().of_command_alone(SetBy::kParty);
-  table.files("--test-y,--y", rows.y, "labels, or give --test-targets")
-      .required()
-      .of_own_rows()
-      .of_command_alone(SetBy::kParty);
-  declare_targets(table, rows, "--test-targets", "--test-y", "numbers, where the model predicts these")
-      .of_own_rows()
-      .of_command_alone(SetBy::kParty);
+  table.files("--test-x,--x", rows.x, "features").required().of_own_rows();
+  table.files("--test-y,--y", rows.y, "labels, or give --test-targets").required().of_own_rows();
+  declare_targets(table, rows, "--test-targets", "--test-y", "numbers, where the model predicts these").of_own_rows();
   table
       .files("--train-y", options->train_y,
              "training labels, for the accuracy on the smallest 25 % of classes (private: for the owner)")
@@ -270,7 +255,7 @@ CommandEntry evaluate_command() {
     if (!options->is_private) return by_all_ranks(run, *options);
     FitOptions asked = private_run(*options);
     take_party(asked.silos, parsed, {});
-    return FitCommand{std::move(asked), evaluate_and_write};
+    return FitCommand{std::move(asked)};
   };
   return command;
 }

@@ -1,7 +1,7 @@
 #include "commands/evaluation.hpp"
 
 #include <algorithm>
-#include <bit>
+#include <span>
 #include <utility>
 
 #include <fmt/format.h>
@@ -120,12 +120,9 @@ class LabelSetEvaluation {
 
   static std::vector<double> shared(Communicator& ranks, const std::vector<double>& own, std::uint64_t all) {
     if (all == 0 || ranks.size() == 1) return own;
-    std::vector<std::int64_t> local;
-    for (const double score : own) local.push_back(std::bit_cast<std::int64_t>(score));
-    std::vector<std::int64_t> gathered(ranks.is_coordinator() ? all : 0);
-    ranks.gather_to_coordinator(local, gathered);
     std::vector<double> scores(all);
-    std::ranges::transform(gathered, scores.begin(), [](std::int64_t bits) { return std::bit_cast<double>(bits); });
+    const std::span<double> gathered = ranks.is_coordinator() ? std::span(scores) : std::span<double>();
+    ranks.gather_to_coordinator(std::as_bytes(std::span(own)), std::as_writable_bytes(gathered));
     ranks.broadcast(std::span<double>(scores));
     return scores;
   }

@@ -56,9 +56,7 @@ void write_weighed(const ExportOptions& options, const Classifier& classifier) {
   std::vector<double> weights;
   for (const std::optional<double>& weight : given) weights.push_back(weight.value_or(1.0));
   weigh_classes(parts, weights);
-  AtomicFile file(options.out, options.existing());
-  file.write(to_bytes(Classifier(std::move(parts))));
-  file.commit();
+  AtomicFile(options.out, options.existing()).commit(to_bytes(Classifier(std::move(parts))));
   fmt::print("wrote {}\n", options.out);
 }
 
@@ -82,8 +80,7 @@ void run(const ExportOptions& options) {
     require_evaluation_of(classifier, *evaluation, options.evaluation);
   }
   const std::string name = std::filesystem::path(options.model).filename().string();
-  card->write(model_card(classifier, name, report, options.report, evaluation));
-  card->commit();
+  card->commit(model_card(classifier, name, report, options.report, evaluation));
   fmt::print("wrote {}\n", options.card);
 }
 

@@ -84,8 +84,7 @@ struct Outputs {
       throw BadInput("{}: already exists, and is the model of another run; give another name, or --overwrite",
                      options.output.out);
     }
-    model->write(bytes);
-    model->commit();
+    model->commit(bytes);
   }
 
   Outputs(const FitOptions& options, const FitPlan& plan, Existing existing) {
@@ -135,30 +134,11 @@ bool has_readers(const OutputOptions& output) {
   return !output.report.empty() || !output.html.empty() || output.format == OutputFormat::kJson;
 }
 
-ReleaseWatcher shown_to(std::optional<ReleaseFigures>& figures, std::optional<Outputs>& outputs,
-                        StatisticsKeeper* keeper, EvaluationObserver& told) {
-  if (!figures) return nullptr;
-  return [&figures, &outputs, keeper, told = told.watcher()](const WatchedRelease& watched) {
-    if (watched.name == "evaluation") {
-      told(watched);
-    } else if (keeper != nullptr) {
-      keeper->add(watched);
-    }
-    if (watched.name == kWholeClassGrams) return;  // its figures are those of the release
-    const std::span<const BlockFigures> added = figures->add(watched);
-    if (outputs->metrics) outputs->metrics->add(watched.name, added);
-  };
-}
-
 // The command, step by step. Each step is collective.
 class FitSteps {
  public:
   FitSteps(const FitOptions& asked, Communicator& ranks)
-      : requested_(asked),
-        ranks_(ranks),
-        timings_(phases_to_log(ranks)),
-        open_(opened()),
-        told_(open_.fit->options()) {}
+      : requested_(asked), ranks_(ranks), timings_(phases_to_log(ranks)), open_(opened()) {}
 
   void run() {
     log_rows(open_.training, ranks_);
@@ -228,7 +208,7 @@ class FitSteps {
     if (test_rows_) agree_on_columns(*test_rows_, ranks_);
     require_room_to_test();
     if (WorkerRows* test = rows_to_test()) {
-      trained_and_tested_ = training_rows_among({"test", test}, open_.training, {}, ranks_);
+      trained_and_tested_ = training_rows_among({"test", test}, open_.training, nullptr, ranks_);
     }
     if (ranks_.is_coordinator()) warn_of_training_rows(trained_and_tested_, open_.evaluated.has_value());
   }
@@ -254,16 +234,22 @@ class FitSteps {
     });
   }
 
+  // A run that goes on replaces the outputs of the run before, if they are of that run. An account that cannot be used
+  // removes its new file.
   void open_outputs(std::optional<FitAccount>& account) {
     ranks_.at_coordinator([&] {
       if (account) {
         for (const std::string& note : account->notes) warn_on_error_stream("dpreduce: " + note);
       }
       if (outputs_) return;
-      if (!account) return static_cast<void>(outputs_.emplace(options(), plan(), existing_outputs()));
-      goes_on_ = account->goes_on;
-      open_outputs_of(*account, options().output,
-                      [&](Existing existing) { outputs_.emplace(options(), plan(), existing); });
+      goes_on_ = account && account->goes_on;
+      try {
+        if (goes_on_ && !options().output.overwrite) require_report_of(account->file, options().output.report);
+        outputs_.emplace(options(), plan(), goes_on_ ? Existing::kReplace : existing_outputs());
+      } catch (const Error&) {
+        if (account && account->file.is_new()) account->file.remove();
+        throw;
+      }
     });
   }
 
@@ -275,11 +261,27 @@ class FitSteps {
                  {.threads = open_.threads,
                   .timings = std::move(timings_),
                   .progress = progress_->of_passes(),
-                  .observer = options().is_of_training_rows()
-                                  ? shown_to(figures_, outputs_, keeps_gram() ? &keeper_ : nullptr, told_)
-                                  : told_.watcher(),
+                  .observer = observer(),
                   .warn = warn_on_error_stream,
                   .evaluated = open_.evaluated ? &*open_.evaluated : nullptr});
+  }
+
+  // Whoever is shown the run's releases; null where a run without noise has none to show.
+  ReleaseWatcher observer() {
+    if (!options().is_of_training_rows()) {
+      return [this](const WatchedRelease& watched) { told_.push_back(watched.release); };
+    }
+    if (!figures_) return nullptr;
+    return [this](const WatchedRelease& watched) {
+      if (watched.name == "evaluation") {
+        told_.push_back(watched.release);
+      } else if (keeps_gram()) {
+        keeper_.add(watched);
+      }
+      if (watched.name == kWholeClassGrams) return;  // its figures are those of the release
+      const std::span<const BlockFigures> added = figures_->add(watched);
+      if (outputs_->metrics) outputs_->metrics->add(watched.name, added);
+    };
   }
 
   void finish(FittedRun& run) {
@@ -328,26 +330,21 @@ class FitSteps {
     nlohmann::json report;
     ranks_.at_coordinator([&] {
       report = report_of(run, test);
-      if (outputs_->report) {
-        outputs_->report->write(json_text(report, 2) + "\n");
-        outputs_->report->commit();
-      }
+      if (outputs_->report) outputs_->report->commit(json_text(report, 2) + "\n");
       if (outputs_->timings) {
         nlohmann::json seconds = timings_json(run.timings.phases(), of_ranks);
         if (ranks_.silos() != nullptr) seconds["waits"] = waits_json(ranks_);
-        outputs_->timings->write(json_text(seconds, 2) + "\n");
-        outputs_->timings->commit();
+        outputs_->timings->commit(json_text(seconds, 2) + "\n");
       }
     });
     return report;
   }
 
   nlohmann::json report_of(const FittedRun& run, const std::optional<TestFigures>& test) {
-    if (!options().is_of_training_rows()) return private_report(run, told_.figures(), ranks_.size());
+    if (!options().is_of_training_rows()) return private_report(run, told_, ranks_.size());
     nlohmann::json report = fit_report(run, test, ranks_.size(), open_.threads);
-    if (open_.evaluated) report["test"] = evaluation_json(run, told_.figures());
+    if (open_.evaluated) report["test"] = evaluation_json(run, told_);
     if (test && !trained_and_tested_.empty()) report["test"].update(training_rows_note());
-    if (!options().method.asked.empty()) report["adaptive"] = adaptive_json(options().method);
     if (ranks_.silos() != nullptr) report["silos"] = silos_json(ranks_, options().silos.noise);
     if (figures_) add_figures(report, *figures_);
     if (keeps_gram() && !keeps_statistics()) report["coefficients"] = coefficients_json(run, keeper_);
@@ -359,7 +356,7 @@ class FitSteps {
   Timings timings_;
   OpenFit open_;
   std::optional<WorkerRows> test_rows_;
-  EvaluationObserver told_;                // of test rows, where figures of them share the budget
+  std::vector<Release> told_;              // of figures of test rows; at the coordinator
   std::string trained_and_tested_;         // which test rows are training rows; empty: none
   std::optional<Outputs> outputs_;         // at the coordinator
   bool goes_on_ = false;                   // a run that charged something before; at the coordinator
@@ -394,17 +391,14 @@ std::string methods_footer() {
 
 }  // namespace
 
-void fit_and_write(const FitOptions& options, Communicator& ranks) {
-  FitSteps(options, ranks).run();
-}
-
-void evaluate_and_write(const FitOptions& asked, Communicator& ranks) {
-  FitOptions options;
+void fit_and_write(const FitOptions& asked, Communicator& ranks) {
+  if (asked.evaluation.files.empty()) return FitSteps(asked, ranks).run();
+  FitOptions evaluation;
   ranks.together([&] {
     require_silos(asked, ranks);
-    options = validated(evaluation_of(asked));
+    evaluation = validated(evaluation_of(asked));
   });
-  fit_and_write(options, ranks);
+  FitSteps(evaluation, ranks).run();
 }
 
 CommandEntry fit_command() {

@@ -127,8 +127,9 @@ struct ColumnFigures {
 
 // First pass: what can be said row by row, and the class sums.
 struct FirstPass {
-  FirstPass(std::size_t classes, std::size_t most_labels, std::size_t dim)
+  FirstPass(std::size_t classes, std::size_t most_labels, std::size_t dim, std::size_t target_count)
       : columns(dim <= kMostColumns ? dim : 0),
+        targets(target_count),
         class_rows(classes, 0),
         rows_by_labels(most_labels + 1, 0),
         class_sums(classes * dim, 0.0) {}
@@ -138,6 +139,7 @@ struct FirstPass {
   std::uint64_t longer_than_clip = 0;
   LogHistogram norms;
   std::vector<ColumnFigures> columns;
+  std::vector<ColumnFigures> targets;
   std::vector<std::uint64_t> class_rows;
   std::vector<std::uint64_t> rows_by_labels;  // rows of 0, 1, 2, ... classes
   std::vector<double> class_sums;             // K x d; diagnostics only, so plain doubles serve
@@ -160,10 +162,11 @@ struct FirstPass {
   }
 };
 
-void add_row(FirstPass& pass, std::span<const float> row, std::span<const std::int32_t> labels, const RowTransform& raw,
+void add_row(FirstPass& pass, std::span<const float> row, std::span<const std::int32_t> slots, const RowTransform& raw,
              const RowTransform& transform, double clip_norm, std::vector<double>& scratch) {
   ++pass.rows;
   for (std::size_t a = 0; a < pass.columns.size(); ++a) pass.columns[a].add(row[a]);
+  for (std::size_t t = 0; t < pass.targets.size(); ++t) pass.targets[t].add(target_in(slots, t));
   if (!raw(row, scratch)) {
     ++pass.not_finite;
     return;
@@ -173,6 +176,7 @@ void add_row(FirstPass& pass, std::span<const float> row, std::span<const std::i
   if (norm == 0.0) ++pass.zero;
   if (norm > clip_norm) ++pass.longer_than_clip;
   if (pass.class_rows.empty()) return;
+  const std::span<const std::int32_t> labels = classes_in(slots);
   ++pass.rows_by_labels[labels.size()];
   transform(row, scratch);
   for (const std::int32_t label : labels) {
@@ -220,7 +224,7 @@ std::string doubt_of(const std::vector<std::uint64_t>& class_rows) {
       rarest - class_rows.begin(), *rarest, rows);
 }
 
-// Calls `visit(row, labels)` for each row of this rank.
+// Calls `visit(row, slots)` for each row of this rank, with the slots of its labels (label_slots.hpp); none without.
 class VisitedRows {
  public:
   VisitedRows(const InspectOptions& options, Communicator& ranks)
@@ -242,7 +246,7 @@ class VisitedRows {
       ranks_.check_peers();
       for (std::size_t row = 0; row < chunk->rows; ++row) {
         visit(chunk->features.decoded(row * dim(), dim(), decoded),
-              classes_ > 0 ? chunk->classes_of(row) : std::span<const std::int32_t>());
+              chunk->labels.empty() ? chunk->labels : slots_of(chunk->labels, slots, row));
       }
     }
   }
@@ -257,13 +261,13 @@ class VisitedRows {
 // The first pass over the rows of all ranks. Collective.
 FirstPass first_pass(const InspectOptions& options, const RowTransform& transform, VisitedRows& rows,
                      Communicator& ranks) {
-  FirstPass pass(rows.classes(), rows.has_label_sets() ? rows.classes() : 1, rows.dim());
+  FirstPass pass(rows.classes(), rows.has_label_sets() ? rows.classes() : 1, rows.dim(), rows.rows().targets());
   ranks.together([&] {
     constexpr double kNoClip = 1e50;  // beyond any row of floats
     const RowTransform raw(Preprocessing{rows.dim(), 1, Normalize::kNone, kNoClip, {}});
     std::vector<double> scratch(rows.dim());
-    rows.for_each([&](std::span<const float> row, std::span<const std::int32_t> labels) {
-      add_row(pass, row, labels, raw, transform, options.clip_norm, scratch);
+    rows.for_each([&](std::span<const float> row, std::span<const std::int32_t> slots) {
+      add_row(pass, row, slots, raw, transform, options.clip_norm, scratch);
     });
   });
   pass.sum_over(ranks);
@@ -277,9 +281,9 @@ LogHistogram feature_shifts(const std::vector<double>& means, const RowTransform
   const std::size_t dim = rows.dim();
   ranks.together([&] {
     std::vector<double> scratch(dim);
-    rows.for_each([&](std::span<const float> row, std::span<const std::int32_t> labels) {
+    rows.for_each([&](std::span<const float> row, std::span<const std::int32_t> slots) {
       if (!transform(row, scratch)) return;
-      for (const std::int32_t label : labels) {
+      for (const std::int32_t label : classes_in(slots)) {
         double beta = 0.0;
         for (std::size_t a = 0; a < dim; ++a) {
           beta = std::max(beta, std::abs(scratch[a] - means[static_cast<std::size_t>(label) * dim + a]));
@@ -317,32 +321,19 @@ void add_figures_of_labels(nlohmann::json& json, const FirstPass& pass, const st
 }
 
 // Collective.
-nlohmann::json figures_of_columns(const FirstPass& pass, const ShardedArray& features, Communicator& ranks) {
+nlohmann::json figures_over_ranks(const std::vector<ColumnFigures>& columns, Communicator& ranks) {
   nlohmann::json told;
-  const std::vector<std::string>& names = features.column_names();
-  for (std::size_t a = 0; a < pass.columns.size(); ++a) {
-    told.push_back(pass.columns[a].over(ranks));
-    told.back()["name"] = names.empty() ? fmt::format("column {}", a) : names[a];
-  }
+  for (const ColumnFigures& column : columns) told.push_back(column.over(ranks));
   return told;
 }
 
 // Collective.
-nlohmann::json figures_of_targets(VisitedRows& rows, Communicator& ranks) {
-  std::vector<ColumnFigures> targets(rows.rows().targets());
-  ranks.together([&] {
-    for_each_feature_chunk(
-        rows.rows(), 1, BadRows::kZero,
-        [&](const RowChunk& chunk, std::span<const float>) {
-          for (std::size_t row = 0; row < chunk.rows; ++row) {
-            const auto slots = slots_of(chunk.labels, chunk.labels_per_row, row);
-            for (std::size_t t = 0; t < targets.size(); ++t) targets[t].add(target_in(slots, t));
-          }
-        },
-        [&](double) { ranks.check_peers(); });
-  });
-  nlohmann::json told;
-  for (const ColumnFigures& target : targets) told.push_back(target.over(ranks));
+nlohmann::json figures_of_columns(const FirstPass& pass, const ShardedArray& features, Communicator& ranks) {
+  nlohmann::json told = figures_over_ranks(pass.columns, ranks);
+  const std::vector<std::string>& names = features.column_names();
+  for (std::size_t a = 0; a < told.size(); ++a) {
+    told[a]["name"] = names.empty() ? fmt::format("column {}", a) : names[a];
+  }
   return told;
 }
 
@@ -385,7 +376,7 @@ void run(const InspectOptions& options, Communicator& ranks) {
     json["feature_shift_beta"] = shifts.to_json();
     json["class_mean_cosines"] = cosine_summary(means, rows.dim(), pass.class_rows);
   }
-  if (options.rows.has_targets) json["targets"] = figures_of_targets(rows, ranks);
+  if (options.rows.has_targets) json["targets"] = figures_over_ranks(pass.targets, ranks);
   if (ranks.is_coordinator()) print_result(options.format, json, [&] { return inspection_text(json); });
 }
 

@@ -72,11 +72,8 @@ std::string role_of(const SiloEntry& entry, int rank) {
 
 // Text whose digest is in offers.
 std::string options_of(const SiloEntry& entry, const SiloOptions& silos) {
-  std::string agreed = silos.agreed.substr(0, silos.agreed.find_last_not_of('\n') + 1);
-  for (std::size_t end = agreed.find('\n'); end != std::string::npos; end = agreed.find('\n', end + 2)) {
-    agreed.replace(end, 1, "; ");
-  }
-  return fmt::format("options {}: {}", short_hex(entry.terms.options), agreed);
+  const std::string agreed = silos.agreed.substr(0, silos.agreed.find_last_not_of('\n') + 1);
+  return fmt::format("options {}: {}", short_hex(entry.terms.options), fmt::join(parts_of(agreed, '\n'), "; "));
 }
 
 }  // namespace

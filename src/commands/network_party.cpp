@@ -106,7 +106,7 @@ class NetworkRun {
           wait();
           health_->set_state("running");
           SiloParty party(*wire_, static_cast<int>(self_), size(), party_.fit, log_, maker);
-          (party_.fit.evaluation.files.empty() ? fit_and_write : evaluate_and_write)(party_.fit, party.ranks());
+          fit_and_write(party_.fit, party.ranks());
         },
         "");
     end(ended.code);
@@ -204,7 +204,7 @@ void preview(const NetworkParty& party) {
 
 // Returns the party's options, validated: of a fit; or of an evaluation, whose models are read now.
 FitOptions before_anybody_is_called(FitOptions asked) {
-  budget_from(asked.privacy.budget);
+  require_budget(asked.privacy.budget);
   if (asked.evaluation.files.empty()) return validated(std::move(asked));
   FitOptions evaluation = validated(evaluation_of(asked));
   if (const Forfeits forfeits = forfeits_of_models(evaluation); !forfeits.empty()) {
@@ -234,11 +234,8 @@ void NetworkParty::operator()(Communicator&, const SessionMaker& maker) const {
 
 CommandEntry network_command(PartyRole role) {
   const bool is_coordinator = role == PartyRole::kCoordinator;
-  struct Read {
-    FitOptions fit;
-    NetworkOptions network;
-  };
-  const auto read = std::make_shared<Read>();
+  const auto read = std::make_shared<NetworkParty>();
+  read->role = role;
   CommandEntry command;
   command.name = is_coordinator ? "coordinator" : "silo";
   command.role = role;
@@ -263,20 +260,19 @@ CommandEntry network_command(PartyRole role) {
     if (!option.refused_over_network.empty())
       option.help = fmt::format("refused here: {}", option.refused_over_network);
   }
-  command.chosen = [read, role, name = command.name](const ParsedCommand& parsed) {
+  command.chosen = [read, is_coordinator, name = command.name](const ParsedCommand& parsed) {
     require_fit_for_network(parsed.options, name);
-    const NetworkOptions& network = read->network;
-    parse_address(role == PartyRole::kCoordinator ? "--listen" : "--connect", network.address);
-    parse_proxy(network.proxy);
-    FitOptions fit = read->fit;
+    NetworkParty party = *read;
+    parse_address(is_coordinator ? "--listen" : "--connect", party.network.address);
+    parse_proxy(party.network.proxy);
+    FitOptions& fit = party.fit;
     fit.silos.secure_aggregation = true;
     fit.silos.over_network = true;
     if (!fit.silos.patience_seconds) fit.silos.patience_seconds = kTimeoutsOfPatience * fit.silos.timeout_seconds;
     take_party(fit.silos, parsed, fit.data.train.class_names);
-    if (role == PartyRole::kCoordinator)
-      fit.data.train.x = fit.data.train.y = fit.data.train.person = fit.data.train.group = {};
+    if (is_coordinator) fit.data.train.x = fit.data.train.y = fit.data.train.person = fit.data.train.group = {};
     fit = before_anybody_is_called(std::move(fit));
-    return NetworkParty{role, std::move(fit), network};
+    return party;
   };
   return command;
 }

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -120,58 +121,7 @@ void print_labels(std::span<const std::int32_t> labels, std::size_t per_row, std
 // Predictions of n rows as a table: .csv, whose first line names the columns, or .npy. It appears whole or not at all.
 class PredictionFile {
  public:
-  // The classes of each row: `per_row`, the best first, or one where it is 0. In .npy their numbers (int64, n, or n x
-  // per_row), in .csv their names where the model has them.
-  static PredictionFile of_labels(const std::string& path, const Classifier& classifier, std::uint64_t rows,
-                                  std::size_t per_row, Existing existing) {
-    std::vector<std::string> columns;
-    for (std::size_t place = 1; place <= per_row; ++place) columns.push_back(fmt::format("label_{}", place));
-    if (per_row == 0) columns = {"label"};
-    PredictionFile file(path, columns, DType::kInt64, per_row == 0 ? Shape{rows} : Shape{rows, per_row}, existing);
-    file.class_names_ = classifier.parts().class_names;
-    return file;
-  }
-  // A number for each class: float32, or uint8 where `dtype` says so. In .csv a column has the name of its class, or
-  // class_K.
-  static PredictionFile of_classes(const std::string& path, const Classifier& classifier, DType dtype,
-                                   std::uint64_t rows, Existing existing) {
-    std::vector<std::string> columns = classifier.parts().class_names;
-    for (std::size_t k = columns.size(); k < classifier.classes(); ++k) columns.push_back(fmt::format("class_{}", k));
-    return {path, columns, dtype, Shape{rows, classifier.classes()}, existing};
-  }
-
-  // A number for each target, float64; n x 1 where there is one in .csv, n in .npy.
-  static PredictionFile of_targets(const std::string& path, const Classifier& classifier, std::uint64_t rows,
-                                   Existing existing) {
-    const std::size_t count = classifier.classes();
-    std::vector<std::string> columns{"target"};
-    if (count > 1) columns.clear();
-    for (std::size_t t = 0; count > 1 && t < count; ++t) columns.push_back(fmt::format("target_{}", t));
-    return {path, columns, DType::kFloat64, count > 1 ? Shape{rows, count} : Shape{rows}, existing};
-  }
-
-  // The next elements, row by row: classes, float32, or zeros and ones.
-  void append(std::span<const std::int32_t> classes) {
-    if (npy_) return npy_->append(classes);
-    for (const std::int32_t k : classes) csv_->add(name_of_class(class_names_, static_cast<std::size_t>(k)));
-  }
-  void append(std::span<const float> numbers) {
-    if (npy_) return npy_->append(numbers);
-    for (const float number : numbers) csv_->add(number);
-  }
-  void append(std::span<const double> numbers) {
-    if (npy_) return npy_->append_stored(std::as_bytes(numbers));
-    for (const double number : numbers) csv_->add(number);
-  }
-  void append_sets(std::span<const std::byte> sets) {
-    if (npy_) return npy_->append_stored(sets);
-    for (const std::byte entry : sets) csv_->add(std::to_integer<std::int64_t>(entry));
-  }
-
-  // Precondition (asserted): all rows are there.
-  void commit() { npy_ ? npy_->commit() : csv_->commit(); }
-
- private:
+  // `dtype` and `shape` are of .npy.
   PredictionFile(const std::string& path, const std::vector<std::string>& columns, DType dtype, const Shape& shape,
                  Existing existing) {
     if (is_csv(path)) {
@@ -181,10 +131,46 @@ class PredictionFile {
     }
   }
 
+  // The next numbers, row by row, of the type that the table has.
+  template <typename Number>
+  void append(const std::vector<Number>& numbers) {
+    if (npy_) return npy_->append_stored(std::as_bytes(std::span(numbers)));
+    for (const Number number : numbers) csv_->add(number);
+  }
+  // The next classes: in .npy their numbers (int64), in .csv their names where there are some.
+  void append_classes(const std::vector<std::int32_t>& classes, std::span<const std::string> names) {
+    if (npy_) return npy_->append(classes);
+    for (const std::int32_t k : classes) csv_->add(name_of_class(names, static_cast<std::size_t>(k)));
+  }
+
+  // Precondition (asserted): all rows are there.
+  void commit() { npy_ ? npy_->commit() : csv_->commit(); }
+
+ private:
   std::unique_ptr<NpyWriter> npy_;  // one of the two
   std::unique_ptr<CsvWriter> csv_;
-  std::vector<std::string> class_names_;
 };
+
+// "NAME_3", "NAME_4", ...
+std::vector<std::string> numbered_columns(const char* name, std::size_t first, std::size_t count) {
+  std::vector<std::string> columns;
+  for (std::size_t number = first; number < first + count; ++number) {
+    columns.push_back(fmt::format("{}_{}", name, number));
+  }
+  return columns;
+}
+
+// The table of --out: a column NAME, n, or n x `per_row`, whose first column has that number.
+PredictionFile file_of_rows(const PredictOptions& options, const char* name, DType dtype, std::uint64_t rows,
+                            std::size_t per_row, std::size_t first) {
+  if (per_row == 0) return {options.out, {name}, dtype, {rows}, existing(options)};
+  return {options.out, numbered_columns(name, first, per_row), dtype, {rows, per_row}, existing(options)};
+}
+
+// The class of each row, or its --top-k classes, the best first.
+PredictionFile file_of_labels(const PredictOptions& options, std::uint64_t rows) {
+  return file_of_rows(options, "label", DType::kInt64, rows, options.top_k.value_or(0), 1);
+}
 
 // Labels fit the memory of the coordinator (4 bytes each).
 void predict_labels(const PredictOptions& options, Communicator& ranks, const Classifier& classifier) {
@@ -202,92 +188,88 @@ void predict_labels(const PredictOptions& options, Communicator& ranks, const Cl
   });
   const std::vector<std::int32_t> all = ranks.gather_to_coordinator(labels);
   ranks.at_coordinator([&] {
-    if (options.out.empty()) return print_labels(all, per_row, classifier.parts().class_names);
-    PredictionFile file = PredictionFile::of_labels(options.out, classifier, all.size() / per_row,
-                                                    options.top_k.value_or(0), existing(options));
-    file.append(std::span<const std::int32_t>(all));
+    const std::vector<std::string>& names = classifier.parts().class_names;
+    if (options.out.empty()) return print_labels(all, per_row, names);
+    PredictionFile file = file_of_labels(options, all.size() / per_row);
+    file.append_classes(all, names);
     file.commit();
   });
 }
 
-// The files that are made of scores, or of predicted numbers, which go to standard output where there is none.
-class ScoreFiles {
- public:
-  ScoreFiles(const PredictOptions& options, const Classifier& classifier, std::optional<double> threshold,
-             std::uint64_t rows)
-      : options_(options), classifier_(classifier), threshold_(threshold) {
-    if (classifier.predicts_numbers()) {
-      if (options.out.empty()) return;
-      numbers_.emplace(PredictionFile::of_targets(options.out, classifier, rows, existing(options)));
-      return;
-    }
-    const auto open = [&](std::optional<PredictionFile>& file, const std::string& path, DType dtype) {
-      if (!path.empty()) file.emplace(PredictionFile::of_classes(path, classifier, dtype, rows, existing(options)));
-    };
-    open(scores_, file_of(options.scores, options), DType::kFloat32);
-    open(probabilities_, file_of(options.probabilities, options), DType::kFloat32);
-    if (options.sets) open(sets_, options.out, DType::kUint8);
-    if (writes_labels(options)) {
-      labels_.emplace(
-          PredictionFile::of_labels(options.out, classifier, rows, options.top_k.value_or(0), existing(options)));
-    }
+void print_numbers(std::span<const double> numbers, std::size_t per_row) {
+  for (std::size_t place = 0; place < numbers.size(); ++place) {
+    fmt::print("{}{}", numbers[place], (place + 1) % per_row == 0 ? '\n' : ' ');
   }
+}
 
-  // Labels and sets are decided by exact scores. Those that are written are rounded to float32, which may put a score
-  // on the other side of the threshold.
-  void append(std::vector<double> scores) {
-    if (classifier_.predicts_numbers()) return append_numbers(scores);
-    if (labels_) labels_->append(labels_of(scores, classifier_.classes(), options_.top_k));
-    if (sets_) sets_->append_sets(sets_of(scores));
-    if (scores_) scores_->append(std::vector<float>(scores.begin(), scores.end()));
-    if (!probabilities_) return;
-    for (std::size_t first = 0; first < scores.size(); first += classifier_.classes()) {
-      classifier_.to_probabilities(std::span(scores).subspan(first, classifier_.classes()));
-    }
-    probabilities_->append(std::vector<float>(scores.begin(), scores.end()));
+std::vector<std::uint8_t> sets_of(const std::vector<double>& scores, double threshold) {
+  std::vector<std::uint8_t> sets(scores.size());
+  std::ranges::transform(scores, sets.begin(), [&](double score) { return score >= threshold ? 1 : 0; });
+  return sets;
+}
+
+std::vector<float> probabilities_of(std::vector<double> scores, const Classifier& classifier) {
+  for (std::size_t first = 0; first < scores.size(); first += classifier.classes()) {
+    classifier.to_probabilities(std::span(scores).subspan(first, classifier.classes()));
   }
+  return {scores.begin(), scores.end()};
+}
 
-  void commit() {
-    for (std::optional<PredictionFile>* file : {&numbers_, &labels_, &sets_, &scores_, &probabilities_}) {
-      if (*file) (*file)->commit();
-    }
-  }
-
- private:
-  void append_numbers(std::span<const double> numbers) {
-    if (numbers_) return numbers_->append(numbers);
-    for (std::size_t place = 0; place < numbers.size(); ++place) {
-      fmt::print("{}{}", numbers[place], (place + 1) % classifier_.classes() == 0 ? '\n' : ' ');
-    }
-  }
-
-  std::vector<std::byte> sets_of(std::span<const double> scores) const {
-    std::vector<std::byte> sets(scores.size());
-    std::transform(scores.begin(), scores.end(), sets.begin(),
-                   [&](double score) { return score >= threshold_.value() ? std::byte{1} : std::byte{0}; });
-    return sets;
-  }
-
-  const PredictOptions& options_;
-  const Classifier& classifier_;
-  std::optional<double> threshold_;
-  std::optional<PredictionFile> numbers_;
-  std::optional<PredictionFile> labels_;
-  std::optional<PredictionFile> sets_;
-  std::optional<PredictionFile> scores_;
-  std::optional<PredictionFile> probabilities_;
+// A file, and what it gets of the scores of the next rows.
+struct ScoreFile {
+  PredictionFile file;
+  std::function<void(PredictionFile& file, const std::vector<double>& scores)> append;
 };
 
-// Numbers in place of classes are scores as well. The coordinator reads all rows, and writes as it goes.
+// The files that are made of scores of so many rows, or of predicted numbers. Labels and sets are decided by exact
+// scores. Those that are written are rounded to float32, which may put a score on the other side of the threshold.
+std::vector<ScoreFile> score_files(const PredictOptions& options, const Classifier& classifier,
+                                   std::optional<double> threshold, std::uint64_t rows) {
+  const std::size_t classes = classifier.classes();
+  const std::vector<std::string>& names = classifier.parts().class_names;
+  std::vector<ScoreFile> files;
+  if (classifier.predicts_numbers()) {
+    if (options.out.empty()) return files;
+    files.push_back({file_of_rows(options, "target", DType::kFloat64, rows, classes > 1 ? classes : 0, 0),
+                     [](PredictionFile& file, const std::vector<double>& numbers) { file.append(numbers); }});
+    return files;
+  }
+  if (writes_labels(options)) {
+    files.push_back({file_of_labels(options, rows),
+                     [&options, &classifier](PredictionFile& file, const std::vector<double>& scores) {
+                       file.append_classes(labels_of(scores, classifier.classes(), options.top_k),
+                                           classifier.parts().class_names);
+                     }});
+  }
+  const auto add = [&](const std::string& path, DType dtype, auto made_of) {
+    if (path.empty()) return;
+    files.push_back(
+        {PredictionFile(path, names.empty() ? numbered_columns("class", 0, classes) : names, dtype,
+                        Shape{rows, classes}, existing(options)),
+         [made_of](PredictionFile& file, const std::vector<double>& scores) { file.append(made_of(scores)); }});
+  };
+  add(options.sets ? options.out : "", DType::kUint8,
+      [threshold](const std::vector<double>& scores) { return sets_of(scores, threshold.value()); });
+  add(file_of(options.scores, options), DType::kFloat32,
+      [](const std::vector<double>& scores) { return std::vector<float>(scores.begin(), scores.end()); });
+  add(file_of(options.probabilities, options), DType::kFloat32,
+      [&classifier](const std::vector<double>& scores) { return probabilities_of(scores, classifier); });
+  return files;
+}
+
+// Numbers in place of classes are scores as well, and go to standard output where they have no file. The coordinator
+// reads all rows, and writes as it goes.
 void predict_of_scores(const PredictOptions& options, Communicator& ranks, const Classifier& classifier,
                        std::optional<double> threshold) {
   ranks.at_coordinator([&] {
     WorkerRows rows = open_features(options, classifier, 0, 1);
-    ScoreFiles files(options, classifier, threshold, rows.range().count);
+    std::vector<ScoreFile> files = score_files(options, classifier, threshold, rows.range().count);
     for_each_chunk(ranks, classifier, rows, options.bad_rows, [&](const RowChunk&, std::span<const float> features) {
-      files.append(classifier.predict_scores(features, default_threads()));
+      const std::vector<double> scores = classifier.predict_scores(features, default_threads());
+      if (files.empty()) print_numbers(scores, classifier.classes());
+      for (auto& [file, append] : files) append(file, scores);
     });
-    files.commit();
+    for (ScoreFile& made : files) made.file.commit();
   });
 }
 

@@ -81,8 +81,7 @@ void run(const RefitCommandOptions& options) {
     intervals = intervals_json(statistics, asked, *made.ridge, options.level.value_or(kUsualLevel), rows);
     file->write(json_text(intervals, 2) + "\n");
   }
-  model.write(to_bytes(made.classifier));
-  model.commit();
+  model.commit(to_bytes(made.classifier));
   if (file) file->commit();
   nlohmann::json told = refit_json(made);
   told["model"] = options.out;

@@ -51,14 +51,10 @@ void declare_refit(OptionTable& table, RequestedRefit& asked) {
       .typed("L|auto|path");
   table.number("--alpha", options.alpha, "ls with class_grams: weight of all rows relative to a class's own");
   table.choice("--metric", options.metric, "mean: nearest direction, or nearest center (with class_sizes)");
-  const auto list = [&](const char* name, std::optional<std::string>& asked_for, std::string help) {
-    table.add({.names = name,
-               .help = std::move(help),
-               .type = "LIST",
-               .read = [&asked_for](const std::vector<std::string>& arguments) { asked_for = arguments.back(); }});
-  };
-  list("--classes-kept", asked.classes, "a list of classes to keep, indices or names, e.g. 0,3,7-9; default: all");
-  list("--features", asked.features, "a list of features of prepared rows to use, indices or names; default: all");
+  table.text("--classes-kept", asked.classes, "a list of classes to keep, indices or names, e.g. 0,3,7-9; default: all")
+      .typed("LIST");
+  table.text("--features", asked.features, "a list of features of prepared rows to use, indices or names; default: all")
+      .typed("LIST");
   table.numbers(
       "--weights", options.class_weights,
       "weights of kept classes: of their rows (ls --shared-gram with class_grams), or of their shares (fisher)");

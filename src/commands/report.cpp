@@ -36,8 +36,7 @@ void run(const ReportOptions& options) {
   AtomicFile file(options.out, options.overwrite ? Existing::kReplace : Existing::kKeep);
   std::vector<PageDocument> documents;
   for (const std::string& path : options.files) documents.push_back(document_of_file(path));
-  file.write(page_of(documents, options.for_public ? Audience::kPublic : Audience::kOwner));
-  file.commit();
+  file.commit(page_of(documents, options.for_public ? Audience::kPublic : Audience::kOwner));
   fmt::print("wrote {}\n", options.out);
 }
 

@@ -17,8 +17,8 @@ constexpr std::size_t kUsualColumns = 80;
 constexpr std::size_t kShortestBar = 8;
 constexpr std::size_t kLongestBar = 30;
 
-std::map<std::string, std::uint64_t, std::less<>> rounds_of(const FitPlan& plan) {
-  std::map<std::string, std::uint64_t, std::less<>> rounds;
+RunProgress::RoundsOfPhases rounds_of(const FitPlan& plan) {
+  RunProgress::RoundsOfPhases rounds;
   for (const ReleaseRequest& request : plan.requests) rounds[request.name] = request.rounds;
   return rounds;
 }
@@ -85,7 +85,9 @@ void ProgressLine::write_until_stopped(std::chrono::milliseconds interval, const
   }
 }
 
-void RunPace::begin(std::string_view pass) {
+RunProgress::RunProgress(ProgressLine::Form form, const FitPlan& plan) : RunProgress(form, rounds_of(plan)) {}
+
+void RunProgress::begin(std::string_view pass) {
   if (phase_ != pass) {
     phase_ = pass;
     const auto planned = planned_.find(pass);
@@ -98,11 +100,12 @@ void RunPace::begin(std::string_view pass) {
   advance(0.0);
 }
 
-void RunPace::advance(double share) {
+void RunProgress::advance(double share) {
   share_ = (started_ - 1.0 + std::clamp(share, 0.0, 1.0)) / rounds_;
+  line_.show(doing(), share_, began_, rounds_);
 }
 
-std::string RunPace::doing() const {
+std::string RunProgress::doing() const {
   return rounds_ < 2.0 ? phase_ : fmt::format("{}, round {} of {}", phase_, started_, rounds_);
 }
 
@@ -115,25 +118,11 @@ std::string print_duration(double seconds) {
   return fmt::format("{:.0f} h {:.0f} min", hours, minutes - 60.0 * hours);
 }
 
-RunProgress::RunProgress(ProgressLine::Form form, const FitPlan& plan) : pace_(rounds_of(plan)), line_(form) {}
-
-void RunProgress::begin(std::string_view pass) {
-  pace_.begin(pass);
-  show();
-}
-
 ProgressOf RunProgress::of_passes() {
   return [this](std::string_view pass) -> OnChunk {
     begin(pass);
-    return [this](double share) {
-      pace_.advance(share);
-      show();
-    };
+    return [this](double share) { advance(share); };
   };
-}
-
-void RunProgress::show() {
-  line_.show(pace_.doing(), pace_.share(), pace_.began(), pace_.rounds());
 }
 
 }  // namespace dpreduce

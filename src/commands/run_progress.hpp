@@ -60,53 +60,42 @@ class ProgressLine {
   std::jthread writer_;  // last: it uses all else
 };
 
-/// Progress of a run in each of its phases, which may have rounds.
-class RunPace {
- public:
-  /// Takes the number of `rounds` that are planned of each phase, by its name.
-  explicit RunPace(std::map<std::string, std::uint64_t, std::less<>> rounds) : planned_(std::move(rounds)) {}
-
-  /// Begins a pass over rows, for the phase of that name: its next round. One that is not planned is a phase by itself.
-  void begin(std::string_view pass);
-  /// Notes that `share` of the rows of that pass are done, in [0, 1].
-  void advance(double share);
-
-  /// Work that the run does now: "gradient, round 3 of 20"; empty before the first pass.
-  std::string doing() const;
-  /// Returns the share of the phase that is done, in [0, 1].
-  double share() const { return share_; }
-  /// Returns the number of rounds of the phase.
-  double rounds() const { return rounds_; }
-  /// Returns the time at which the phase began.
-  ProgressLine::Clock::time_point began() const { return began_; }
-
- private:
-  std::map<std::string, std::uint64_t, std::less<>> planned_;
-  std::string phase_;
-  double rounds_ = 1.0;   // of the phase
-  double started_ = 0.0;  // of them
-  double share_ = 0.0;
-  ProgressLine::Clock::time_point began_{};
-};
-
 /// "40 s", "7 min", "2 h 10 min".
 std::string print_duration(double seconds);
 
+/// Progress of a run in each of its phases, which may have rounds, and its line.
 class RunProgress {
  public:
-  RunProgress(ProgressLine::Form form, const FitPlan& plan);
+  using RoundsOfPhases = std::map<std::string, std::uint64_t, std::less<>>;
 
-  /// Begins something of the run that is no pass of its training, "test" for one.
+  RunProgress(ProgressLine::Form form, const FitPlan& plan);
+  /// Takes the number of `rounds` that are planned of each phase, by its name.
+  RunProgress(ProgressLine::Form form, RoundsOfPhases rounds) : planned_(std::move(rounds)), line_(form) {}
+
+  /// Begins a pass over rows, for the phase of that name: its next round. One that is not planned is a phase by itself;
+  /// "test" for one is no pass of the training.
   void begin(std::string_view pass);
+  /// Notes that `share` of the rows of that pass are done, in [0, 1].
+  void advance(double share);
   /// Ends the progress: nothing is shown any more.
   void end() { line_.end(); }
   /// Callbacks that the run is to be trained with (TrainingTerms::progress); refers to this object.
   ProgressOf of_passes();
 
- private:
-  void show();
+  /// Work that the run does now: "gradient, round 3 of 20"; empty before the first pass.
+  std::string doing() const;
+  /// Returns the share of the phase that is done, in [0, 1].
+  double share() const { return share_; }
+  /// Returns the time at which the phase began.
+  ProgressLine::Clock::time_point began() const { return began_; }
 
-  RunPace pace_;
+ private:
+  RoundsOfPhases planned_;
+  std::string phase_;
+  double rounds_ = 1.0;   // of the phase
+  double started_ = 0.0;  // of them
+  double share_ = 0.0;
+  ProgressLine::Clock::time_point began_{};
   ProgressLine line_;
 };
 

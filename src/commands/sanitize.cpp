@@ -122,21 +122,19 @@ std::vector<std::string> write_rows(const SanitizeOptions& options, WorkerRows& 
   const RowTransform transform(
       {.input_dim = rows.dim(), .normalize = options.normalize, .clip_norm = options.clip_norm, .center = {}});
   const StreamPlan plan{kMostLabels, options.bad_rows, kRowMemory, default_threads()};
+  const OnChunk unwatched = [](double) {};
+  const RowPass pass{rows, transform, plan, unwatched};
   if (account != nullptr) {
-    for_each_lattice_chunk(
-        rows, transform, plan, [](const LatticeRows&) {}, [](double) {});
+    for_each_lattice_chunk(pass, [](const LatticeRows&) {});
     account->begin(planned);
     account->charge_begun();
   }
   std::vector<float> sanitized;
-  for_each_lattice_chunk(
-      rows, transform, plan,
-      [&](const LatticeRows& chunk) {
-        sanitized.resize(chunk.rows() * chunk.dim());
-        sanitize(chunk, planned.block("features").sigma, stream, sanitized);
-        x.append(std::span<const float>(sanitized));
-      },
-      [](double) {});
+  for_each_lattice_chunk(pass, [&](const LatticeRows& chunk) {
+    sanitized.resize(chunk.rows() * chunk.dim());
+    sanitize(chunk, planned.block("features").sigma, stream, sanitized);
+    x.append(std::span<const float>(sanitized));
+  });
   x.commit();
   made.add(path("x.npy"));
   if (y) y->commit();
@@ -158,8 +156,8 @@ std::string sanitized_text(const nlohmann::json& json) {
 void run(const SanitizeOptions& options) {
   WorkerRows rows = WorkerRows::open(options.x, options.y, 0, 1);
   const Lattice lattice{options.clip_norm, rows.dim()};
-  const NoisePlan plan = make_noise_plan(budget_from(options.budget).mu(options.budget.accountant),
-                                         Adjacency::kReplaceOne, {sanitized_row_release(rows.dim())});
+  const NoisePlan plan =
+      make_noise_plan(mu_of(options.budget), Adjacency::kReplaceOne, {sanitized_row_release(rows.dim())});
   const PlannedRelease& planned = plan.release("sanitised_row");
   const std::unique_ptr<ChargedRun> account = account_of(options, plan, rows.dim());
   const std::vector<std::string> files = write_rows(options, rows, planned, account.get());

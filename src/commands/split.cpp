@@ -1,4 +1,5 @@
 // dpreduce privacy split: the noise of several blocks under one budget.
+#include <cmath>
 #include <memory>
 #include <set>
 #include <string>
@@ -11,6 +12,7 @@
 #include "common/accounting/gaussian_dp.hpp"
 #include "common/base/error.hpp"
 #include "common/base/json_fields.hpp"
+#include "common/base/text.hpp"
 #include "methods/fit_table.hpp"
 #include "report/run_facts.hpp"
 
@@ -30,17 +32,13 @@ struct SplitOptions {
 };
 
 NamedBlock block_of(const std::string& text) {
-  const std::vector<std::string> parts = parts_of(text);
+  const std::vector<std::string> parts = parts_of(text, ':');
   NamedBlock named{.name = parts[0]};
   bool is_block = !named.name.empty() && (parts.size() == 2 || parts.size() == 3);
-  try {
-    for (std::size_t part = 1; is_block && part < parts.size(); ++part) {
-      const double number = read_finite(parts[part]);
-      (part == 1 ? named.block.sensitivity : named.block.loss_weight) = number;
-      is_block = number > 0.0;
-    }
-  } catch (const UsageError&) {
-    is_block = false;
+  for (std::size_t part = 1; is_block && part < parts.size(); ++part) {
+    const double number = number_of(parts[part]).value_or(0.0);
+    (part == 1 ? named.block.sensitivity : named.block.loss_weight) = number;
+    is_block = number > 0.0 && std::isfinite(number);
   }
   if (is_block) return named;
   throw UsageError(
@@ -58,7 +56,7 @@ SplitOptions validated(SplitOptions options) {
 }
 
 nlohmann::json result_of(const SplitOptions& options) {
-  const double mu = budget_from(options.budget).mu(options.budget.accountant);
+  const double mu = mu_of(options.budget);
   std::vector<WeightedBlock> blocks;
   for (const NamedBlock& named : options.blocks) blocks.push_back(named.block);
   const std::vector<NoiseOfBlock> noise = split_blocks(blocks, mu);

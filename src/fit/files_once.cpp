@@ -243,12 +243,12 @@ void require_no_file_left_out(const RowFiles& options, const Communicator& ranks
   }
 }
 
-std::string training_rows_among(const OtherRole& other, WorkerRows& training, const PrivateArray& beside,
+std::string training_rows_among(const OtherRole& other, WorkerRows& training, const ShardedArray* persons,
                                 Communicator& ranks) {
   SeenRoles own;
   const auto look = [&] {
     add_files(own.training, training, "train");
-    if (beside.array != nullptr) add_files(own.training, *beside.array, std::string(beside.option) + " ");
+    if (persons != nullptr) add_files(own.training, *persons, "--train-person ");
     if (other.rows == nullptr) return;
     add_files(own.others, *other.rows, other.name);
     if (training.features().files() > 0 && other.rows->features().files() > 0) {
@@ -278,12 +278,12 @@ std::string training_rows_among(const OtherRole& other, WorkerRows& training, co
   return ranks.trusted().broadcast(std::move(found));
 }
 
-void require_public(const OtherRole& other, WorkerRows& training, const PrivateArray& beside, Communicator& ranks) {
+void require_public(const OtherRole& other, WorkerRows& training, const ShardedArray* persons, Communicator& ranks) {
   std::string found;
-  if (ranks.silos() == nullptr) found = training_rows_among(other, training, beside, ranks);
+  if (ranks.silos() == nullptr) found = training_rows_among(other, training, persons, ranks);
   ranks.together([&] {
     require_rows_of_their_own(other);
-    if (ranks.silos() != nullptr) found = training_rows_among(other, training, beside, ranks);
+    if (ranks.silos() != nullptr) found = training_rows_among(other, training, persons, ranks);
     if (found.empty()) return;
     throw BadInput(
         "{}: training rows are private, but {} rows are used without noise; give public rows, and none of these", found,

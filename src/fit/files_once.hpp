@@ -42,20 +42,15 @@ struct OtherRole {
   WorkerRows* rows;  ///< null if this rank has none
 };
 
-/// Array that is private beside the training rows, and the option that names it. The array is null if there is none.
-struct PrivateArray {
-  const char* option = "";
-  const ShardedArray* array = nullptr;
-};
-
 /// Returns, in words, which files of `other` and of the training rows are the same, or have the same features; empty if
-/// rows of `other` on no rank are training rows on any rank. Collective, and the same on all ranks. Among silos not
-/// collective, and about this party's rows.
-std::string training_rows_among(const OtherRole& other, WorkerRows& training, const PrivateArray& beside,
+/// rows of `other` on no rank are training rows on any rank. `persons`, null if there are none, are identifiers of the
+/// training rows, which are as private. Collective, and the same on all ranks. Among silos not collective, and about
+/// this party's rows.
+std::string training_rows_among(const OtherRole& other, WorkerRows& training, const ShardedArray* persons,
                                 Communicator& ranks);
 
 /// Throws BadInput if rows of `other`, which are used as public, are training rows, or are in files that the named
 /// files refer to. Throws on every rank (Communicator::together). Collective.
-void require_public(const OtherRole& other, WorkerRows& training, const PrivateArray& beside, Communicator& ranks);
+void require_public(const OtherRole& other, WorkerRows& training, const ShardedArray* persons, Communicator& ranks);
 
 }  // namespace dpreduce

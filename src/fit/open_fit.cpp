@@ -91,11 +91,6 @@ FitOptions with_rows_in_memory(FitOptions options, const RowsInMemory& rows) {
   return options;
 }
 
-WorkerRows open_training_rows(const RowFiles& train, Communicator& ranks, const RowsInMemory* memory) {
-  if (memory == nullptr) return open_ranked_rows(train, ranks);
-  return ranked_rows_in_memory(memory->train_x, memory->train_y, train, ranks);
-}
-
 void require_fitting_labels(WorkerRows& rows, const DataOptions& data) {
   if (rows.is_none() || data.has_targets()) return;
   const std::string& files = data.train.y.front();
@@ -207,16 +202,16 @@ std::optional<ShardedArray> weigh_rows(const FitOptions& options, bool clips_uni
                                        Communicator& ranks, const RowsInMemory* memory) {
   const DataOptions& data = options.data;
   if (!data.train.weight.empty()) {
-    std::optional<ShardedArray> weights =
-        open_weights(data.train, rows, ranks, memory != nullptr ? memory->train_weight : std::nullopt);
+    std::optional<ShardedArray> weights = open_beside(ArrayRole::kWeights, data.train, rows, ranks,
+                                                      memory != nullptr ? memory->train_weight : std::nullopt);
     const auto weigh_as_given = [&] {
       weigh(rows, weights ? &*weights : nullptr, static_cast<float>(*data.weight_bound));
     };
     if (!options.output.dry_run) ranks.together(weigh_as_given);
   }
   if (!data.has_units()) return std::nullopt;
-  std::optional<ShardedArray> persons =
-      open_persons(data.train, rows, ranks, memory != nullptr ? memory->train_person : std::nullopt);
+  std::optional<ShardedArray> persons = open_beside(ArrayRole::kPersons, data.train, rows, ranks,
+                                                    memory != nullptr ? memory->train_person : std::nullopt);
   if (options.output.dry_run) return persons;
   weigh(rows, persons ? &*persons : nullptr, data.bounded_rows(),
         person_count_of(options.silos, method_entry(options.method), ranks), ranks,
@@ -234,7 +229,8 @@ WorkerRows open_own_rows(const DataOptions& data, const MethodEntry& method, Com
   ranks.together([&] {
     if (memory == nullptr) require_own_rows(method, data.train, ranks);
   });
-  WorkerRows training = open_training_rows(data.train, ranks, memory);
+  WorkerRows training = memory == nullptr ? open_ranked_rows(data.train, ranks)
+                                          : ranked_rows_in_memory(memory->train_x, memory->train_y, data.train, ranks);
   std::array<std::uint64_t, 1> count{training.range().count};
   if (ranks.silos() == nullptr) ranks.sum_everywhere(count);
   ranks.together([&] {
@@ -339,9 +335,8 @@ OpenFit open_fit(const FitOptions& asked, Communicator& ranks, const RowsInMemor
   const std::optional<ShardedArray> persons =
       weigh_rows(options, open.fit->plan().clips_units(), open.training, ranks, memory);
   if (!is_dry_run) keep_tail(options.data, open.training, ranks);
-  const std::string person_option = data.train.option("person");
   const auto require_apart = [&](const char* name, WorkerRows& rows) {
-    require_public({name, &rows}, open.training, {person_option.c_str(), persons ? &*persons : nullptr}, ranks);
+    require_public({name, &rows}, open.training, persons ? &*persons : nullptr, ranks);
   };
   if (open.candidates) require_apart("public", *open.candidates);
   require_room(*open.fit, open.training, machine, ranks);

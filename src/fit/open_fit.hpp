@@ -28,9 +28,6 @@ struct RowsInMemory {
 /// options name files of rows as well.
 FitOptions with_rows_in_memory(FitOptions options, const RowsInMemory& rows);
 
-/// Opens this rank's training rows. Collective. Throws as open_ranked_rows, and WorkerRows::in_memory.
-WorkerRows open_training_rows(const RowFiles& train, Communicator& ranks, const RowsInMemory* memory = nullptr);
-
 /// Throws UsageError if labels are zeros and ones without --max-labels, or class indices with it; BadInput if zeros and
 /// ones do not have one column a class. The noise of labels is sized for the bound on a row's labels: the bound is
 /// public, and the user declares it.

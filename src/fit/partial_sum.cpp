@@ -82,6 +82,13 @@ std::vector<Partition> merged_partitions(const std::vector<Partition>& a, const 
                    shown_partition(twice->name), kind);
 }
 
+template <typename Partition>
+std::vector<std::string> names_of(const std::vector<Partition>& listed) {
+  std::vector<std::string> names;
+  std::ranges::transform(listed, std::back_inserter(names), &Partition::name);
+  return names;
+}
+
 std::string first_names(const std::vector<std::string>& names) {
   const auto shown = static_cast<std::ptrdiff_t>(std::min(names.size(), kMostNamed));
   std::vector<std::string> first;
@@ -168,6 +175,10 @@ Statistic PartialSum::opened(const SumTicket& ticket, std::vector<BlockShape> sh
   return statistic;
 }
 
+std::vector<std::string> PartialSum::partitions() const {
+  return names_of(partitions_);
+}
+
 std::string PartialSum::to_bytes() const {
   return message_of(kPartialSum, *this);
 }
@@ -178,8 +189,8 @@ PartialSum PartialSum::from_bytes(const std::string& bytes) {
   return sum;
 }
 
-void require_same_partitions(const std::vector<std::string>& there, const std::vector<std::string>& expected,
-                             const char* where) {
+void require_partitions(const std::vector<std::string>& there, const std::vector<std::string>& expected,
+                        const char* where) {
   const std::set<std::string> wanted(expected.begin(), expected.end());
   std::vector<std::string> missing;
   std::vector<std::string> unknown;
@@ -193,12 +204,6 @@ void require_same_partitions(const std::vector<std::string>& there, const std::v
     throw UsageError("the {} holds partitions that are not expected: {}; list all partitions as expected", where,
                      first_names(unknown));
   }
-}
-
-void require_partitions(const PartialSum& sum, const std::vector<std::string>& expected) {
-  std::vector<std::string> there;
-  for (const SummedPartition& partition : sum.partitions()) there.push_back(partition.name);
-  require_same_partitions(there, expected, "sum");
 }
 
 namespace {
@@ -319,9 +324,7 @@ PersonTable PersonCounts::opened(const SumTicket& ticket) const {
 }
 
 std::vector<std::string> PersonCounts::partitions() const {
-  std::vector<std::string> names;
-  for (const Sealed& partition : partitions_) names.push_back(partition.name);
-  return names;
+  return names_of(partitions_);
 }
 
 std::string PersonCounts::to_bytes() const {

@@ -65,8 +65,8 @@ class PartialSum {
   Statistic opened(const SumTicket& ticket, std::vector<BlockShape> shape) const;
 
   std::uint64_t step() const { return step_; }
-  /// Partitions, sorted by name.
-  const std::vector<SummedPartition>& partitions() const { return partitions_; }
+  /// Names of the partitions, sorted.
+  std::vector<std::string> partitions() const;
 
   /// Returns the bytes for another process, which must run the same version of the program. The reader trusts none of
   /// them: anybody may have added the sums up.
@@ -85,14 +85,10 @@ class PartialSum {
   std::vector<std::uint64_t> words_;  // of the statistic, four of the fingerprint, partitions with rows; sealed
 };
 
-/// Throws UsageError naming the expected partitions that are missing, or the unexpected ones that are there, up to
-/// three of each.
-void require_partitions(const PartialSum& sum, const std::vector<std::string>& expected);
-
-/// Throws as require_partitions, for partitions by name (`there` is sorted). `where` names in words what holds the
-/// partitions.
-void require_same_partitions(const std::vector<std::string>& there, const std::vector<std::string>& expected,
-                             const char* where);
+/// Throws UsageError naming the expected partitions that are missing, or the unexpected ones that are `there` (sorted),
+/// up to three of each. `where` names in words what holds the partitions.
+void require_partitions(const std::vector<std::string>& there, const std::vector<std::string>& expected,
+                        const char* where);
 
 // Persons of rows that are in the tasks of an engine, where no task sees the rows of another (traveling_plan.hpp).
 //

@@ -10,7 +10,6 @@
 
 #include "common/base/error.hpp"
 #include "common/base/paths.hpp"
-#include "common/base/public_names.hpp"
 #include "common/base/text.hpp"
 #include "common/data/label_slots.hpp"
 #include "common/randomness/signing_key.hpp"
@@ -54,41 +53,36 @@ bool has_rows(const Communicator& ranks, RowsOfSilos whose) {
   return ranks.silos() == nullptr || ranks.is_coordinator() == (whose == RowsOfSilos::kCoordinator);
 }
 
-// A number that rows have alike on all ranks with rows. Silos with a roster take it from there: none of them can move
-// it.
-struct AgreedNumber {
-  std::size_t number = 0;
+// Numbers of features and targets, the same for all ranks that have rows. Silos with a roster take them from there:
+// none of them can move them.
+struct AgreedShape {
+  std::size_t features = 0;
+  std::size_t targets = 0;
   bool is_of_roster = false;
 };
 
-// Collective.
-AgreedNumber agreed_number(std::size_t own, std::size_t Roster::*stated, Communicator& ranks) {
-  if (ranks.silos() != nullptr && ranks.silos()->roster()) return {*ranks.silos()->roster().*stated, true};
-  return {static_cast<std::size_t>(ranks.max_everywhere(static_cast<double>(own)))};
-}
-
-void require_agreed(std::size_t own, const AgreedNumber& all, const char* what, const std::string& name) {
-  if (own == all.number) return;
-  throw BadInput("{}: rows have {} {}, but {}; all files must agree", name, own, what,
-                 all.is_of_roster ? fmt::format("--roster says {} {}", all.number, what)
-                                  : fmt::format("those of another rank have {}", all.number));
-}
-
-// Numbers of features and targets, the same for all ranks that have rows; `rows` is null where this one has none.
-struct AgreedShape {
-  AgreedNumber features;
-  AgreedNumber targets;
-};
-
-// Collective.
+// `rows` is null where this rank has none. Collective.
 AgreedShape agreed_shape(const WorkerRows* rows, const RowFiles& options, Communicator& ranks) {
-  AgreedShape shape{.features = agreed_number(rows ? rows->dim() : 0, &Roster::dim, ranks), .targets = {}};
-  if (options.has_targets) shape.targets = agreed_number(rows ? rows->targets() : 0, &Roster::classes, ranks);
+  if (ranks.silos() != nullptr && ranks.silos()->roster()) {
+    const Roster& roster = *ranks.silos()->roster();
+    return {roster.dim, options.has_targets ? roster.classes : 0, true};
+  }
+  const auto most = [&](std::size_t own) {
+    return static_cast<std::size_t>(ranks.max_everywhere(static_cast<double>(own)));
+  };
+  AgreedShape shape{.features = most(rows ? rows->dim() : 0)};
+  if (options.has_targets) shape.targets = most(rows ? rows->targets() : 0);
   return shape;
 }
 
 // Throws BadInput where rows have another shape than those of the other ranks.
 void require_agreed_shape(const WorkerRows& rows, const AgreedShape& shape, const RowFiles& options) {
+  const auto require_agreed = [&](std::size_t own, std::size_t all, const char* what, const std::string& name) {
+    if (own == all) return;
+    throw BadInput("{}: rows have {} {}, but {}; all files must agree", name, own, what,
+                   shape.is_of_roster ? fmt::format("--roster says {} {}", all, what)
+                                      : fmt::format("those of another rank have {}", all));
+  };
   require_agreed(rows.dim(), shape.features, "features", options.x.front());
   if (rows.targets() != 0) require_agreed(rows.targets(), shape.targets, "targets", options.y.front());
 }
@@ -270,7 +264,7 @@ WorkerRows open_ranked_rows(const RowFiles& options, Communicator& ranks, RowsOf
     if (claims) require_no_earlier_claim(*rows, *claims);
     if (rows) require_agreed_shape(*rows, shape, options);
   });
-  if (!rows) rows.emplace(WorkerRows::none(shape.features.number, shape.targets.number));
+  if (!rows) rows.emplace(WorkerRows::none(shape.features, shape.targets));
   if (ranks.silos() == nullptr || whose == RowsOfSilos::kEachItsOwn) require_agreed_columns(*rows, ranks);
   return std::move(*rows);
 }

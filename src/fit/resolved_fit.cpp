@@ -152,12 +152,11 @@ void share_with_evaluation(std::vector<ReleaseRequest>& requests, ReleaseTerms t
 void plan_releases(FitPlan& plan, const FitOptions& options, const TrainingMethod& method) {
   const BudgetOptions& budget = options.privacy.budget;
   if (options.method.batch) {
-    plan.noise =
-        make_sampled_noise_plan(budget_from(budget), budget.accountant, options.privacy.adjacency, plan.requests);
+    plan.noise = make_sampled_noise_plan(budget, options.privacy.adjacency, plan.requests);
     plan.guarantee = sampled_guarantee_of(budget);
     return;
   }
-  const double mu = budget_from(budget).mu(budget.accountant);
+  const double mu = mu_of(budget);
   double mu_of_releases = mu;
   double mu_of_choice = 0.0;
   if (const double share = share_of_choice(options); share > 0.0) {
@@ -312,15 +311,12 @@ ResolvedFit ResolvedFit::with_lost(std::vector<std::string> labels) const {
 std::optional<PrivacyStatement> ResolvedFit::statement() const {
   if (!plan_.is_private) return std::nullopt;
   const Guarantee& g = *plan_.guarantee;
-  PrivacyStatement statement{.epsilon = g.epsilon,
-                             .delta = g.delta,
-                             .mu = g.mu,
-                             .rho = g.rho,
-                             .adjacency = std::string(to_string(options_.privacy.adjacency))};
-  const DataOptions& data = options_.data;
-  if (!data.has_units()) return statement;
-  statement.person = PersonStatement{.rows = data.bounded_rows(), .silos = options_.silos.silos_per_person};
-  return statement;
+  return PrivacyStatement{.epsilon = g.epsilon,
+                          .delta = g.delta,
+                          .mu = g.mu,
+                          .rho = g.rho,
+                          .adjacency = std::string(to_string(options_.privacy.adjacency)),
+                          .person = person_of(options_)};
 }
 
 RunTerms ResolvedFit::terms() const {
@@ -367,6 +363,11 @@ std::shared_ptr<const ResolvedFit> resolved_for_job(const FitOptions& options, s
     fit = std::make_shared<const ResolvedFit>(std::move(decided), std::move(plan));
   });
   return fit;
+}
+
+std::optional<PersonStatement> person_of(const FitOptions& options) {
+  if (!options.data.has_units()) return std::nullopt;
+  return PersonStatement{.rows = options.data.bounded_rows(), .silos = options.silos.silos_per_person};
 }
 
 std::vector<PublicByWord> public_by_word(const FitOptions& options) {

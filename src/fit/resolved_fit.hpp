@@ -65,6 +65,9 @@ std::shared_ptr<const ResolvedFit> resolved_for_job(const FitOptions& options, s
                                                     std::uint64_t public_rows, std::uint64_t bytes_for_rank,
                                                     Communicator& ranks);
 
+/// Terms of the run's guarantee for persons; nullopt if the unit is a row.
+std::optional<PersonStatement> person_of(const FitOptions& options);
+
 /// Inputs of the run that its user has declared public.
 std::vector<PublicByWord> public_by_word(const FitOptions& options);
 

@@ -218,10 +218,7 @@ Preprocessing known_preprocessing(const PreparationOptions& rows, const DataOpti
   if (data.has_targets() && !data.target_range.empty()) {
     known.targets = target_columns(ranges_of("--target-range", data.target_range, data.classes));
   }
-  if (!rows.feature_range.empty()) {
-    Ranges ranges = ranges_of("--feature-range", rows.feature_range, input_dim);
-    known.columns = {std::move(ranges.middle), std::move(ranges.half)};
-  }
+  if (!rows.feature_range.empty()) known.columns = ranges_of("--feature-range", rows.feature_range, input_dim);
   return known;
 }
 

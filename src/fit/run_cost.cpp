@@ -49,7 +49,7 @@ constexpr std::uint64_t kProgramBytes = std::uint64_t{48}
 // Rounds of training, not those that prepare rows.
 bool is_round(const ReleaseRequest& request) {
   const StatisticEntry& statistic = registered_statistic(request.name);
-  return statistic.is_round() && statistic.cost(request).row_change == RowChange::kNone;
+  return statistic.is_round() && statistic.row_change == RowChange::kNone;
 }
 
 bool trains_in_rounds(const FitPlan& plan) {
@@ -67,8 +67,8 @@ bool keeps_rows(const FitOptions& options, const FitPlan& plan, std::uint64_t ro
 }
 
 // A method that whitens rows does so by the Gram matrix of this statistic.
-bool whitens(const StatisticCost& cost, const FitOptions& options) {
-  return method_entry(options.method).whitens_rows && cost.row_change == RowChange::kWhitening;
+bool whitens(const StatisticEntry& statistic, const FitOptions& options) {
+  return method_entry(options.method).whitens_rows && statistic.row_change == RowChange::kWhitening;
 }
 
 // Returns whether ridge regressions of all classes have one noised Gram matrix, whose eigenvectors they are solved by.
@@ -80,7 +80,7 @@ bool solves_for_all_classes(const ReleaseRequest& request, const FitOptions& opt
 // Words of 8 bytes of one rank, up into sums and down again.
 double words_of(const ReleaseRequest& request, const TrainingMethod& method, const FitOptions& options,
                 const FitPlan& plan, int ranks) {
-  const StatisticCost cost = registered_statistic(request.name).cost(request);
+  const StatisticEntry& statistic = registered_statistic(request.name);
   const auto rounds = static_cast<double>(request.rounds);
   // The steps that a silo takes by itself send nothing.
   const double sums = is_round(request) ? rounds / static_cast<double>(method.releases_per_sum()) : rounds;
@@ -88,12 +88,12 @@ double words_of(const ReleaseRequest& request, const TrainingMethod& method, con
   for (const BlockRequest& block : request.blocks) up += sums * static_cast<double>(block.elements);
   // Silos that take steps of their own get each other's weights summed, as long as they are.
   if (is_round(request) && method_entry(options.method).each_rank_is_a_silo) return 2.0 * up;
-  double words = up + sums * cost.words_down;
+  double words = up + sums * statistic.words_down(request);
   const int owners = options.silos.secure_aggregation ? 1 : ranks;
-  if (cost.row_change == RowChange::kComponents) {
+  if (statistic.row_change == RowChange::kComponents) {
     words += static_cast<double>(options.rows.pca) * static_cast<double>(plan.preprocessing.dim());
   }
-  if (whitens(cost, options)) {
+  if (whitens(statistic, options)) {
     const auto matrix = static_cast<double>(plan.projection_elements);
     words += owners > 1 ? 4.0 * matrix : matrix;  // its eigenvectors, where they are shared (fc.cpp)
   }

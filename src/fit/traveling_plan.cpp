@@ -18,6 +18,7 @@
 #include "common/silos/payload_archive.hpp"
 #include "fit/fit_account.hpp"
 #include "fit/open_fit.hpp"
+#include "fit/ranked_rows.hpp"
 #include "methods/fit_plan.hpp"
 #include "methods/registry.hpp"
 #include "worker/person_rows.hpp"
@@ -196,7 +197,7 @@ Statistic partition_statistic(const TravelingPlan& plan, const TravelingTask& ta
   }
   const ResolvedFit fit(plan.options, plan.dim);
   Communicator alone = Communicator::alone();
-  WorkerRows own = open_training_rows(plan.options.data.train, alone, &rows);
+  WorkerRows own = ranked_rows_in_memory(rows.train_x, rows.train_y, plan.options.data.train, alone);
   if (own.dim() != plan.dim) {
     throw BadInput("partition {}: its rows have {} features, but the plan is for {}; all need the same",
                    shown_partition(partition), own.dim(), plan.dim);
@@ -212,7 +213,8 @@ Statistic partition_statistic(const TravelingPlan& plan, const TravelingTask& ta
   }
   if (rows.train_person) {
     require_counted(plan);
-    std::optional<ShardedArray> persons = open_persons(plan.options.data.train, own, alone, rows.train_person);
+    std::optional<ShardedArray> persons =
+        open_beside(ArrayRole::kPersons, plan.options.data.train, own, alone, rows.train_person);
     weigh(own, &*persons, plan.options.data.bounded_rows(),
           plan.options.silos.under_engine ? count_in_silo(*plan.options.silos.silos_per_person)
                                           : count_over_partitions(*plan.persons, plan.ticket, partition),
@@ -237,7 +239,7 @@ std::optional<std::vector<std::string>> partitions_of(const TravelingPlan& plan,
   if (!plan.persons) return expected;
   std::vector<std::string> counted;
   for (const CountedPartition& partition : plan.persons->partitions) counted.push_back(partition.name);
-  if (expected) require_same_partitions(counted, *expected, "count of persons");
+  if (expected) require_partitions(counted, *expected, "count of persons");
   return counted;
 }
 
@@ -285,7 +287,7 @@ class FitSession::Exchange final : public StatisticSource {
   void give(const PartialSum& sum) {
     const std::optional<TravelingTask> task = this->task();
     if (!task) throw UsageError("the session waits for no sum: its fit has ended, or another thread has given one");
-    if (partitions_) require_partitions(sum, *partitions_);
+    if (partitions_) require_partitions(sum.partitions(), *partitions_, "sum");
     Statistic opened = sum.opened(task->ticket(plan_), shape_of(task->task, fit_->plan()));
     std::unique_lock lock(mutex_);
     if (!task_ || task_->step != task->step) throw UsageError("another thread has given a sum for this task");
@@ -333,12 +335,11 @@ class FitSession::Exchange final : public StatisticSource {
     const std::lock_guard lock(mutex_);
     if (fitted) fitted_.emplace(std::move(*fitted));
     failure_ = failure;
-    has_ended_ = true;
     changed_.notify_all();
   }
 
   void wait_for_trainer(std::unique_lock<std::mutex>& lock) {
-    changed_.wait(lock, [this] { return task_.has_value() || has_ended_; });
+    changed_.wait(lock, [this] { return task_ || failure_ || fitted_; });
   }
 
   const TravelingPlan plan_;
@@ -354,7 +355,6 @@ class FitSession::Exchange final : public StatisticSource {
   std::optional<Statistic> given_;
   std::uint64_t next_step_ = 0;
   bool is_stopped_ = false;
-  bool has_ended_ = false;
   std::exception_ptr failure_;
   std::optional<FittedRun> fitted_;
 };

@@ -41,8 +41,7 @@ constexpr double kCertainlyMore = 2.0;
 std::optional<double> expected_signal(const FitOptions& options) {
   const BudgetOptions& budget = options.privacy.budget;
   if (!options.method.expected_rows || budget.non_private) return std::nullopt;
-  return *options.method.expected_rows * budget_from(budget).mu(budget.accountant) /
-         static_cast<double>(options.data.bounded_rows());
+  return *options.method.expected_rows * mu_of(budget) / static_cast<double>(options.data.bounded_rows());
 }
 
 // Returns whether so few rows are expected that noise would hide what they are like.

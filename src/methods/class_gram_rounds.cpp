@@ -16,7 +16,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <map>
 #include <utility>
 
 #include "common/base/error.hpp"
@@ -143,31 +142,6 @@ class ClassSolutions {
   std::vector<std::uint64_t> own_;
 };
 
-// The whole release for the watcher, block by block.
-class WatchedParts {
- public:
-  explicit WatchedParts(const ReleaseRequest& request) : request_(request) {
-    for (const BlockRequest& block : request.blocks) values_[block.name].resize(block.elements);
-  }
-  void add(std::size_t number, const ReleasedBlock& part) {
-    sigma_[part.name()] = part.sigma();
-    std::ranges::copy(part.values(),
-                      values_.at(part.name()).begin() + static_cast<std::ptrdiff_t>(number * part.values().size()));
-  }
-  Release whole() {
-    std::vector<ReleasedBlock> blocks;
-    for (const BlockRequest& block : request_.blocks) {
-      blocks.emplace_back(block.name, std::move(values_[block.name]), sigma_[block.name]);
-    }
-    return Release(std::move(blocks));
-  }
-
- private:
-  const ReleaseRequest& request_;
-  std::map<std::string, std::vector<std::int64_t>> values_;
-  std::map<std::string, double> sigma_;
-};
-
 // The matrices of the classes, a few at a time. One set of them is summed while the next is computed.
 class GramRounds {
  public:
@@ -291,8 +265,8 @@ NamedIntegers TrainingRun::made_class_grams(std::size_t width, const std::functi
       grams.emplace(*sides_.source, task_of(kClassGrams, rows_.preprocessing(), {}), order);
     }
   });
-  std::optional<WatchedParts> watched;
-  if (sides_.watcher) watched.emplace(request);
+  std::vector<std::int64_t> watched;  // matrices for the watcher, whose one rank has all classes in their order
+  std::optional<Release> whole;       // likewise
   const std::uint64_t integers = rows_.classes() * width + integers_of_first_pass(request);  // of the record
   NamedIntegers record = releaser_.release_in_parts(kClassGrams, integers, [&](PartRelease& parts) {
     const Release sums(released_sums(grams->take_sums(), parts, ranks_));
@@ -303,7 +277,7 @@ NamedIntegers TrainingRun::made_class_grams(std::size_t width, const std::functi
     rounds.release(order, owners, [&](const PartRelease::Owned& own, const std::function<void()>& advance) {
       ranks_.together([&] {
         for (const auto& [label, gram] : own) {
-          if (watched) watched->add(label, gram);
+          if (sides_.watcher) watched.insert(watched.end(), gram.values().begin(), gram.values().end());
           solutions.add(label, on_gram(label, gram));
           advance();
         }
@@ -312,13 +286,17 @@ NamedIntegers TrainingRun::made_class_grams(std::size_t width, const std::functi
     });
     NamedIntegers made;
     for (const ReleasedBlock& block : sums.blocks()) {
-      if (watched) watched->add(0, block);
       made.emplace_back(block.name(), std::vector(block.values().begin(), block.values().end()));
     }
     made.emplace_back(kSolutions, solutions.take());
+    if (sides_.watcher) {
+      std::vector<ReleasedBlock> blocks = sums.blocks();
+      blocks.insert(blocks.begin(), {"class_grams", std::move(watched), parts.sigma("class_grams")});
+      whole.emplace(std::move(blocks));
+    }
     return made;
   });
-  if (watched) sides_.watcher({kClassGrams, watched->whole(), rows_.preprocessing(), {}});
+  if (whole) sides_.watcher({kClassGrams, *whole, rows_.preprocessing(), {}});
   return record;
 }
 

@@ -28,10 +28,7 @@ enum class Centering {
   kMoments  ///< nothing; the method's own release holds the noised mean as well
 };
 template <>
-inline constexpr std::array spellings<Centering>{std::pair{std::string_view{"none"}, Centering::kNone},
-                                                 std::pair{std::string_view{"dp"}, Centering::kDp},
-                                                 std::pair{std::string_view{"public"}, Centering::kPublic},
-                                                 std::pair{std::string_view{"moments"}, Centering::kMoments}};
+inline constexpr auto spellings<Centering> = spelled<Centering>("none", "dp", "public", "moments");
 
 /// Largest number of features of rows whose raw columns may have units of their own; embeddings have more features.
 /// Tables of 4 to 64 features gained up to 29 points by scaled columns at epsilon .3 to 3. Columns of one size lost at
@@ -45,9 +42,7 @@ enum class FindRanges {
   kAlways
 };
 template <>
-inline constexpr std::array spellings<FindRanges>{std::pair{std::string_view{"none"}, FindRanges::kNever},
-                                                  std::pair{std::string_view{"auto"}, FindRanges::kWhereColumnsDiffer},
-                                                  std::pair{std::string_view{"private"}, FindRanges::kAlways}};
+inline constexpr auto spellings<FindRanges> = spelled<FindRanges>("none", "auto", "private");
 
 /// Preparation of rows before a method sees them (row_preparation.hpp).
 struct PreparationOptions {
@@ -142,11 +137,8 @@ DPREDUCE_ARCHIVE(EvaluationOptions, terms, files, models, models_are_public, inp
 /// Statistics that `dpreduce release` may release instead of training (--method is then "release").
 enum class StatisticKind { kGram, kClassSums, kClassSizes, kClassGrams };
 template <>
-inline constexpr std::array spellings<StatisticKind>{
-    std::pair{std::string_view{"gram"}, StatisticKind::kGram},
-    std::pair{std::string_view{"class_sums"}, StatisticKind::kClassSums},
-    std::pair{std::string_view{"class_sizes"}, StatisticKind::kClassSizes},
-    std::pair{std::string_view{"class_grams"}, StatisticKind::kClassGrams}};
+inline constexpr auto spellings<StatisticKind> = spelled<StatisticKind>("gram", "class_sums", "class_sizes",
+                                                                        "class_grams");
 
 /// All options of a fit, in parts.
 struct FitOptions {

@@ -71,7 +71,6 @@ DPREDUCE_ARCHIVE(PlannedSelection, name, terms, fraction_bits)
 DPREDUCE_ARCHIVE(NoisePlan, adjacency, budget_mu, mu, releases, selections)
 DPREDUCE_ARCHIVE(EpsilonAtDelta, epsilon, delta)
 DPREDUCE_ARCHIVE(Guarantee, epsilon, delta, mu, rho, bounded_range)
-DPREDUCE_ARCHIVE(DataSetBudget, epsilon, delta)
 DPREDUCE_ARCHIVE(FitPlan, preprocessing, dim, projection_elements, requests, loss, choice, public_selection, noise,
                  guarantee, lost, is_private, forfeits, limit, config, config_digest, memory_bytes)
 

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "common/base/error.hpp"
+#include "common/base/text.hpp"
 #include "common/data/named_classes.hpp"
 #include "common/data/sharded_array.hpp"
 #include "methods/registry.hpp"
@@ -22,11 +22,8 @@ constexpr double kMostPercentLost = 99;
 
 // Numbers in one form, so that parties who write "0.50" and "0.5" agree.
 std::string plain(const std::string& word) {
-  try {
-    return fmt::format("{}", read_number("", word));
-  } catch (const UsageError&) {
-    return word;
-  }
+  const std::optional<double> number = number_of(word);
+  return number ? fmt::format("{}", *number) : word;
 }
 
 // One group a class, in words: a job reads the file on rank 0 alone.

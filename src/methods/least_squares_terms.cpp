@@ -40,7 +40,7 @@ double least_squares_intercept(const FitOptions& options) {
 
 double usual_alpha(const FitOptions& options) {
   if (options.privacy.budget.non_private) return kLeastAlpha;
-  const double mu = budget_from(options.privacy.budget).mu(options.privacy.budget.accountant);
+  const double mu = mu_of(options.privacy.budget);
   return std::clamp(1.0 / mu, kLeastAlpha, kMostAlpha);
 }
 

@@ -18,8 +18,7 @@ enum class Objective {
   kBalanced   ///< over classes, however large each is
 };
 template <>
-inline constexpr std::array spellings<Objective>{std::pair{std::string_view{"accuracy"}, Objective::kAccuracy},
-                                                 std::pair{std::string_view{"balanced"}, Objective::kBalanced}};
+inline constexpr auto spellings<Objective> = spelled<Objective>("accuracy", "balanced");
 
 /// Weights that training rounds end in.
 enum class Iterate {
@@ -27,8 +26,7 @@ enum class Iterate {
   kAverage  ///< (W_1 + ... + W_T) / T
 };
 template <>
-inline constexpr std::array spellings<Iterate>{std::pair{std::string_view{"last"}, Iterate::kLast},
-                                               std::pair{std::string_view{"average"}, Iterate::kAverage}};
+inline constexpr auto spellings<Iterate> = spelled<Iterate>("last", "average");
 
 /// Options of all methods. The methods declare which of them takes which option, and with what default (registry.hpp).
 /// If an option is nullopt, the method has its own value.

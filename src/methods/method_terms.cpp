@@ -125,16 +125,14 @@ void check_method(const FitOptions& options, const OptionTable& table) {
 }
 
 std::string takers_with_defaults(std::string_view option) {
-  std::string takers;
+  std::vector<std::string> takers;
   for (const MethodEntry* entry : all_methods()) {
     for (const TakenOption& taken : entry->takes) {
       if (taken.option != option) continue;
-      if (!takers.empty()) takers += ", ";
-      takers += entry->name;
-      if (!taken.usual.empty()) takers += fmt::format(" {}", taken.usual);
+      takers.push_back(fmt::format("{}{}{}", entry->name, taken.usual.empty() ? "" : " ", taken.usual));
     }
   }
-  return takers;
+  return fmt::format("{}", fmt::join(takers, ", "));
 }
 
 void declare_method(OptionTable& table, MethodOptions& options) {

@@ -37,7 +37,7 @@ void PreparedRows::visit(std::string_view name, WorkerRows& rows, const PublicPo
   if (keeps_for_ && are_training) keep_now(*std::exchange(keeps_for_, std::nullopt));
   in_pass(name, [&](const OnChunk& on_chunk) {
     const StreamPlan stream = stream_of(rows);
-    StatisticInputs inputs{rows, transform_, stream, on_chunk, point, std::move(sample)};
+    StatisticInputs inputs{{rows, transform_, stream, on_chunk}, point, std::move(sample)};
     if (kept_ && are_training) inputs.kept = *kept_;
     if (are_training) inputs.are_checked = are_checked_;
     visit(inputs);
@@ -84,10 +84,11 @@ StreamPlan PreparedRows::stream_of(const WorkerRows& rows) const {
 
 void PreparedRows::keep_now(KeptFor use) {
   in_pass("rows", [&](const OnChunk& on_chunk) {
+    const RowPass pass{rows_, transform_, stream_, on_chunk};
     if (use == KeptFor::kRounds && unprojected_) {
-      kept_ = project_kept_chunks(std::move(unprojected_->chunks), rows_, transform_, stream_, on_chunk);
+      kept_ = project_kept_chunks(std::move(unprojected_->chunks), pass);
     } else {
-      kept_ = keep_lattice_chunks(rows_, transform_, stream_, use, on_chunk);
+      kept_ = keep_lattice_chunks(pass, use);
     }
     unprojected_.reset();
   });

@@ -76,7 +76,7 @@ class PreparedRows {
                       std::optional<RowSample> sample = {});
 
   /// Returns inputs for a statistic of the training rows in their current preparation.
-  StatisticInputs inputs(const OnChunk& on_chunk) { return {rows_, transform_, stream_, on_chunk}; }
+  StatisticInputs inputs(const OnChunk& on_chunk) { return {{rows_, transform_, stream_, on_chunk}}; }
   /// Calls `work` with the function that `work` calls between chunks of rows: that function checks peers and shows
   /// progress. Collective.
   void in_pass(std::string_view name, const std::function<void(const OnChunk&)>& work);

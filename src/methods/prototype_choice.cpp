@@ -29,7 +29,7 @@ Outlook outlook_of(const FitOptions& options, std::uint64_t public_rows) {
   const double of_smallest =
       options.method.smallest_share ? rows * *options.method.smallest_share : of_class * shares.back();
   const double of_mean_class = of_class * std::accumulate(shares.begin(), shares.end(), 0.0) / classes;
-  const double mu = budget_from(budget).mu(budget.accountant);
+  const double mu = mu_of(budget);
   return {mu, mu * of_smallest,
           selection_epsilon_of(budget) * of_mean_class >= kLogsOfCandidates * std::log(candidates)};
 }

@@ -112,7 +112,6 @@ void declare_training_rows(OptionTable& table, DataOptions& data) {
              "features, .npy, .npz, .csv or file.h5:/dataset; globs; {rank} for a worker's own files")
       .required()
       .of_own_rows()
-      .of_command_alone(SetBy::kParty)
       .of_sweeps();
   table
       .files("--train-y", data.train.y,
@@ -120,12 +119,10 @@ void declare_training_rows(OptionTable& table, DataOptions& data) {
              "and ones with --max-labels")
       .required()
       .of_own_rows()
-      .of_command_alone(SetBy::kParty)
       .of_sweeps();
   declare_targets(table, data.train, kTargets, "--train-y",
                   "numbers to predict, instead of labels: n or n x m floats or integers")
       .of_own_rows()
-      .of_command_alone(SetBy::kParty)
       .replacing({"--train-y", kClasses});
   declare_persons(table, data, data.train.option("person"));
 }

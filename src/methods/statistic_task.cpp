@@ -247,7 +247,7 @@ Statistic statistic_of_rows(const StatisticTask& task, const FitPlan& plan, Work
   std::vector<BlockShape> shape = shape_of(task, plan);
   const RowTransform transform(task.preprocessing);
   const PointOfTask point(task.point, {task.preprocessing.clip_norm, transform.output_dim()});
-  const StatisticInputs inputs{rows, transform, stream, on_chunk, point.point()};
+  const StatisticInputs inputs{{rows, transform, stream, on_chunk}, point.point()};
   const ReleaseRequest& request = plan.request(task.release);
   switch (task.part) {
     case StatisticPart::kClassSums:

@@ -53,10 +53,8 @@ enum class StatisticPart : std::uint8_t {
 };
 
 template <>
-inline constexpr std::array spellings<StatisticPart>{
-    std::pair{std::string_view{"whole"}, StatisticPart::kWhole},
-    std::pair{std::string_view{"class sums"}, StatisticPart::kClassSums},
-    std::pair{std::string_view{"Gram matrix of a class"}, StatisticPart::kGramOfClass}};
+inline constexpr auto spellings<StatisticPart> = spelled<StatisticPart>("whole", "class sums",
+                                                                        "Gram matrix of a class");
 
 /// Task of a statistic: the release, its rows' preparation, its point and its part.
 struct StatisticTask {

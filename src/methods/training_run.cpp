@@ -55,7 +55,7 @@ const Selection& TrainingRun::select_public_rows(const CosineClip& clip) {
   const PlannedSelection& planned = *plan_.public_selection;
   public_rows_.candidates->keep_all();
   Statistic utilities = rows_.statistic(planned.name, rows_.training(), [&](const StatisticInputs& inputs) {
-    const StatisticInputs candidates{*public_rows_.candidates, inputs.transform, inputs.plan, inputs.on_chunk};
+    const StatisticInputs candidates{{*public_rows_.candidates, inputs.transform, inputs.plan, inputs.on_chunk}};
     return prototype_utilities(planned, clip, inputs, candidates);
   });
   timings_.end_phase("utilities");

@@ -80,8 +80,7 @@ void HealthFile::write() const {
     health["parties"][party.name] = to_string(was_here ? LineState::kLeft : party.state);
   }
   AtomicFile file(path_, Existing::kReplace, Readers::kOwnerOnly);
-  file.write(json_text(health, 2) + "\n");
-  file.commit();
+  file.commit(json_text(health, 2) + "\n");
 }
 
 // Ignores a failed write: the file then grows old, and its age is what a supervisor looks at.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
@@ -11,6 +10,7 @@
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <ifaddrs.h>
@@ -18,6 +18,7 @@
 #include <netdb.h>
 
 #include "common/base/error.hpp"
+#include "common/base/text.hpp"
 #include "common/silos/file_claims.hpp"
 #include "common/silos/line.hpp"
 #include "network/coordinator_wire.hpp"
@@ -55,36 +56,25 @@ std::string hosts_of_machine() {
   return hosts + kLocalHost;
 }
 
-// Ports that may be listened at.
-struct Ports {
-  std::uint16_t first = 0;
-  std::uint16_t last = 0;  // 0 to 0: any that is free
-};
-
-// The ports that the environment names; any where it names none. Throws UsageError where it does not name a range.
-Ports ports_of_job() {
+// The first and the last port that the environment names; 0 and 0, for any that is free, where it names none. Throws
+// UsageError where it does not name a range.
+std::pair<std::uint16_t, std::uint16_t> ports_of_job() {
   const char* const given = std::getenv(kPorts);
   const std::string_view text(given == nullptr ? "" : given);
   if (text.empty()) return {};
   const std::size_t dash = std::min(text.find('-'), text.size());
-  Ports ports;
-  const auto is_read = [&](std::string_view part, std::uint16_t& port) {
-    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), port);
-    return error == std::errc() && end == part.data() + part.size();
-  };
-  if (is_read(text.substr(0, dash), ports.first) && is_read(text.substr(std::min(dash + 1, text.size())), ports.last) &&
-      ports.first >= 1 && ports.first <= ports.last) {
-    return ports;
-  }
+  const auto first = plain_number<std::uint16_t>(text.substr(0, dash));
+  const auto last = plain_number<std::uint16_t>(text.substr(std::min(dash + 1, text.size())));
+  if (first && last && *first >= 1 && *first <= *last) return {*first, *last};
   throw UsageError("{}={}: must be a range of ports, e.g. 40000-40100", kPorts, text);
 }
 
 // Throws BadInput if no port is free.
 std::unique_ptr<CoordinatorWire> listening(const Identity& own, const NetworkTerms& terms, bool is_on_one_machine) {
-  const Ports ports = ports_of_job();
+  const auto [first, last] = ports_of_job();
   std::string fault;
   for (const char* const host : {"::", "0.0.0.0"}) {  // the second on a machine without IPv6
-    for (std::uint32_t port = ports.first; port <= ports.last; ++port) {
+    for (std::uint32_t port = first; port <= last; ++port) {
       try {
         const NetworkAddress address{is_on_one_machine ? kLocalHost : host, std::to_string(port)};
         return std::make_unique<CoordinatorWire>(own, terms, address);

@@ -17,27 +17,28 @@ constexpr std::size_t kNumberBytes = 8;
 constexpr std::size_t kWrittenAtOnce = std::size_t{64} << 10;
 constexpr std::size_t kGreetingBytes = kLinkMagic.size() + sizeof(ProcessNonce) + 2 * kNumberBytes;
 
-// How long the part behind the header is.
-struct Lengths {
-  std::size_t least;
-  std::size_t most;
+// What stands behind the header: a greeting, a number or neither, and then at most so many bytes more.
+struct LinkForm {
+  LinkKind kind;
+  std::size_t fixed;
+  std::size_t most_more;
+
+  bool is_greeting() const { return fixed == kGreetingBytes; }
+  bool is_numbered() const { return fixed == kNumberBytes; }
+  bool is_refusal() const { return fixed == 0; }
 };
 
-Lengths lengths_of(LinkKind kind) {
-  switch (kind) {
-    case LinkKind::kGreeting:
-    case LinkKind::kWelcome:
-      return {kGreetingBytes, kGreetingBytes};
-    case LinkKind::kRefusal:
-    case LinkKind::kNotYet:
-      return {0, kLongestReason};
-    case LinkKind::kMessage:
-      return {kNumberBytes, kNumberBytes + kLargestFrame};
-    case LinkKind::kLeave:
-      return {kNumberBytes, kNumberBytes + kLongestReason};
-    case LinkKind::kReceived:
-      return {kNumberBytes, kNumberBytes};
-  }
+constexpr std::array<LinkForm, 7> kForms{{{LinkKind::kGreeting, kGreetingBytes, 0},
+                                          {LinkKind::kWelcome, kGreetingBytes, 0},
+                                          {LinkKind::kRefusal, 0, kLongestReason},
+                                          {LinkKind::kNotYet, 0, kLongestReason},
+                                          {LinkKind::kMessage, kNumberBytes, kLargestFrame},
+                                          {LinkKind::kLeave, kNumberBytes, kLongestReason},
+                                          {LinkKind::kReceived, kNumberBytes, 0}}};
+
+LinkForm form_of(LinkKind kind) {
+  const auto form = std::ranges::find(kForms, kind, &LinkForm::kind);
+  if (form != kForms.end()) return *form;
   throw AggregationAborted("a message of unknown kind {}", static_cast<int>(kind));
 }
 
@@ -47,25 +48,17 @@ std::vector<std::byte> with_header(LinkKind kind, std::span<const std::byte> bod
   return writer.bytes(body).take();
 }
 
-bool refuses(LinkKind kind) {
-  return kind == LinkKind::kRefusal || kind == LinkKind::kNotYet;
-}
-
-bool comes_first(LinkKind kind) {
-  return kind == LinkKind::kGreeting || kind == LinkKind::kWelcome || refuses(kind);
-}
-
-LinkMessage parsed(LinkKind kind, std::span<const std::byte> body) {
+LinkMessage parsed(const LinkForm& form, std::span<const std::byte> body) {
   PayloadReader reader(body);
-  LinkMessage message{.kind = kind, .greeting = {}, .number = 0, .bytes = {}};
-  if (kind == LinkKind::kGreeting || kind == LinkKind::kWelcome) {
+  LinkMessage message{.kind = form.kind, .greeting = {}, .number = 0, .bytes = {}};
+  if (form.is_greeting()) {
     if (text_in(reader.bytes(kLinkMagic.size())) != kLinkMagic) {
       throw AggregationAborted("a greeting of another protocol; start the same version at all parties");
     }
     message.greeting.process = reader.array<sizeof(ProcessNonce)>();
     message.greeting.received = reader.u64();
     message.greeting.connection = reader.u64();
-  } else if (!refuses(kind)) {
+  } else if (form.is_numbered()) {
     message.number = reader.u64();
   }
   const auto rest = reader.rest();
@@ -106,18 +99,17 @@ std::optional<LinkMessage> LinkReader::next() {
   const std::span<const std::byte> come = std::span(incoming_).subspan(used_);
   if (come.size() < kLinkHeader) return std::nullopt;
   PayloadReader header(come.first(kLinkHeader));
-  const auto kind = static_cast<LinkKind>(header.number(1));
+  const LinkForm form = form_of(static_cast<LinkKind>(header.number(1)));
   const std::size_t length = header.u32();
-  const Lengths lengths = lengths_of(kind);
-  const bool is_refusal = first_ == LinkKind::kWelcome && refuses(kind);
-  const bool is_due = has_begun_ ? !comes_first(kind) : kind == first_ || is_refusal;
-  if (!is_due) throw AggregationAborted("an unexpected message of kind {}", static_cast<int>(kind));
-  if (length < lengths.least || length > lengths.most) {
-    throw AggregationAborted("a message of kind {} with a stated length of {} bytes{}", static_cast<int>(kind), length,
-                             lengths.least == kGreetingBytes ? "; start the same version at all parties" : "");
+  const bool is_answer = form.kind == first_ || (first_ == LinkKind::kWelcome && form.is_refusal());
+  const bool is_due = has_begun_ ? form.is_numbered() : is_answer;
+  if (!is_due) throw AggregationAborted("an unexpected message of kind {}", static_cast<int>(form.kind));
+  if (length < form.fixed || length > form.fixed + form.most_more) {
+    throw AggregationAborted("a message of kind {} with a stated length of {} bytes{}", static_cast<int>(form.kind),
+                             length, form.is_greeting() ? "; start the same version at all parties" : "");
   }
   if (come.size() - kLinkHeader < length) return std::nullopt;
-  LinkMessage message = parsed(kind, come.subspan(kLinkHeader, length));
+  LinkMessage message = parsed(form, come.subspan(kLinkHeader, length));
   has_begun_ = true;
   used_ += kLinkHeader + length;
   return message;

@@ -141,12 +141,7 @@ class ReliableLink {
 
 enum class LineState { kAbsent, kOpen, kBroken, kLeft, kLost };
 template <>
-inline constexpr auto spellings<LineState> =
-    std::to_array<std::pair<std::string_view, LineState>>({{"absent", LineState::kAbsent},
-                                                           {"here", LineState::kOpen},
-                                                           {"connecting again", LineState::kBroken},
-                                                           {"left", LineState::kLeft},
-                                                           {"lost", LineState::kLost}});
+inline constexpr auto spellings<LineState> = spelled<LineState>("absent", "here", "connecting again", "left", "lost");
 
 /// Times of a line, such as the longest that it may be silent or broken. Over a network all follow from --silo-timeout.
 /// In a job a connection ends only with the process or the machine at its other end, as the kernels report

@@ -1,18 +1,19 @@
 #include "network/tls_connection.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/read.hpp>
 #include <boost/asio/write.hpp>
+#include <boost/endian/conversion.hpp>
 #include <fmt/format.h>
 #include <netinet/tcp.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
 
 #include "common/base/error.hpp"
+#include "common/base/text.hpp"
 #include "common/randomness/openssl_handles.hpp"
 
 namespace dpreduce {
@@ -32,19 +33,13 @@ NetworkAddress parse_address(std::string_view option, const std::string& text) {
       address.host.clear();  // of IPv6, without brackets
     }
   }
-  std::uint16_t port = 0;
-  const char* const end = address.port.data() + address.port.size();
-  const auto [read, error] = std::from_chars(address.port.data(), end, port);
-  const bool is_port = !address.port.empty() && error == std::errc() && read == end;
   const bool is_host = !address.host.empty() && std::ranges::none_of(address.host, [](char character) {
     return character <= ' ' || character == '/' || character == '@';
   });
-  if (!is_port || !is_host) {
-    throw UsageError(
-        "{} {}: must be HOST:PORT, e.g. hub.example.org:7000, 0.0.0.0:7000 or [::]:7000, with a port to 65535", option,
-        text);
-  }
-  return address;
+  if (is_host && plain_number<std::uint16_t>(address.port)) return address;
+  throw UsageError(
+      "{} {}: must be HOST:PORT, e.g. hub.example.org:7000, 0.0.0.0:7000 or [::]:7000, with a port to 65535", option,
+      text);
 }
 
 namespace {
@@ -106,18 +101,10 @@ namespace {
 // A record of TLS: its type, version (2 bytes) and length (2); in it a message of the handshake: its type and length
 // (3).
 constexpr std::size_t kRecordHeader = 5;
-constexpr std::size_t kHandshakeRecord = 22;
-constexpr std::size_t kMajorVersion = 3;
+constexpr std::byte kHandshakeRecord{22};
+constexpr std::byte kMajorVersion{3};
 constexpr std::size_t kHandshakeHeader = 4;
-constexpr std::size_t kClientHello = 1;
-
-// In the order of a network.
-std::size_t number_at(const std::vector<std::byte>& bytes, std::size_t place, std::size_t length) {
-  std::size_t number = 0;
-  for (std::size_t end = place + length; place < end; ++place)
-    number = 256 * number + std::to_integer<std::size_t>(bytes[place]);
-  return number;
-}
+constexpr std::byte kClientHello{1};
 
 constexpr std::size_t kReadAtOnce = std::size_t{16} << 10;  // a record of TLS holds no more
 
@@ -160,9 +147,9 @@ void TlsConnection::read_hello(std::function<void(const std::string&)> then) {
 }
 
 void TlsConnection::read_hello_body(std::function<void(const std::string&)> then) {
-  const std::size_t length = number_at(incoming_, 3, 2);
-  if (number_at(incoming_, 0, 1) != kHandshakeRecord || number_at(incoming_, 1, 1) != kMajorVersion ||
-      length < kHandshakeHeader || length > kLongestHello) {
+  const std::size_t length = boost::endian::load_big_u16(openssl_bytes(&incoming_[3]));
+  if (incoming_[0] != kHandshakeRecord || incoming_[1] != kMajorVersion || length < kHandshakeHeader ||
+      length > kLongestHello) {
     return then("its first bytes are not a TLS hello");
   }
   incoming_.resize(kRecordHeader + length);
@@ -170,9 +157,10 @@ void TlsConnection::read_hello_body(std::function<void(const std::string&)> then
                           [self = shared_from_this(), then = std::move(then), length](auto error, std::size_t) {
                             if (self->is_closed_) return;
                             if (error) return then(words_of(error));
+                            const std::byte* const hello = &self->incoming_[kRecordHeader];
                             const bool is_whole =
-                                number_at(self->incoming_, kRecordHeader, 1) == kClientHello &&
-                                number_at(self->incoming_, kRecordHeader + 1, 3) + kHandshakeHeader <= length;
+                                hello[0] == kClientHello &&
+                                boost::endian::load_big_u24(openssl_bytes(hello + 1)) + kHandshakeHeader <= length;
                             then(is_whole ? "" : "its first record is not a complete TLS hello");
                           });
 }

@@ -1,11 +1,9 @@
 // Kept statistics as a refit requests them: restricted to some classes and some features, and weighted.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include "common/base/described_types.hpp"
@@ -16,9 +14,7 @@ namespace dpreduce {
 
 enum class RefitMethod { kLs, kMean, kFisher };
 template <>
-inline constexpr std::array spellings<RefitMethod>{std::pair{std::string_view{"ls"}, RefitMethod::kLs},
-                                                   std::pair{std::string_view{"mean"}, RefitMethod::kMean},
-                                                   std::pair{std::string_view{"fisher"}, RefitMethod::kFisher}};
+inline constexpr auto spellings<RefitMethod> = spelled<RefitMethod>("ls", "mean", "fisher");
 
 struct RefitOptions {
   RefitMethod method = RefitMethod::kLs;
@@ -51,11 +47,15 @@ class ChosenStatistics {
   /// UsageError if options name classes or features that do not exist, or weights that do not fit.
   ChosenStatistics(const KeptStatistics& statistics, const RefitOptions& options);
 
+  const KeptStatistics& statistics() const { return statistics_; }
+  const RefitOptions& options() const { return options_; }
   /// Number of features of prepared rows, without the intercept.
   std::size_t dim() const { return statistics_.of_rows.preprocessing.dim(); }
   const Indices& classes() const { return classes_; }
   const Indices& features() const { return features_; }
   bool has_intercept() const { return statistics_.of_rows.preprocessing.intercept > 0.0; }
+  /// Weight of the Gram matrix of all rows beside that of a class.
+  double alpha() const { return options_.alpha.value_or(statistics_.alpha()); }
   bool has_class_grams() const { return statistics_.has("class_grams"); }
   /// Columns of the features, and of the intercept if rows have one.
   Indices columns() const;

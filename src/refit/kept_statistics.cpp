@@ -24,7 +24,6 @@ using nlohmann::json;
 
 constexpr std::string_view kFormat = "dpreduce-statistics";
 constexpr std::uint64_t kFormatVersion = 1;
-constexpr std::size_t kMostFeatures = std::size_t{1} << 24;  // as Classifier's
 
 constexpr std::array<std::string_view, 4> kBlocks{"gram", "class_sums", "class_counts", "class_grams"};
 // Room for what refits add to values: noise of 16 sigma, or as large a value.
@@ -172,7 +171,7 @@ KeptStatistics statistics_from_bytes(std::span<const std::byte> bytes, std::stri
   } catch (const UsageError& error) {
     throw BadInput("{}: {}{}", source, error.what(), kIsOfDpreduce);
   }
-  if (statistics.of_rows.classes < (has_targets ? 1U : 2U) || statistics.of_rows.classes > kMostFeatures)
+  if (statistics.of_rows.classes < (has_targets ? 1U : 2U) || statistics.of_rows.classes > kMaxExtent)
     reader.fail("classes is out of range");
   if (reader.number<std::int64_t>("lattice_norm") != kLatticeNorm ||
       reader.number<double>("scale") != statistics.lattice().scale()) {

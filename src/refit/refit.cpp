@@ -47,14 +47,22 @@ std::uint64_t seed_of(const KeptStatistics& statistics) {
   return seed;
 }
 
-// Ridge of a shared Gram matrix, and the criterion of its choice.
-struct RidgeTaken {
+// Scores, and of a shared Gram matrix the ridge and the criterion of its choice.
+struct Solved {
+  LinearScores scores;
   std::optional<double> ridge{};
   std::vector<RidgePoint> path{};
 };
 
-LinearScores solve_shared(const ChosenStatistics& asked, const RefitOptions& options, const KeptStatistics& statistics,
-                          RidgeTaken& made) {
+// Scores by weights of the chosen columns.
+LinearScores scores_by(const std::vector<double>& weights, const ChosenStatistics& asked) {
+  const KeptStatistics& statistics = asked.statistics();
+  return fold_intercept(scattered(weights, asked.columns(), statistics.lattice().dim),
+                        statistics.of_rows.preprocessing);
+}
+
+Solved solve_shared(const ChosenStatistics& asked) {
+  const RefitOptions& options = asked.options();
   const Indices columns = asked.columns();
   const Lattice lattice = asked.lattice_of(columns.size());
   if (options.components > columns.size()) {
@@ -63,34 +71,28 @@ LinearScores solve_shared(const ChosenStatistics& asked, const RefitOptions& opt
   const Release release({asked.gram(columns), asked.class_sums(columns)});
   const double usual = usual_ridge(release.block("gram"), lattice);
   double factor = options.lambda ? *options.lambda / usual : 1.0;
+  std::vector<RidgePoint> path;
   if (options.chooses_ridge) {
     std::vector<double> ridges;
     for (int step = -kPathSteps; step <= kPathSteps; ++step) ridges.push_back(std::ldexp(usual, step));
-    made.path = ridge_path(release, lattice, ridges, totals_of(asked), seed_of(statistics), options.components);
-    const auto best = std::ranges::min_element(made.path, {}, &RidgePoint::loss);
+    path = ridge_path(release, lattice, ridges, totals_of(asked), seed_of(asked.statistics()), options.components);
+    const auto best = std::ranges::min_element(path, {}, &RidgePoint::loss);
     factor = best->ridge / usual;
   }
-  made.ridge = factor * usual;
   Communicator here = Communicator::alone();
   const std::vector<double> weights =
       solve_least_squares(here, release, lattice, release.block("class_sums").values().size() / lattice.dim,
                           kLsRidgeInRadii, {&factor, 1}, options.components)
           .front();
-  return fold_intercept(scattered(weights, columns, statistics.lattice().dim), statistics.of_rows.preprocessing);
+  return {scores_by(weights, asked), factor * usual, std::move(path)};
 }
 
-double alpha_of(const KeptStatistics& statistics, const RefitOptions& options) {
-  return options.alpha.value_or(statistics.alpha());
-}
-
-LinearScores solve_by_class(const ChosenStatistics& asked, const RefitOptions& options,
-                            const KeptStatistics& statistics) {
+LinearScores solve_by_class(const ChosenStatistics& asked) {
   const Indices columns = asked.columns();
   const Lattice lattice = asked.lattice_of(columns.size());
-  const double alpha = alpha_of(statistics, options);
+  const ClassRidge ridge{.alpha = asked.alpha(), .lambda = asked.options().lambda};
   std::optional<ReleasedBlock> gram;
-  if (alpha > 0.0) gram = asked.gram(columns);
-  const ClassRidge ridge{.alpha = alpha, .lambda = options.lambda};
+  if (ridge.alpha > 0.0) gram = asked.gram(columns);
   const ReleasedBlock sums = asked.class_sums(columns);
   std::vector<double> weights;
   for (std::size_t place = 0; place < asked.classes().size(); ++place) {
@@ -99,35 +101,36 @@ LinearScores solve_by_class(const ChosenStatistics& asked, const RefitOptions& o
                     sums.values().subspan(place * columns.size(), columns.size()));
     weights.insert(weights.end(), theta.begin(), theta.end());
   }
-  return fold_intercept(scattered(weights, columns, statistics.lattice().dim), statistics.of_rows.preprocessing);
+  return scores_by(weights, asked);
 }
 
 // Class means and the Fisher rule have no use for the intercept, which shortens rows by sqrt(1 - a).
-LinearScores of_features(LinearScores scores, const ChosenStatistics& asked, const KeptStatistics& statistics) {
+LinearScores of_features(LinearScores scores, const ChosenStatistics& asked) {
   scores.weights = scattered(scores.weights, asked.features(), asked.dim());
-  const double intercept = statistics.of_rows.preprocessing.intercept;
+  const double intercept = asked.statistics().of_rows.preprocessing.intercept;
   if (intercept == 0.0) return scores;
   for (double& weight : scores.weights) weight *= std::sqrt(1.0 - intercept);
   return scores;
 }
 
-LinearScores solve_means(const ChosenStatistics& asked, const RefitOptions& options, const KeptStatistics& statistics) {
+LinearScores solve_means(const ChosenStatistics& asked) {
+  const RefitOptions& options = asked.options();
   std::vector<ReleasedBlock> blocks{asked.class_sums(asked.features())};
   if (options.metric == Metric::kEuclidean) blocks.push_back(asked.class_counts());
   return of_features(solve_mean_classifier(Release(std::move(blocks)), asked.lattice_of(asked.features().size()),
                                            options.metric, options.select),
-                     asked, statistics);
+                     asked);
 }
 
-LinearScores solve_fisher(const ChosenStatistics& asked, const RefitOptions& options,
-                          const KeptStatistics& statistics) {
+LinearScores solve_fisher(const ChosenStatistics& asked) {
+  const RefitOptions& options = asked.options();
   const Release release({asked.class_sums(asked.features()), asked.second_moments(), asked.class_counts()});
   LinearScores scores = solve_fisher_rule(release, asked.lattice_of(asked.features().size()), options.select,
                                           options.select_by.value_or(SelectBy::kDistance));
   for (std::size_t place = 0; place < scores.bias.size(); ++place) {
     if (!options.class_weights.empty()) scores.bias[place] += std::log(asked.weight(place));
   }
-  return of_features(std::move(scores), asked, statistics);
+  return of_features(std::move(scores), asked);
 }
 
 bool shares_gram(const KeptStatistics& statistics, const RefitOptions& options) {
@@ -149,9 +152,16 @@ void require_consistent(const KeptStatistics& statistics, const RefitOptions& op
           "--weights goes with --method fisher, or with --method ls --shared-gram where class_grams were released");
 }
 
-std::optional<double> threshold_of(const KeptStatistics& statistics, const RefitOptions& options) {
-  if (statistics.most_labels == 1 || options.method != RefitMethod::kLs) return std::nullopt;
-  return shares_gram(statistics, options) ? 0.5 : 0.5 / (0.5 + alpha_of(statistics, options));
+Solved solve(const ChosenStatistics& asked) {
+  if (asked.options().method == RefitMethod::kMean) return {solve_means(asked)};
+  if (asked.options().method == RefitMethod::kFisher) return {solve_fisher(asked)};
+  if (!shares_gram(asked.statistics(), asked.options())) return {solve_by_class(asked)};
+  return solve_shared(asked);
+}
+
+std::optional<double> threshold_of(const ChosenStatistics& asked) {
+  if (asked.statistics().most_labels == 1 || asked.options().method != RefitMethod::kLs) return std::nullopt;
+  return shares_gram(asked.statistics(), asked.options()) ? 0.5 : 0.5 / (0.5 + asked.alpha());
 }
 
 }  // namespace
@@ -166,24 +176,11 @@ Refit refit(const KeptStatistics& statistics, const RefitOptions& options) {
   if (statistics.of_rows.preprocessing.targets.count > 0) return refit_targets(statistics, options);
   require_consistent(statistics, options);
   const ChosenStatistics asked(statistics, options);
-  RidgeTaken taken;
-  LinearScores scores;
-  switch (options.method) {
-    case RefitMethod::kLs:
-      scores = shares_gram(statistics, options) ? solve_shared(asked, options, statistics, taken)
-                                                : solve_by_class(asked, options, statistics);
-      break;
-    case RefitMethod::kMean:
-      scores = solve_means(asked, options, statistics);
-      break;
-    case RefitMethod::kFisher:
-      scores = solve_fisher(asked, options, statistics);
-      break;
-  }
+  Solved solved = solve(asked);
   ClassifierParts parts = statistics.of_rows;
   parts.method = to_string(options.method);
   parts.preprocessing.intercept = 0.0;  // folded into the bias
-  parts.threshold = threshold_of(statistics, options);
+  parts.threshold = threshold_of(asked);
   parts.classes = asked.classes().size();
   if (!parts.class_names.empty() || !options.classes.empty()) {  // else a class that is kept would lose its number
     std::vector<std::string> names;
@@ -192,9 +189,9 @@ Refit refit(const KeptStatistics& statistics, const RefitOptions& options) {
     }
     parts.class_names = std::move(names);
   }
-  parts.weights = std::move(scores.weights);
-  parts.bias = std::move(scores.bias);
-  return {Classifier(std::move(parts)), taken.ridge, std::move(taken.path)};
+  parts.weights = std::move(solved.scores.weights);
+  parts.bias = std::move(solved.scores.bias);
+  return {Classifier(std::move(parts)), solved.ridge, std::move(solved.path)};
 }
 
 // Weights and scores with intervals, as JSON.

@@ -181,13 +181,12 @@ nlohmann::json coefficients_json(const FittedRun& run, const StatisticsKeeper& k
   if (!are_in_raw_units(rows)) return {{"why", rows.normalize == Normalize::kL2 ? kOneLength : kPreparedRows}};
   const std::size_t dim = rows.input_dim;
   const std::vector<double>& stated = run.fit->options().rows.feature_range;
-  const Ranges ranges =
-      stated.empty() ? Ranges{rows.columns.center, rows.columns.scale} : ranges_of("--feature-range", stated, dim);
+  const FeatureColumns ranges = stated.empty() ? rows.columns : ranges_of("--feature-range", stated, dim);
   std::vector<double> coefficients = parts.weights;
   std::vector<double> effects;  // over ranges, where there are some
   for (std::size_t e = 0; e < coefficients.size(); ++e) {
     if (!rows.columns.scale.empty()) coefficients[e] /= rows.columns.scale[e % dim];
-    effects.push_back(coefficients[e] * (ranges.half.empty() ? 1.0 : 2.0 * ranges.half[e % dim]));
+    effects.push_back(coefficients[e] * (ranges.scale.empty() ? 1.0 : 2.0 * ranges.scale[e % dim]));
   }
   Indices largest = all_below(coefficients.size());
   std::ranges::stable_sort(largest, std::greater(),
@@ -203,10 +202,10 @@ nlohmann::json coefficients_json(const FittedRun& run, const StatisticsKeeper& k
                        {"column", a},
                        {"name", parts.feature_names.empty() ? fmt::format("{}", a) : parts.feature_names[a]},
                        {"coefficient", coefficients[e]}};
-    if (!ranges.half.empty()) {
+    if (!ranges.scale.empty()) {
       own.update({{"over_range", effects[e]},
-                  {"range_low", ranges.middle[a] - ranges.half[a]},
-                  {"range_high", ranges.middle[a] + ranges.half[a]}});
+                  {"range_low", ranges.center[a] - ranges.scale[a]},
+                  {"range_high", ranges.center[a] + ranges.scale[a]}});
     }
     if (has_intervals) {
       const nlohmann::json& of_target = intervals["weights"][e / dim];

@@ -7,7 +7,7 @@
 #include <limits>
 #include <optional>
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "common/accounting/budget.hpp"
@@ -42,18 +42,17 @@ std::optional<double> even_odds_accuracy(const ReportedGuarantee& guarantee) {
 // Sentences on whom the guarantee protects, and what it takes for true of the data.
 std::vector<std::string> unit_sentences(const ReportedGuarantee& g) {
   if (g.unit == PrivacyUnit::kRecord) return {"the unit is one record: one row of features with its label or numbers"};
-  if (g.rows_per_person == 0)
-    return {"the unit is one person; the report of each run states how many rows a person counts for"};
+  if (!g.person) return {"the unit is one person; the report of each run states how many rows a person counts for"};
   std::vector<std::string> sentences{
       fmt::format("the unit is one person with any number of rows, which count for at most {} row{} together; rows "
                   "with the same identifier (--train-person) belong to one person",
-                  g.rows_per_person, g.rows_per_person == 1 ? "" : "s")};
-  if (g.silos_per_person) {
+                  g.person->rows, g.person->rows == 1 ? "" : "s")};
+  if (g.person->silos) {
     sentences.push_back(
         fmt::format("it holds if no person has rows in more than {} silo{} (--silos-per-person); each silo limits a "
                     "person to its share of these rows. Nobody can check this, since silos do not compare persons; a "
                     "person with rows in more silos counts as a group of persons",
-                    *g.silos_per_person, *g.silos_per_person == 1 ? "" : "s"));
+                    *g.person->silos, *g.person->silos == 1 ? "" : "s"));
   }
   return sentences;
 }
@@ -171,13 +170,9 @@ std::vector<std::string> delta_sentences(const ReportedGuarantee& guarantee) {
 }
 
 // Names the silos whose rows may be missing: a reader cannot see it in the model.
-std::string lost_silos_sentence(const std::vector<ReportedLostSilo>& silos) {
+std::string lost_silos_sentence(const std::vector<std::string>& silos) {
   if (silos.empty()) return "all silos stayed to the end of the run: no silo was lost";
-  std::string lost;
-  for (const ReportedLostSilo& silo : silos) {
-    lost += fmt::format("{}{} (waiting for {}: {})", lost.empty() ? "" : "; ", silo.name, silo.phase, silo.reason);
-  }
-  return fmt::format("silos lost during the run, and in no sum after that: {}", lost);
+  return fmt::format("silos lost during the run, and in no sum after that: {}", fmt::join(silos, "; "));
 }
 
 // Names whom the guarantee does not protect from: whoever makes the noise can take it off.
@@ -233,12 +228,11 @@ std::vector<std::string> released_sentences(const ReportedRun& run) {
   for (const std::vector<ReportedBlock>& rounds : rounds_of(run.blocks)) {
     sentences.push_back(noise_sentence(run, rounds));
   }
-  for (const ReportedSelection& selection : run.selections) {
-    const std::string which = selection.groups > 1
-                                  ? fmt::format("for each of {} classes {} of", selection.groups, selection.chosen)
-                                  : "which of";
-    sentences.push_back(fmt::format("{}: {} {} candidates, drawn by the exponential mechanism with epsilon {}{}",
-                                    selection.name, which, selection.candidates, upper_figure(selection.epsilon),
+  for (const auto& [name, terms, unused] : run.selections) {
+    const std::string which =
+        terms.groups > 1 ? fmt::format("for each of {} classes {} of", terms.groups, terms.chosen) : "which of";
+    sentences.push_back(fmt::format("{}: {} {} candidates, drawn by the exponential mechanism with epsilon {}{}", name,
+                                    which, terms.candidates, upper_figure(terms.epsilon),
                                     run.is_seeded() ? ", seeded" : ""));
   }
   sentences.push_back(post_processing_sentence(run));

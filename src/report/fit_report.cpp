@@ -93,9 +93,11 @@ nlohmann::json spent_json(const LedgerState& state, const PrivacyOptions& privac
 
 nlohmann::json test_json(const TestFigures& figures, std::span<const double> shares, std::size_t most_classes) {
   const ClassCounts* const counts = std::get_if<ClassCounts>(&figures);
-  if (counts == nullptr) return std::visit([](const auto& some) { return to_json(some); }, figures);
-  nlohmann::json json = to_json(*counts, shares);
-  if (counts->classes() > most_classes) return json;
+  nlohmann::json json = counts != nullptr ? to_json(*counts, shares)
+                                          : std::visit([](const auto& some) { return to_json(some); }, figures);
+  json["figures"] = "exact";
+  json["note"] = "figures about the test rows: outside the privacy guarantee";
+  if (counts == nullptr || counts->classes() > most_classes) return json;
   json["confusion_matrix"] = nlohmann::json::array();
   for (std::size_t true_label = 0; true_label < counts->classes(); ++true_label) {
     nlohmann::json row = nlohmann::json::array();
@@ -165,14 +167,11 @@ nlohmann::json fit_report(const FittedRun& run, const std::optional<TestFigures>
   if (options.rows.pca > 0) report["pca"] = options.rows.pca;
   if (options.rows.select > 0) report["select"] = options.rows.select;
   report.update(run.fit->method().settings());
+  if (!options.method.asked.empty()) report["adaptive"] = adaptive_json(options.method);
   if (!plan.forfeits.empty()) report["note"] = note_of(plan.forfeits);
   if (!plan.noise) report["note"] = "no noise: this run is NOT private";
   add_words(report, options);
-  if (test) {
-    report["test"] = test_of_fit(*test, options);
-    report["test"]["figures"] = "exact";
-    report["test"]["note"] = "figures about the test rows: outside the privacy guarantee";
-  }
+  if (test) report["test"] = test_of_fit(*test, options);
   if (const auto tail = long_tail_of(options.data)) {
     report["imbalance"] = {{"ratio", tail->ratio},
                            {"seed", tail->seed},

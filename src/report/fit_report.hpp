@@ -25,10 +25,10 @@ namespace dpreduce {
 /// if labels are n x K zeros and ones; explained variation if targets are numbers.
 using TestFigures = std::variant<ClassCounts, LabelSetFigures, TargetFigures>;
 
-/// JSON of the metrics. If each row has one class and there are at most `most_classes` classes, the JSON has the
-/// confusion matrix: K lists of K counts, row t the rows of true class t by predicted class. Precondition: most_classes
-/// is at most kMostClassesInMatrix. `shares`, the class shares of training rows, determine the minority classes; may be
-/// empty.
+/// JSON of the metrics, with a note that they are exact. If each row has one class and there are at most `most_classes`
+/// classes, the JSON has the confusion matrix: K lists of K counts, row t the rows of true class t by predicted class.
+/// Precondition: most_classes is at most kMostClassesInMatrix. `shares`, the class shares of training rows, determine
+/// the minority classes; may be empty.
 nlohmann::json test_json(const TestFigures& figures, std::span<const double> shares, std::size_t most_classes);
 
 /// Note beside test metrics if the test rows are training rows.

@@ -176,7 +176,7 @@ std::string audit_command(const ReportedRun& run) {
   return fmt::format(
       "dpreduce audit --method {} --epsilon {}{} --adjacency {}{}", run.method, print_number(promise.epsilon),
       promise.delta == 0.0 ? "" : " --delta " + print_number(promise.delta), to_string(promise.adjacency),
-      run.is_of_persons() ? fmt::format(" --rows-per-person {}", promise.rows_per_person) : "");
+      run.is_of_persons() ? fmt::format(" --rows-per-person {}", promise.person->rows) : "");
 }
 
 // The promise of the run, or of the model file if there is no report.

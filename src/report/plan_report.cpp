@@ -10,6 +10,7 @@
 #include "common/accounting/selection_charge.hpp"
 #include "common/base/version.hpp"
 #include "common/lattice/lattice_rows.hpp"
+#include "common/model/released_file.hpp"
 #include "fit/release_figures.hpp"
 #include "methods/means_by_rounds.hpp"
 #include "methods/registry.hpp"
@@ -59,9 +60,8 @@ nlohmann::json selection_json(const PlannedSelection& selection, bool is_shown) 
 nlohmann::json privacy_json(const FitPlan& plan, const FitOptions& options) {
   nlohmann::json json{{"epsilon", nullptr}, {"delta", nullptr}, {"mu", nullptr}, {"rho", nullptr}};
   json["unit"] = to_string(options.data.unit());
-  if (options.data.has_units()) json["rows_per_person"] = options.data.bounded_rows();
+  if (const std::optional<PersonStatement> person = person_of(options)) put_person(json, *person);
   if (options.data.weight_bound) json["weight_bound"] = *options.data.weight_bound;
-  if (options.silos.silos_per_person) json["silos_per_person"] = *options.silos.silos_per_person;
   json["adjacency"] = to_string(options.privacy.adjacency);
   json["accountant"] = to_string(options.privacy.budget.accountant);
   if (!plan.forfeits.empty()) json["forfeited_by"] = forfeits_json<nlohmann::json>(plan.forfeits);

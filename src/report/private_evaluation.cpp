@@ -84,6 +84,13 @@ std::string text_of(const Classifier& model) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
+void require_kind_of_model(const Classifier& classifier, const RowFiles& test) {
+  if (classifier.predicts_numbers() == test.has_targets) return;
+  throw UsageError(classifier.predicts_numbers()
+                       ? "--test-y: the model predicts numbers; give them as --test-targets FILE"
+                       : "--test-targets: the model predicts classes; give them as --test-y FILE");
+}
+
 FitOptions evaluation_of(FitOptions options) {
   EvaluationOptions& asked = options.evaluation;
   // Over a network a fit's --metrics is a file.
@@ -94,11 +101,7 @@ FitOptions evaluation_of(FitOptions options) {
     for (const Classifier& each : models) asked.models.push_back(text_of(each));
   }
   asked.terms.has_pair = models.size() == 2;
-  if (!options.data.train.y.empty() && options.data.train.has_targets != model.predicts_numbers()) {
-    throw UsageError(model.predicts_numbers()
-                         ? "--test-y: the model predicts numbers; give them as --test-targets FILE"
-                         : "--test-targets: the model predicts classes; give them as --test-y FILE");
-  }
+  if (!options.data.train.y.empty()) require_kind_of_model(model, options.data.train);
   options.data.train.has_targets = model.predicts_numbers();
   asked.terms.has_targets = model.predicts_numbers();
   take_groups(options.data.train, options.silos.secure_aggregation);
@@ -124,34 +127,26 @@ FitOptions evaluation_of(FitOptions options) {
   return options;
 }
 
-ReleaseWatcher EvaluationObserver::watcher() {
-  return [this](const WatchedRelease& watched) { releases_.push_back(watched.release); };
-}
-
-nlohmann::json EvaluationObserver::figures() const {
-  const EvaluationOptions& asked = options_.evaluation;
+nlohmann::json evaluation_json(const FittedRun& run, const std::vector<Release>& releases) {
+  const FitOptions& options = run.fit->options();
+  const EvaluationOptions& asked = options.evaluation;
   std::vector<double> scales;  // of the targets that the model predicts
   if (asked.terms.has_targets) scales = evaluated_models(asked).front().parts().preprocessing.targets.scale;
-  return private_figures(releases_, asked.terms, asked.level, static_cast<double>(options_.data.bounded_rows()),
-                         scales);
-}
-
-nlohmann::json evaluation_json(const FittedRun& run, const nlohmann::json& figures) {
-  const FitOptions& options = run.fit->options();
   const bool is_private = run.fit->plan().is_private;
   const bool is_seeded = options.privacy.seed.has_value();
   return {{"figures", is_private  ? "private"
                       : is_seeded ? "seeded"
                                   : "forfeited"},
-          {"metrics", figures},
-          {"level", options.evaluation.level},
-          {"note", is_private ? fmt::format("metrics with noise: the guarantee is for each {} of the {}test rows",
-                                            options.data.has_units() ? "person" : "record",
-                                            options.evaluation.share ? "training and " : "")
-                              : note_of(run.fit->plan().forfeits)}};
+          {"metrics", private_figures(releases, asked.terms, asked.level,
+                                      static_cast<double>(options.data.bounded_rows()), scales)},
+          {"level", asked.level},
+          {"note", is_private
+                       ? fmt::format("metrics with noise: the guarantee is for each {} of the {}test rows",
+                                     options.data.has_units() ? "person" : "record", asked.share ? "training and " : "")
+                       : note_of(run.fit->plan().forfeits)}};
 }
 
-nlohmann::json private_report(const FittedRun& run, const nlohmann::json& figures, int ranks) {
+nlohmann::json private_report(const FittedRun& run, const std::vector<Release>& releases, int ranks) {
   const FitOptions& options = run.fit->options();
   const FitPlan& plan = run.fit->plan();
   nlohmann::json report{{"method", options.method.name},
@@ -161,7 +156,7 @@ nlohmann::json private_report(const FittedRun& run, const nlohmann::json& figure
                         {"ranks", ranks},
                         {"version", version()}};
   report["privacy"].erase("selections");
-  report.update(evaluation_json(run, figures));
+  report.update(evaluation_json(run, releases));
   if (!run.folder) report["ledger"] = ledger_json(*run.releaser, options.privacy);
   if (!options.data.train.group_names.empty()) report["group_names"] = options.data.train.group_names;
   for (const std::string& file : options.evaluation.files) {

@@ -27,6 +27,7 @@ struct FigureKind {
   Written written = Written::kShare;
   double least = 0.0;
   double most = 1.0;
+  const char* of = "class";  // of kinds with many figures: a member of each
 };
 
 constexpr FigureKind kAlone[] = {{"accuracy", "accuracy"},
@@ -52,16 +53,12 @@ constexpr FigureKind kAlone[] = {{"accuracy", "accuracy"},
 
 // Kinds of which there is one figure with noise for each class, group or target; names of them are in "class_names" of
 // the report.
-struct KindOfEach {
-  FigureKind kind;
-  const char* of = "class";  // a member of each figure
-};
-constexpr KindOfEach kOfEach[] = {{{"by_group", "accuracy"}, "group"},
-                                  {{"recall", "recall"}},
-                                  {{"precision", "precision"}},
-                                  {{"f1", "F1"}},
-                                  {{"r2_by_target", "R^2", Written::kScore, kLeastR2}, "target"},
-                                  {{"rmse_by_target", "RMSE", Written::kFigure, 0.0, kLargest}, "target"}};
+constexpr FigureKind kOfEach[] = {{"by_group", "accuracy", Written::kShare, 0.0, 1.0, "group"},
+                                  {"recall", "recall"},
+                                  {"precision", "precision"},
+                                  {"f1", "F1"},
+                                  {"r2_by_target", "R^2", Written::kScore, kLeastR2, 1.0, "target"},
+                                  {"rmse_by_target", "RMSE", Written::kFigure, 0.0, kLargest, "target"}};
 
 // Exact ones of each class.
 constexpr FigureKind kOfClass[] = {{"per_class", "recall"},
@@ -82,14 +79,14 @@ ReportedMetric figure_of(const JsonFields& figure, const FigureKind& kind, std::
   return told;
 }
 
-ReportedList list_of(const JsonFields& report, const JsonFields& metrics, const KindOfEach& each) {
-  const std::string of = each.of;
+ReportedList list_of(const JsonFields& report, const JsonFields& metrics, const FigureKind& kind) {
+  const std::string of = kind.of;
   const std::vector<std::string> names = report.texts(of + "_names");
-  ReportedList list{of == "class" ? each.kind.name : fmt::format("{} by {}", each.kind.name, of), {}};
-  for (const JsonFields& figure : metrics.objects(each.kind.member)) {
+  ReportedList list{of == "class" ? kind.name : fmt::format("{} by {}", kind.name, of), {}};
+  for (const JsonFields& figure : metrics.objects(kind.member)) {
     const std::string which = name_of_class(names, figure.count(of, 0));
-    list.figures.push_back(figure_of(
-        figure, each.kind, fmt::format("{} of {}{}", each.kind.name, of == "target" ? "target " : "", which)));
+    list.figures.push_back(
+        figure_of(figure, kind, fmt::format("{} of {}{}", kind.name, of == "target" ? "target " : "", which)));
   }
   return list;
 }
@@ -128,8 +125,8 @@ std::optional<ReportedMetrics> reported_metrics(const JsonFields& report) {
     }
     told.lists.front().figures.push_back(figure_of(figure, kind, std::move(name)));
   }
-  for (const KindOfEach& each : kOfEach) {
-    if (metrics.has(each.kind.member)) told.lists.push_back(list_of(report, metrics, each));
+  for (const FigureKind& kind : kOfEach) {
+    if (metrics.has(kind.member)) told.lists.push_back(list_of(report, metrics, kind));
   }
   return told;
 }

@@ -50,14 +50,15 @@ std::vector<ReportedBlock> blocks_of(const JsonFields& privacy) {
 }
 
 // Reports of versions without selections have no such field.
-std::vector<ReportedSelection> selections_of(const JsonFields& privacy) {
-  std::vector<ReportedSelection> selections;
+std::vector<PlannedSelection> selections_of(const JsonFields& privacy) {
+  std::vector<PlannedSelection> selections;
   for (const JsonFields& selection : privacy.objects("selections")) {
-    selections.push_back({.name = selection.printable_text("name"),
-                          .epsilon = selection.number_within("epsilon", kSmallestFigure, kLargestPureEpsilon),
-                          .candidates = selection.count("candidates"),
-                          .chosen = selection.has("chosen") ? selection.count("chosen") : 1,
-                          .groups = selection.has("groups") ? selection.count("groups") : 1});
+    selections.push_back({.name = selection.printable_text("name"), .terms = {}});
+    SelectionTerms& terms = selections.back().terms;
+    terms.epsilon = selection.number_within("epsilon", kSmallestFigure, kLargestPureEpsilon);
+    terms.candidates = selection.count("candidates");
+    if (selection.has("chosen")) terms.chosen = selection.count("chosen");
+    if (selection.has("groups")) terms.groups = selection.count("groups");
   }
   return selections;
 }
@@ -70,8 +71,9 @@ std::optional<ReportedSilos> silos_of(const JsonFields& report) {
   if (!silos.has("lost")) return reported;
   reported.lost.emplace();
   for (const JsonFields& silo : silos.objects("lost")) {
-    reported.lost->push_back(
-        {silo.printable_text("name"), silo.printable_text("phase"), silo.printable_text("reason")});
+    const std::string name = silo.printable_text("name");
+    const std::string phase = silo.printable_text("phase");
+    reported.lost->push_back(fmt::format("{} (waiting for {}: {})", name, phase, silo.printable_text("reason")));
   }
   return reported;
 }
@@ -115,13 +117,13 @@ std::optional<LedgerHead> ledger_of(const JsonFields& report) {
 
 // A report with delta 0 may list selections only, whose epsilons, and whose mu^2, add up to what it states.
 void require_pure(const JsonFields& report, const ReportedGuarantee& guarantee,
-                  const std::vector<ReportedBlock>& blocks, const std::vector<ReportedSelection>& selections) {
+                  const std::vector<ReportedBlock>& blocks, const std::vector<PlannedSelection>& selections) {
   if (!blocks.empty()) report.refuse("contradicts itself: delta 0 with Gaussian noise");
   double sum = 0.0;
   double squared_mu = 0.0;
-  for (const ReportedSelection& selection : selections) {
-    sum += selection.epsilon;
-    squared_mu += std::pow(selection_mu(selection.epsilon), 2);
+  for (const PlannedSelection& selection : selections) {
+    sum += selection.terms.epsilon;
+    squared_mu += std::pow(selection_mu(selection.terms.epsilon), 2);
   }
   if (sum > guarantee.epsilon * (1.0 + kRounding)) {
     report.refuse(fmt::format("contradicts itself: selections of epsilon {:g} together, the whole run {:g}", sum,
@@ -135,7 +137,7 @@ void require_pure(const JsonFields& report, const ReportedGuarantee& guarantee,
 
 ReportedGuarantee guarantee_of(const JsonFields& report, const JsonFields& privacy,
                                const std::vector<ReportedBlock>& blocks,
-                               const std::vector<ReportedSelection>& selections) {
+                               const std::vector<PlannedSelection>& selections) {
   ReportedGuarantee guarantee{
       .epsilon = privacy.number_within("epsilon", 0.0, kLargestFigure),
       .delta = privacy.number_within("delta", 0.0, 1.0 - std::numeric_limits<double>::epsilon()),
@@ -143,10 +145,7 @@ ReportedGuarantee guarantee_of(const JsonFields& report, const JsonFields& priva
       .adjacency = privacy.choice<Adjacency>("adjacency"),
       .accountant = privacy.choice<Accountant>("accountant"),
       .unit = reported_unit(privacy)};
-  if (guarantee.unit == PrivacyUnit::kPerson) {
-    guarantee.rows_per_person = privacy.count("rows_per_person");
-    if (privacy.has("silos_per_person")) guarantee.silos_per_person = privacy.count("silos_per_person");
-  }
+  if (guarantee.unit == PrivacyUnit::kPerson) guarantee.person = person_in(privacy);
   if (!privacy.with("mu").has("mu")) {
     if (guarantee.delta == 0.0) report.refuse("contradicts itself: delta 0 without mu");
     return guarantee;
@@ -260,15 +259,13 @@ ReportedRun run_of_model(const Classifier& model, const std::string& path) {
   if (!privacy.epsilon || !privacy.delta) {
     throw BadInput(path + ": has no epsilon; give the report of the fit that wrote it");
   }
+  if (privacy.person) run.unit = PrivacyUnit::kPerson;
   run.guarantee = ReportedGuarantee{.epsilon = *privacy.epsilon,
                                     .delta = *privacy.delta,
                                     .mu = privacy.mu,
-                                    .adjacency = choice_of<Adjacency>(privacy.adjacency).value()};
-  if (privacy.person) {
-    run.unit = run.guarantee->unit = PrivacyUnit::kPerson;
-    run.guarantee->rows_per_person = privacy.person->rows;
-    run.guarantee->silos_per_person = privacy.person->silos;
-  }
+                                    .adjacency = choice_of<Adjacency>(privacy.adjacency).value(),
+                                    .unit = run.unit,
+                                    .person = privacy.person};
   run.content["privacy"]["unit"] = to_string(run.unit);
   return run;
 }
@@ -286,8 +283,7 @@ ReportedRun run_of_ledger(const LedgerState& state, const std::string& path) {
                                     .delta = delta,
                                     .mu = spent.is_gaussian() ? std::optional(spent.mu) : std::nullopt,
                                     .adjacency = adjacency,
-                                    .unit = run.unit,
-                                    .rows_per_person = 0};
+                                    .unit = run.unit};
   return run;
 }
 

@@ -18,6 +18,7 @@
 #include "common/accounting/budget.hpp"
 #include "common/base/privacy_terms.hpp"
 #include "common/ledger/ledger_state.hpp"
+#include "common/ledger/noise_plan.hpp"
 #include "common/model/classifier.hpp"
 #include "report/reported_metrics.hpp"
 
@@ -38,15 +39,6 @@ struct ReportedBlock {
 /// of their round are one group.
 std::vector<std::vector<ReportedBlock>> rounds_of(const std::vector<ReportedBlock>& blocks);
 
-/// Private selection of a run.
-struct ReportedSelection {
-  std::string name;  ///< printable ASCII, other bytes escaped
-  double epsilon = 0.0;
-  std::uint64_t candidates = 0;
-  std::uint64_t chosen = 1;  ///< by each group
-  std::uint64_t groups = 1;
-};
-
 /// Privacy guarantee of a run.
 struct ReportedGuarantee {
   double epsilon = 0.0;
@@ -55,22 +47,17 @@ struct ReportedGuarantee {
   Adjacency adjacency = Adjacency::kAddRemove;
   std::optional<Accountant> accountant{};  ///< absent from a model file
   PrivacyUnit unit = PrivacyUnit::kRecord;
-  std::uint64_t rows_per_person = 1;                ///< B, if the unit is a person; 0 if a ledger does not state it
-  std::optional<std::uint64_t> silos_per_person{};  ///< if silos have promised that no person is in more of them
+  std::optional<PersonStatement> person{};  ///< if the unit is a person; a ledger does not state it
 };
 
-/// Silo that dropped out of a run among silos with masked sums.
-struct ReportedLostSilo {
-  std::string name;    ///< printable ASCII, other bytes escaped; so are the other members
-  std::string phase;   ///< kind of message that was due
-  std::string reason;  ///< beginning of the reason
-};
 /// Members of a run among silos with masked sums.
 struct ReportedSilos {
   NoiseSource noise = NoiseSource::kCentral;
   std::uint64_t colluding = 0;  ///< c
   bool is_ephemeral = false;    ///< no roster: nobody knows who the parties were
-  std::optional<std::vector<ReportedLostSilo>> lost{};
+  /// Of each that dropped out, its name, the kind of message that was due, and the beginning of the reason, in words:
+  /// printable ASCII, other bytes escaped.
+  std::optional<std::vector<std::string>> lost{};
 };
 
 /// Returns "auto (by fc)" if `method` was chosen for the requested method `asked`; returns `method` if both are the
@@ -94,7 +81,7 @@ struct ReportedRun {
   PrivacyUnit unit = PrivacyUnit::kRecord;       ///< unit that the run protects, or would protect
   std::optional<ReportedGuarantee> guarantee{};  ///< absent if the run is not private
   std::vector<ReportedBlock> blocks{};
-  std::vector<ReportedSelection> selections{};
+  std::vector<PlannedSelection> selections{};  ///< names are printable ASCII, other bytes escaped
   std::optional<ReportedSilos> silos{};
   bool is_chosen_by_validation = false;  ///< --choose with validation rows, which nothing protects
   std::vector<PublicByWord> public_by_word{};

@@ -28,8 +28,7 @@ double length_of(std::span<const std::int16_t> q) {
 ChunkPriors::ChunkPriors(const Prior& prior) : prior_(prior) {
   const LatticeWeights& directions = prior.directions;
   DPREDUCE_ASSERT(prior.features <= directions.dim());
-  factors_ =
-      select_kernel().row_factors({directions.values(), directions.classes(), directions.dim(), directions.dim()});
+  factors_ = select_kernel().row_factors(directions.view());
   for (std::size_t c = 0; c < directions.classes(); ++c) {
     direction_lengths_.push_back(length_of({directions.values() + c * directions.dim(), directions.dim()}));
   }
@@ -59,25 +58,17 @@ constexpr std::size_t kResidualRowsPerStep = 64;
 // Rows that stay in a cache of 1 MiB between scores and R^T Q: one block of the kernels' outer products.
 constexpr std::size_t kRowsOfBlock = kOuterRows;
 
-// Splits the time since the last call into packing and the rest.
+// Adds the time since the last call to a part.
 class PartClock {
  public:
-  void charge(double& part, double& packing) {
-    const Moment now = moment();
-    const double packed = now.packing - last_.packing;
-    packing += packed;
-    part += std::chrono::duration<double>(now.time - last_.time).count() - packed;
+  void charge(double& part) {
+    const auto now = std::chrono::steady_clock::now();
+    part += std::chrono::duration<double>(now - last_).count();
     last_ = now;
   }
 
  private:
-  struct Moment {
-    std::chrono::steady_clock::time_point time;
-    double packing;
-  };
-  static Moment moment() { return {std::chrono::steady_clock::now(), packing_seconds()}; }
-
-  Moment last_ = moment();
+  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
 }  // namespace
@@ -86,7 +77,6 @@ RoundSeconds& RoundSeconds::operator+=(const RoundSeconds& other) {
   scores += other.scores;
   residuals += other.residuals;
   outer_product += other.outer_product;
-  packing += other.packing;
   return *this;
 }
 
@@ -107,9 +97,8 @@ ChunkResiduals::ChunkResiduals(const GradientPoint& point, unsigned threads, std
   }
   DPREDUCE_ASSERT(targets_ == nullptr || (point.loss == Loss::kSquare && targets_->count == point.weights.classes()));
   PartClock clock;
-  weights_ = select_kernel().row_factors(
-      {point.weights.values(), point.weights.classes(), point.weights.dim(), point.weights.dim()});
-  clock.charge(seconds_.scores, seconds_.packing);
+  weights_ = select_kernel().row_factors(point.weights.view());
+  clock.charge(seconds_.scores);
   if (point.prior == nullptr) return;
   const LatticeWeights& directions = point.prior->directions;
   DPREDUCE_ASSERT(point.loss == Loss::kSoftmax && point.prior->features <= point.weights.dim());
@@ -170,7 +159,7 @@ void ChunkResiduals::accumulate(const LatticeRows& chunk, std::span<std::int64_t
   PartClock clock;
   RoundSeconds by_all;
   select_kernel().accumulate_product(residuals(), view_of(chunk), {gradient.data(), classes, dim, dim}, threads_);
-  clock.charge(by_all.outer_product, by_all.packing);
+  clock.charge(by_all.outer_product);
   for (unsigned thread = 0; thread < threads_; ++thread) seconds_ += by_all;
 }
 
@@ -191,14 +180,14 @@ void ChunkResiduals::take_all_residuals(const LatticeRows& chunk, const VisitPro
     in_residuals += std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
     if (keep) keep(first, products);
   });
-  clock.charge(by_all.scores, by_all.packing);
+  clock.charge(by_all.scores);
   if (clipped_rows_) {
     const std::vector<std::size_t> ends = ends_of_blocks(chunk);
     team_.for_each(ends.size(), [&](std::size_t block) {
       const std::size_t first = block == 0 ? 0 : ends[block - 1];
       clip_units(chunk, first, std::span(residuals_).subspan(first * classes, (ends[block] - first) * classes));
     });
-    clock.charge(by_all.residuals, by_all.packing);
+    clock.charge(by_all.residuals);
   }
   for (unsigned thread = 0; thread < threads_; ++thread) seconds_ += by_all;
   seconds_.scores -= in_residuals;
@@ -264,13 +253,13 @@ void ChunkResiduals::accumulate_block(const LatticeRows& chunk, std::size_t firs
   block.products.assign(count * classes, 0);
   block.residuals.resize(count * classes);
   weights_->accumulate(rows, {block.products.data(), count, classes, classes});
-  clock.charge(block.seconds.scores, block.seconds.packing);
+  clock.charge(block.seconds.scores);
   take_residuals(chunk, first, block.products, block.residuals);
   if (clipped_rows_) clip_units(chunk, first, block.residuals);
-  clock.charge(block.seconds.residuals, block.seconds.packing);
+  clock.charge(block.seconds.residuals);
   select_kernel().accumulate_product({block.residuals.data(), count, classes, classes}, rows,
                                      {gradient.data(), classes, dim, dim});
-  clock.charge(block.seconds.outer_product, block.seconds.packing);
+  clock.charge(block.seconds.outer_product);
 }
 
 Int16View ChunkResiduals::residuals() const {

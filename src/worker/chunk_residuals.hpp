@@ -41,7 +41,6 @@ struct RoundSeconds {
   double scores = 0.0;
   double residuals = 0.0;
   double outer_product = 0.0;  ///< R^T Q
-  double packing = 0.0;        ///< packing of rows, weights and residuals for either product
 
   RoundSeconds& operator+=(const RoundSeconds& other);
 };

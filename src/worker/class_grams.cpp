@@ -42,14 +42,11 @@ std::vector<RowWeight> in_order_of_rows(std::span<const RowWeight> by_unit, cons
 std::vector<RowWeight> weights_in_class_grams(const ReleaseRequest& request, const StatisticInputs& inputs) {
   std::vector<RowWeight> by_unit;
   by_unit.reserve(inputs.rows.range().count);
-  for_each_lattice_chunk(
-      inputs.rows, inputs.transform, inputs.plan,
-      [&](const LatticeRows& chunk) {
-        const std::vector<RowWeight> weights =
-            clipped_weights(chunk, UnitSum::kClassGrams, request.rows_per_unit, inputs.plan.threads);
-        by_unit.insert(by_unit.end(), weights.begin(), weights.end());
-      },
-      inputs.on_chunk);
+  for_each_lattice_chunk(inputs, [&](const LatticeRows& chunk) {
+    const std::vector<RowWeight> weights =
+        clipped_weights(chunk, UnitSum::kClassGrams, request.rows_per_unit, inputs.plan.threads);
+    by_unit.insert(by_unit.end(), weights.begin(), weights.end());
+  });
   return in_order_of_rows(by_unit, inputs.rows);
 }
 
@@ -60,22 +57,23 @@ struct SummedClass {
 
 // square += q q^T of the rows of a class, in one pass over all rows. `weights`: as for_each_lattice_chunk_of.
 SummedClass sum_of_class(std::size_t label, const StatisticInputs& inputs, const RowHasher& hasher,
-                         WeightedRows& weighted, std::span<const RowWeight> weights, std::span<std::int64_t> square) {
+                         std::span<const RowWeight> weights, std::span<std::int64_t> square) {
   const std::size_t dim = inputs.transform.output_dim();
+  WeightedRows weighted(WeightPower::kHalf);
   std::uint64_t found = 0;
   std::vector<RowDigest> digests(inputs.plan.classes, RowDigest{});
   for_each_lattice_chunk_of(
       [=](std::span<const std::int32_t> classes) {
         return std::ranges::find(classes, static_cast<std::int32_t>(label)) != classes.end();
       },
-      inputs.rows, inputs.transform, inputs.plan,
+      inputs,
       [&](const LatticeRows& chunk) {
-        hasher.accumulate(chunk, digests, inputs.plan.threads);
+        hasher.accumulate(chunk, chunk.weights(), digests, inputs.plan.threads);
         for (std::size_t row = 0; row < chunk.rows(); ++row) found += chunk.counts(row) ? 1 : 0;
         select_kernel().accumulate_gram(weighted.of(chunk, inputs.plan.threads), {square.data(), dim, dim, dim},
                                         inputs.plan.threads);
       },
-      inputs.on_chunk, weights);
+      weights);
   return {found, digests[label]};
 }
 
@@ -106,21 +104,17 @@ void ClassGrams::first_pass() {
   const bool has_gram = sums_.shape().size() > 1;
   const unsigned threads = inputs_.plan.threads;
   if (clipped_rows_) clipped_.reserve(inputs_.rows.range().count);
-  for_each_lattice_chunk(
-      inputs_.rows, inputs_.transform, inputs_.plan,
-      [&](const LatticeRows& chunk) {
-        digest_first(chunk);
-        for (const std::int32_t label : chunk.labels()) {
-          if (label != kNoLabel) ++counts_[static_cast<std::size_t>(label)];
-        }
-        accumulate_class_sums(weighted_sums_.of(chunk, threads), chunk.labels(),
-                              {class_sums.data(), counts_.size(), dim_, dim_}, threads);
-        if (has_gram) {
-          select_kernel().accumulate_gram(weighted_gram_.of(chunk, threads), {square_.data(), dim_, dim_, dim_},
-                                          threads);
-        }
-      },
-      inputs_.on_chunk);
+  for_each_lattice_chunk(inputs_, [&](const LatticeRows& chunk) {
+    digest_first(chunk);
+    for (const std::int32_t label : chunk.labels()) {
+      if (label != kNoLabel) ++counts_[static_cast<std::size_t>(label)];
+    }
+    accumulate_class_sums(weighted_sums_.of(chunk, threads), chunk.labels(),
+                          {class_sums.data(), counts_.size(), dim_, dim_}, threads);
+    if (has_gram) {
+      select_kernel().accumulate_gram(weighted_gram_.of(chunk, threads), {square_.data(), dim_, dim_, dim_}, threads);
+    }
+  });
   if (has_gram) copy_upper_triangle(square_, dim_, sums_.block(sums_.index_of("gram")));
   if (clipped_rows_) clipped_ = in_order_of_rows(clipped_, inputs_.rows);
 }
@@ -128,7 +122,7 @@ void ClassGrams::first_pass() {
 // Distinguishes later passes from this one.
 void ClassGrams::digest_first(const LatticeRows& chunk) {
   const unsigned threads = inputs_.plan.threads;
-  if (!clipped_rows_) return hasher_.accumulate(chunk, digests_, threads);
+  if (!clipped_rows_) return hasher_.accumulate(chunk, chunk.weights(), digests_, threads);
   const std::vector<RowWeight> weights = clipped_weights(chunk, UnitSum::kClassGrams, *clipped_rows_, threads);
   clipped_.insert(clipped_.end(), weights.begin(), weights.end());
   hasher_.accumulate(chunk, weights, digests_, threads);
@@ -144,7 +138,7 @@ void ClassGrams::next(std::span<std::int64_t> triangle) {
   }
   std::fill(square_.begin(), square_.end(), 0);
   if (counts_[label] > capacity_) {
-    const SummedClass streamed = sum_of_class(label, inputs_, hasher_, weighted_, clipped_, square_);
+    const SummedClass streamed = sum_of_class(label, inputs_, hasher_, clipped_, square_);
     check_unchanged(label, streamed.rows, streamed.digest);
   } else {
     if (next_ >= batch_end_) load_batch();
@@ -177,10 +171,10 @@ void ClassGrams::load_batch() {
   plan.memory_bytes = bytes_of_chunks(inputs_.plan, inputs_.transform);
   const auto is_wanted = [&](std::int32_t label) { return is_in_batch[static_cast<std::size_t>(label)]; };
   for_each_lattice_chunk_of(
-      [&](std::span<const std::int32_t> classes) { return std::ranges::any_of(classes, is_wanted); }, inputs_.rows,
-      inputs_.transform, plan,
+      [&](std::span<const std::int32_t> classes) { return std::ranges::any_of(classes, is_wanted); },
+      RowPass{inputs_.rows, inputs_.transform, plan, inputs_.on_chunk},
       [&](const LatticeRows& chunk) {
-        hasher_.accumulate(chunk, digests, inputs_.plan.threads);
+        hasher_.accumulate(chunk, chunk.weights(), digests, inputs_.plan.threads);
         const Int16View weighted = weighted_.of(chunk, inputs_.plan.threads);
         for (std::size_t row = 0; row < chunk.rows(); ++row) {
           for (const std::int32_t of_row : chunk.classes_of(row)) {
@@ -193,7 +187,7 @@ void ClassGrams::load_batch() {
           }
         }
       },
-      inputs_.on_chunk, clipped_);
+      clipped_);
   for (std::size_t place = next_; place < batch_end_; ++place) {
     check_unchanged(order_[place], found[order_[place]], digests[order_[place]]);
   }
@@ -209,10 +203,9 @@ RowDigest gram_of_class(std::size_t label, const ReleaseRequest& request, const 
                         const RowHasher& hasher, std::span<std::int64_t> triangle) {
   const std::size_t dim = inputs.transform.output_dim();
   SecretVector<std::int64_t> square(dim * dim);
-  WeightedRows weighted(WeightPower::kHalf);
   std::vector<RowWeight> clipped;
   if (request.clips_units) clipped = weights_in_class_grams(request, inputs);
-  const SummedClass summed = sum_of_class(label, inputs, hasher, weighted, clipped, square);
+  const SummedClass summed = sum_of_class(label, inputs, hasher, clipped, square);
   copy_upper_triangle(square, dim, triangle);
   return summed.digest;
 }

@@ -8,9 +8,9 @@ namespace dpreduce {
 namespace {
 
 // Done once for a chunk that is kept: many passes over it would else do it again and again.
-void prepare_for_rounds(LatticeRows& chunk, const WorkerRows& rows, const StreamPlan& plan) {
-  chunk.measure_energies(plan.threads);
-  if (rows.goes_by_unit()) remember_products(chunk, plan.threads);
+void prepare_for_rounds(LatticeRows& chunk, const RowPass& pass) {
+  chunk.measure_energies(pass.plan.threads);
+  if (pass.rows.goes_by_unit()) remember_products(chunk, pass.plan.threads);
 }
 
 }  // namespace
@@ -31,31 +31,28 @@ std::uint64_t most_kept_rows(std::size_t memory_bytes, std::size_t input_dim, st
   return (memory_bytes - in_the_making) / bytes_per_kept_row(output_dim, labels_per_row, by_unit);
 }
 
-std::optional<KeptChunks> keep_lattice_chunks(WorkerRows& rows, const RowTransform& transform, const StreamPlan& plan,
-                                              KeptFor use, const OnChunk& on_chunk) {
-  const std::size_t slots = slots_per_row(rows, plan);
-  const std::size_t dim = transform.output_dim() + (use == KeptFor::kProjection ? 1 : 0);  // an intercept
-  const std::uint64_t most = most_kept_rows(plan.memory_bytes, transform.input_dim(), dim, slots, rows.goes_by_unit());
-  if (rows.range().count > most) return std::nullopt;
+std::optional<KeptChunks> keep_lattice_chunks(const RowPass& pass, KeptFor use) {
+  const std::size_t dim = pass.transform.output_dim() + (use == KeptFor::kProjection ? 1 : 0);  // an intercept
+  const std::uint64_t most = most_kept_rows(pass.plan.memory_bytes, pass.transform.input_dim(), dim,
+                                            pass.slots_per_row(), pass.rows.goes_by_unit());
+  if (pass.rows.range().count > most) return std::nullopt;
   std::optional<KeptChunks> kept(std::in_place);
-  const auto keep = [&](LatticeRows chunk) {
+  take_lattice_chunks(pass, [&](LatticeRows chunk) {
     kept->push_back(std::move(chunk));
-    if (use == KeptFor::kRounds) prepare_for_rounds(kept->back(), rows, plan);
-  };
-  take_lattice_chunks(rows, transform, plan, keep, on_chunk);
+    if (use == KeptFor::kRounds) prepare_for_rounds(kept->back(), pass);
+  });
   return kept;
 }
 
-KeptChunks project_kept_chunks(KeptChunks kept, const WorkerRows& rows, const RowTransform& transform,
-                               const StreamPlan& plan, const OnChunk& on_chunk) {
+KeptChunks project_kept_chunks(KeptChunks kept, const RowPass& pass) {
   double done = 0.0;
   for (LatticeRows& chunk : kept) {
-    LatticeRows projected(lattice_of(transform), chunk.rows(), chunk.labels_per_row());
-    projected.assign_projected(transform, chunk, plan.threads);
+    LatticeRows projected(pass.lattice(), chunk.rows(), chunk.labels_per_row());
+    projected.assign_projected(pass.transform, chunk, pass.plan.threads);
     chunk = std::move(projected);
-    prepare_for_rounds(chunk, rows, plan);
+    prepare_for_rounds(chunk, pass);
     done += 1.0;
-    on_chunk(done / static_cast<double>(kept.size()));
+    pass.on_chunk(done / static_cast<double>(kept.size()));
   }
   return kept;
 }

@@ -31,13 +31,11 @@ enum class KeptFor {
 /// Returns the rows of for_each_lattice_chunk, in chunks; nullopt if they do not fit into plan.memory_bytes beside one
 /// more chunk that is being made. If the pass goes by unit, products of a unit's rows are remembered
 /// (clipped_units.hpp). Cost: bytes_per_kept_row. Throws as for_each_lattice_chunk.
-std::optional<KeptChunks> keep_lattice_chunks(WorkerRows& rows, const RowTransform& transform, const StreamPlan& plan,
-                                              KeptFor use, const OnChunk& on_chunk);
+std::optional<KeptChunks> keep_lattice_chunks(const RowPass& pass, KeptFor use);
 
-/// Returns the chunks that keep_lattice_chunks would keep of `rows` for rounds, made without reading the rows. `kept`
+/// Returns the chunks that keep_lattice_chunks would keep of these rows for rounds, made without reading them. `kept`
 /// holds the same rows before the transform's projection (is_projection_of). The memory of a chunk is freed as soon as
 /// the chunk has been projected.
-KeptChunks project_kept_chunks(KeptChunks kept, const WorkerRows& rows, const RowTransform& transform,
-                               const StreamPlan& plan, const OnChunk& on_chunk);
+KeptChunks project_kept_chunks(KeptChunks kept, const RowPass& pass);
 
 }  // namespace dpreduce

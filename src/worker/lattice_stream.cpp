@@ -23,9 +23,10 @@ constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 // what it has. Rows that are not finite are refused whatever their labels: else a list of classes decides whether such
 // a row ends the run, and who brings the list learns its label.
 template <typename PlaceOf, typename FeaturesOf>
-void check_rows(const LatticeRows& chunk, std::span<const std::int32_t> slots, const StreamPlan& plan,
-                const WorkerRows& rows, const PlaceOf& place_of, const FeaturesOf& features_of) {
-  if (plan.bad_rows != BadRows::kFail) return;
+void check_rows(const LatticeRows& chunk, std::span<const std::int32_t> slots, const RowPass& pass,
+                const PlaceOf& place_of, const FeaturesOf& features_of) {
+  if (pass.plan.bad_rows != BadRows::kFail) return;
+  const WorkerRows& rows = pass.rows;
   std::vector<float> scratch;
   for (std::size_t bad = chunk.first_bad_row(); bad < chunk.rows(); ++bad) {
     if (chunk.counts(bad)) continue;
@@ -120,13 +121,13 @@ class GatheredRows {
 };
 
 // Chunks of whole units, one unit after the other.
-void for_each_chunk_of_units(WorkerRows& rows, const RowTransform& transform, const StreamPlan& plan, std::size_t slots,
-                             std::size_t chunk_rows, const std::function<void(const LatticeRows&)>& visit,
-                             const OnChunk& on_chunk) {
+void for_each_chunk_of_units(const RowPass& pass, std::size_t chunk_rows,
+                             const std::function<void(const LatticeRows&)>& visit) {
+  WorkerRows& rows = pass.rows;
   const std::vector<std::uint64_t>& places = rows.by_unit();
   const std::size_t capacity = std::max(std::min(chunk_rows, places.size()), rows.largest_unit());
-  LatticeRows chunk(lattice_of(transform), capacity, slots);
-  GatheredRows gathered(rows, plan.classes, slots);
+  LatticeRows chunk(pass.lattice(), capacity, pass.slots_per_row());
+  GatheredRows gathered(rows, pass.plan.classes, pass.slots_per_row());
   const std::vector<std::uint64_t>& ends = rows.ends_of_units();
   std::size_t unit = 0;
   for (std::size_t first = 0; first < places.size();) {
@@ -139,9 +140,9 @@ void for_each_chunk_of_units(WorkerRows& rows, const RowTransform& transform, co
     }
     const std::size_t end = first + units.size();
     gathered.assign(std::span(places).subspan(first, end - first));
-    chunk.assign(transform, gathered.features(), gathered.labels(), plan.threads);
+    chunk.assign(pass.transform, gathered.features(), gathered.labels(), pass.plan.threads);
     const auto place_of = [&](std::size_t row) { return places[first + row]; };
-    check_rows(chunk, gathered.labels(), plan, rows, place_of, [&](std::size_t row, auto& scratch) {
+    check_rows(chunk, gathered.labels(), pass, place_of, [&](std::size_t row, auto& scratch) {
       return gathered.features()[row].decoded(0, rows.dim(), scratch);
     });
     if (rows.has_weights()) chunk.set_weights(std::move(weights));
@@ -149,8 +150,13 @@ void for_each_chunk_of_units(WorkerRows& rows, const RowTransform& transform, co
     visit(chunk);
     gathered.release();
     first = end;
-    on_chunk(static_cast<double>(first) / static_cast<double>(places.size()));
+    pass.on_chunk(static_cast<double>(first) / static_cast<double>(places.size()));
   }
+}
+
+// Number of rows of a chunk of the pass.
+std::size_t chunk_rows_of(const RowPass& pass) {
+  return rows_of_chunk(pass.plan.memory_bytes, bytes_per_row(pass.transform.preprocessing(), pass.slots_per_row()));
 }
 
 double share_done(const RowChunk& read, const WorkerRows& rows) {
@@ -162,12 +168,10 @@ double share_done(const RowChunk& read, const WorkerRows& rows) {
 // Prepares the chunks of a pass, one after the other.
 class ChunkSource {
  public:
-  ChunkSource(WorkerRows& rows, const RowTransform& transform, const StreamPlan& plan, std::size_t chunk_rows)
-      : rows_(rows),
-        transform_(transform),
-        plan_(plan),
-        stream_(rows, plan.classes, chunk_rows, slots_per_row(rows, plan)),
-        one_class_(rows.has_labels() ? 0 : chunk_rows, 0) {}
+  ChunkSource(const RowPass& pass, std::size_t chunk_rows)
+      : pass_(pass),
+        stream_(pass.rows, pass.plan.classes, chunk_rows, pass.slots_per_row()),
+        one_class_(pass.rows.has_labels() ? 0 : chunk_rows, 0) {}
 
   // 0 after the last chunk.
   std::size_t rows_of_next() const { return stream_.rows_of_next(); }
@@ -176,20 +180,19 @@ class ChunkSource {
   std::optional<double> next(LatticeRows& chunk) {
     const auto read = stream_.next();
     if (!read) return std::nullopt;
-    const auto labels = rows_.has_labels() ? read->labels : std::span<const std::int32_t>(one_class_).first(read->rows);
-    chunk.assign(transform_, read->features, labels, plan_.threads);
+    const WorkerRows& rows = pass_.rows;
+    const auto labels = rows.has_labels() ? read->labels : std::span<const std::int32_t>(one_class_).first(read->rows);
+    chunk.assign(pass_.transform, read->features, labels, pass_.plan.threads);
     const auto place_of = [&](std::size_t row) { return read->first_row + row; };
-    check_rows(chunk, labels, plan_, rows_, place_of, [&](std::size_t row, auto& scratch) {
-      return read->features.decoded(row * rows_.dim(), rows_.dim(), scratch);
+    check_rows(chunk, labels, pass_, place_of, [&](std::size_t row, auto& scratch) {
+      return read->features.decoded(row * rows.dim(), rows.dim(), scratch);
     });
-    take_units(chunk, rows_, place_of);
-    return share_done(*read, rows_);
+    take_units(chunk, rows, place_of);
+    return share_done(*read, rows);
   }
 
  private:
-  WorkerRows& rows_;
-  const RowTransform& transform_;
-  const StreamPlan& plan_;
+  RowPass pass_;
   RowStream stream_;
   std::vector<std::int32_t> one_class_;
 };
@@ -247,14 +250,6 @@ class ChunksAhead {
 
 }  // namespace
 
-Lattice lattice_of(const RowTransform& transform) {
-  return {transform.preprocessing().clip_norm, transform.output_dim()};
-}
-
-std::size_t slots_per_row(const WorkerRows& rows, const StreamPlan& plan) {
-  return rows.has_labels() ? plan.labels_per_row : 1;
-}
-
 std::size_t bytes_per_row(const Preprocessing& preprocessing, std::size_t labels_per_row) {
   return bytes_per_row(preprocessing.input_dim, preprocessing.output_dim(), labels_per_row);
 }
@@ -278,68 +273,61 @@ void require_room_for_units(const Preprocessing& preprocessing, const StreamPlan
                    (bytes + kMiB - 1) / kMiB);
 }
 
-void for_each_lattice_chunk(WorkerRows& rows, const RowTransform& transform, const StreamPlan& plan,
-                            const std::function<void(const LatticeRows&)>& visit, const OnChunk& on_chunk) {
-  const std::size_t slots = slots_per_row(rows, plan);
-  const std::size_t chunk_rows = rows_of_chunk(plan.memory_bytes, bytes_per_row(transform.preprocessing(), slots));
-  if (rows.goes_by_unit()) {
-    return for_each_chunk_of_units(rows, transform, plan, slots, chunk_rows, visit, on_chunk);
-  }
-  ChunkSource source(rows, transform, plan, chunk_rows);
+void for_each_lattice_chunk(const RowPass& pass, const std::function<void(const LatticeRows&)>& visit) {
+  const std::uint64_t rows = pass.rows.range().count;
+  const std::size_t chunk_rows = chunk_rows_of(pass);
+  if (pass.rows.goes_by_unit()) return for_each_chunk_of_units(pass, chunk_rows, visit);
+  ChunkSource source(pass, chunk_rows);
   const auto make_room = [&] {
-    return LatticeRows(lattice_of(transform), std::min<std::uint64_t>(chunk_rows, rows.range().count), slots);
+    return LatticeRows(pass.lattice(), std::min<std::uint64_t>(chunk_rows, rows), pass.slots_per_row());
   };
-  if (plan.threads == 1 || rows.range().count <= chunk_rows) {
+  if (pass.plan.threads == 1 || rows <= chunk_rows) {
     LatticeRows chunk = make_room();
     while (const auto done = source.next(chunk)) {
       visit(chunk);
-      on_chunk(*done);
+      pass.on_chunk(*done);
     }
     return;
   }
   ChunksAhead ahead(source, make_room);
   while (const auto next = ahead.next()) {
     visit(next->first);
-    on_chunk(next->second);
+    pass.on_chunk(next->second);
   }
 }
 
-void take_lattice_chunks(WorkerRows& rows, const RowTransform& transform, const StreamPlan& plan,
-                         const std::function<void(LatticeRows)>& take, const OnChunk& on_chunk) {
-  if (rows.goes_by_unit()) {
-    for_each_lattice_chunk(rows, transform, plan, take, on_chunk);
-    return;
-  }
-  const std::size_t slots = slots_per_row(rows, plan);
-  const std::size_t chunk_rows = rows_of_chunk(plan.memory_bytes, bytes_per_row(transform.preprocessing(), slots));
-  ChunkSource source(rows, transform, plan, chunk_rows);
+void take_lattice_chunks(const RowPass& pass, const std::function<void(LatticeRows)>& take) {
+  if (pass.rows.goes_by_unit()) return for_each_lattice_chunk(pass, take);
+  ChunkSource source(pass, chunk_rows_of(pass));
   while (const std::size_t count = source.rows_of_next()) {
-    LatticeRows chunk(lattice_of(transform), count, slots);
+    LatticeRows chunk(pass.lattice(), count, pass.slots_per_row());
     const double done = source.next(chunk).value();
     take(std::move(chunk));
-    on_chunk(done);
+    pass.on_chunk(done);
   }
 }
 
-void for_each_lattice_chunk_of(const RowFilter& wants, WorkerRows& rows, const RowTransform& transform,
-                               const StreamPlan& plan, const std::function<void(const LatticeRows&)>& visit,
-                               const OnChunk& on_chunk, std::span<const RowWeight> weights) {
+void for_each_lattice_chunk_of(const RowFilter& wants, const RowPass& pass,
+                               const std::function<void(const LatticeRows&)>& visit,
+                               std::span<const RowWeight> weights) {
+  WorkerRows& rows = pass.rows;
+  const StreamPlan& plan = pass.plan;
   DPREDUCE_ASSERT(rows.has_labels() && (weights.empty() || weights.size() == rows.range().count));
-  const std::size_t dim = transform.input_dim();
+  const std::size_t dim = pass.transform.input_dim();
   const std::size_t slots = plan.labels_per_row;
   const std::size_t most_rows =
-      rows_of_chunk(plan.memory_bytes, bytes_per_row(transform.preprocessing(), slots) + sizeof(float) * dim);
+      rows_of_chunk(plan.memory_bytes, bytes_per_row(pass.transform.preprocessing(), slots) + sizeof(float) * dim);
   const std::size_t chunk_rows = std::clamp<std::size_t>(rows.range().count, 1, most_rows);
   RowStream stream(rows, plan.classes, chunk_rows, slots);
-  LatticeRows chunk(lattice_of(transform), chunk_rows, slots);
+  LatticeRows chunk(pass.lattice(), chunk_rows, slots);
   std::vector<float> features(chunk_rows * dim);
   std::vector<float> decoded;  // one row
   std::vector<std::int32_t> labels;
   std::vector<std::uint64_t> places;  // among all rows, of each that was gathered
   const auto visit_gathered = [&] {
-    chunk.assign(transform, std::span<const float>(features).first(places.size() * dim), labels, plan.threads);
+    chunk.assign(pass.transform, std::span<const float>(features).first(places.size() * dim), labels, plan.threads);
     const auto place_of = [&](std::size_t row) { return places[row]; };
-    check_rows(chunk, labels, plan, rows, place_of,
+    check_rows(chunk, labels, pass, place_of,
                [&](std::size_t row, auto&) { return std::span<const float>(features).subspan(row * dim, dim); });
     take_units(chunk, rows, place_of);
     if (!weights.empty()) {
@@ -362,7 +350,7 @@ void for_each_lattice_chunk_of(const RowFilter& wants, WorkerRows& rows, const R
       places.push_back(read->first_row + row);
       if (places.size() == chunk_rows) visit_gathered();
     }
-    on_chunk(share_done(*read, rows));
+    pass.on_chunk(share_done(*read, rows));
   }
   if (!places.empty()) visit_gathered();
 }

@@ -23,18 +23,25 @@ struct StreamPlan {
   std::size_t labels_per_row = 1;  ///< k, the most classes of a row
 };
 
-/// Lattice (C, d) of the rows that `transform` makes.
-Lattice lattice_of(const RowTransform& transform);
-
-/// Number of label slots of a row in a chunk: k, or one if `rows` have no labels.
-std::size_t slots_per_row(const WorkerRows& rows, const StreamPlan& plan);
-
 /// Largest number of rows of a chunk: small enough that a chunk's integers are still in the second-level cache when
 /// they are summed.
 inline constexpr std::size_t kMostRowsPerChunk = 4096;
 
 /// Callback after each chunk with the share of rows done, in [0, 1]. May throw to end the pass.
 using OnChunk = std::function<void(double)>;
+
+/// Pass through a worker's rows. All of it outlives the object.
+struct RowPass {
+  WorkerRows& rows;
+  const RowTransform& transform;
+  const StreamPlan& plan;
+  const OnChunk& on_chunk;
+
+  /// Lattice (C, d) of the transformed rows.
+  Lattice lattice() const { return {transform.preprocessing().clip_norm, transform.output_dim()}; }
+  /// Number of label slots of a row in a chunk: k, or one if `rows` have no labels.
+  std::size_t slots_per_row() const { return rows.has_labels() ? plan.labels_per_row : 1; }
+};
 
 /// Bytes of one row in both forms, and of one row of the next chunk: 4 d_in + 4 d bytes and three times k labels.
 std::size_t bytes_per_row(const Preprocessing& preprocessing, std::size_t labels_per_row = 1);
@@ -55,16 +62,14 @@ void require_room_for_units(const Preprocessing& preprocessing, const StreamPlan
 /// chunks are of whole units, and have more rows than rows_of_chunk if one unit has more. By unit, features are read
 /// from their place in the files, and labels of all rows are read ahead: 4 k bytes a row beside plan.memory_bytes. With
 /// several threads, and not by unit, the next chunk is prepared while one is visited, and `visit` still runs on the
-/// caller's thread: `visit` must not use `rows`. Throws BadInput if rows cannot be read, a label is not a class, or
+/// caller's thread: `visit` must not use the rows. Throws BadInput if rows cannot be read, a label is not a class, or
 /// (BadRows::kFail) a row has a NaN, an infinity or more than k classes, naming file and row; UsageError if
 /// memory_bytes do not hold one row, or one unit's rows.
-void for_each_lattice_chunk(WorkerRows& rows, const RowTransform& transform, const StreamPlan& plan,
-                            const std::function<void(const LatticeRows&)>& visit, const OnChunk& on_chunk);
+void for_each_lattice_chunk(const RowPass& pass, const std::function<void(const LatticeRows&)>& visit);
 
 /// Calls `take` with the same chunks, and hands over each chunk. All chunks are prepared on the caller's thread. Throws
 /// as for_each_lattice_chunk.
-void take_lattice_chunks(WorkerRows& rows, const RowTransform& transform, const StreamPlan& plan,
-                         const std::function<void(LatticeRows)>& take, const OnChunk& on_chunk);
+void take_lattice_chunks(const RowPass& pass, const std::function<void(LatticeRows)>& take);
 
 /// Filter that selects the rows of a pass by their classes. Called once for each row, in order.
 using RowFilter = std::function<bool(std::span<const std::int32_t> classes)>;
@@ -73,9 +78,9 @@ using RowFilter = std::function<bool(std::span<const std::int32_t> classes)>;
 /// file holds native float32, not read; whether they are finite is not known. Chunks are filled up with selected rows.
 /// `weights`, if given, are those of the rows of range(), and replace the rows' own weights. Precondition (asserted):
 /// rows have labels. Memory of one row: 4 d_in more.
-void for_each_lattice_chunk_of(const RowFilter& wants, WorkerRows& rows, const RowTransform& transform,
-                               const StreamPlan& plan, const std::function<void(const LatticeRows&)>& visit,
-                               const OnChunk& on_chunk, std::span<const RowWeight> weights = {});
+void for_each_lattice_chunk_of(const RowFilter& wants, const RowPass& pass,
+                               const std::function<void(const LatticeRows&)>& visit,
+                               std::span<const RowWeight> weights = {});
 
 /// Returns whether all entries are finite.
 bool are_finite(std::span<const float> features);

@@ -268,42 +268,6 @@ void gather_persons(WorkerRows& rows, IdentifiedRows& own, const PersonNeeds& ne
   rows.exchange(std::move(stay), std::move(others));
 }
 
-// Array that rows have beside features and labels, one entry a row.
-struct BesideRows {
-  std::string option;
-  const char* entries;
-  const char* entry;
-  const char* an_entry;
-  ArrayRole role;
-};
-
-std::optional<ShardedArray> open_beside(const BesideRows& beside, const std::vector<std::string>& files,
-                                        const RowFiles& train, const WorkerRows& rows, Communicator& ranks,
-                                        const std::optional<ArrayView>& in_memory) {
-  std::optional<ShardedArray> opened;
-  ranks.together([&] {
-    if (rows.is_none()) return;  // the coordinator of silos
-    const std::string& pattern = files.front();
-    if (!in_memory && paths_are_per_worker(files) != paths_are_per_worker(train.x)) {
-      throw BadInput("{} {}: features and {} must both use {{rank}}, or neither; give {} of the rows of every rank",
-                     beside.option, pattern, beside.entries, beside.entries);
-    }
-    if (in_memory) {
-      opened.emplace(std::make_unique<MemoryArray>(*in_memory, pattern), beside.role);
-    } else {
-      opened.emplace(expand_paths(files, static_cast<std::size_t>(ranks.rank())), beside.role);
-    }
-    if (opened->rows() == rows.features().rows()) return;
-    throw BadInput("{} {}: {} {} for {} rows of features ({}): row {} has {}; give one {} a row{}", beside.option,
-                   pattern, opened->rows(), beside.entries, rows.features().rows(), train.x.front(),
-                   std::min(opened->rows(), rows.features().rows()),
-                   opened->rows() < rows.features().rows() ? fmt::format("no {}", beside.entry)
-                                                           : fmt::format("{} and no features", beside.an_entry),
-                   beside.entry, kForOwnerOnly);
-  });
-  return opened;
-}
-
 }  // namespace
 
 std::uint64_t first_row_of(const WorkerRows& rows, Communicator& ranks) {
@@ -313,16 +277,35 @@ std::uint64_t first_row_of(const WorkerRows& rows, Communicator& ranks) {
   return std::accumulate(counts.begin(), counts.begin() + ranks.rank(), std::uint64_t{0});
 }
 
-std::optional<ShardedArray> open_persons(const RowFiles& train, const WorkerRows& rows, Communicator& ranks,
-                                         const std::optional<ArrayView>& in_memory) {
-  return open_beside({train.option("person"), "identifiers", "identifier", "an identifier", ArrayRole::kPersons},
-                     train.person, train, rows, ranks, in_memory);
-}
-
-std::optional<ShardedArray> open_weights(const RowFiles& train, const WorkerRows& rows, Communicator& ranks,
-                                         const std::optional<ArrayView>& in_memory) {
-  return open_beside({train.option("weight"), "weights", "weight", "a weight", ArrayRole::kWeights}, train.weight,
-                     train, rows, ranks, in_memory);
+std::optional<ShardedArray> open_beside(ArrayRole role, const RowFiles& train, const WorkerRows& rows,
+                                        Communicator& ranks, const std::optional<ArrayView>& in_memory) {
+  const bool are_persons = role == ArrayRole::kPersons;
+  const std::vector<std::string>& files = are_persons ? train.person : train.weight;
+  const std::string option = train.option(are_persons ? "person" : "weight");
+  const char* const entry = are_persons ? "identifier" : "weight";
+  std::optional<ShardedArray> opened;
+  ranks.together([&] {
+    if (rows.is_none()) return;  // the coordinator of silos
+    const std::string& pattern = files.front();
+    if (!in_memory && paths_are_per_worker(files) != paths_are_per_worker(train.x)) {
+      throw BadInput("{} {}: features and {}s must both use {{rank}}, or neither; give {}s of the rows of every rank",
+                     option, pattern, entry, entry);
+    }
+    if (in_memory) {
+      opened.emplace(std::make_unique<MemoryArray>(*in_memory, pattern), role);
+    } else {
+      opened.emplace(expand_paths(files, static_cast<std::size_t>(ranks.rank())), role);
+    }
+    if (opened->rows() == rows.features().rows()) return;
+    throw BadInput("{} {}: {} {}s for {} rows of features ({}): row {} has {}; give one {} a row{}", option, pattern,
+                   opened->rows(), entry, rows.features().rows(), train.x.front(),
+                   std::min(opened->rows(), rows.features().rows()),
+                   opened->rows() < rows.features().rows()
+                       ? fmt::format("no {}", entry)
+                       : fmt::format("{} {} and no features", are_persons ? "an" : "a", entry),
+                   entry, kForOwnerOnly);
+  });
+  return opened;
 }
 
 void weigh(WorkerRows& rows, ShardedArray* weights, float bound) {

@@ -30,16 +30,12 @@ namespace dpreduce {
 /// Place of this rank's first row among the rows of all ranks, in rank order. Collective.
 std::uint64_t first_row_of(const WorkerRows& rows, Communicator& ranks);
 
-/// Opens the identifiers of --train-person for rows.range(), the rows of this rank; uses `in_memory` instead, if given.
-/// Returns nullopt at a coordinator without rows. Collective. Throws BadInput if a file cannot be read, holds no
-/// identifiers, or holds another number of them than there are rows, and if only one of features and identifiers is
-/// named with {rank}.
-std::optional<ShardedArray> open_persons(const RowFiles& train, const WorkerRows& rows, Communicator& ranks,
-                                         const std::optional<ArrayView>& in_memory = {});
-
-/// Opens the weights of --train-weight, numbers, likewise.
-std::optional<ShardedArray> open_weights(const RowFiles& train, const WorkerRows& rows, Communicator& ranks,
-                                         const std::optional<ArrayView>& in_memory = {});
+/// Opens the identifiers of --train-person (ArrayRole::kPersons), or the weights of --train-weight (kWeights), numbers,
+/// for rows.range(), the rows of this rank; uses `in_memory` instead, if given. Returns nullopt at a coordinator
+/// without rows. Collective. Throws BadInput if a file cannot be read, holds no entries of that role, or holds another
+/// number of them than there are rows, and if only one of features and entries is named with {rank}.
+std::optional<ShardedArray> open_beside(ArrayRole role, const RowFiles& train, const WorkerRows& rows,
+                                        Communicator& ranks, const std::optional<ArrayView>& in_memory = {});
 
 /// Gives every row the weight weight_of_given(w, bound) of its entry w. `weights` is null if a party has no rows.
 /// Throws BadInput if an entry is not from 0 to `bound`, or cannot be read.

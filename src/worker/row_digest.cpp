@@ -89,10 +89,6 @@ std::vector<RowDigest> RowHasher::of_rows(const LatticeRows& chunk, std::span<co
   return digests;
 }
 
-void RowHasher::accumulate(const LatticeRows& chunk, std::span<RowDigest> by_class, unsigned threads) const {
-  accumulate(chunk, chunk.weights(), by_class, threads);
-}
-
 void RowHasher::accumulate(const LatticeRows& chunk, std::span<const RowWeight> weights, std::span<RowDigest> by_class,
                            unsigned threads) const {
   const std::vector<RowDigest> digests = of_rows(chunk, weights, threads);

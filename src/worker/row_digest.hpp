@@ -51,11 +51,10 @@ class RowHasher {
 
   std::size_t dim() const { return dim_; }
 
-  /// Adds F(h(q), Y) of each row of the chunk that counts to by_class[y], for every class y of Y. The result has the
-  /// same bits for any order of the rows, any chunks, any number of threads. Cost: 8 n d multiply-adds and (4 + 2 k) n
-  /// AES blocks. Preconditions (asserted): rows of dim() entries; every label < |by_class|.
-  void accumulate(const LatticeRows& chunk, std::span<RowDigest> by_class, unsigned threads) const;
-  /// Same with these weights instead of the chunk's.
+  /// Adds F(h(q), Y) of each row of the chunk that counts, with its weight, if rows have `weights`, to by_class[y], for
+  /// every class y of Y. The result has the same bits for any order of the rows, any chunks, any number of threads.
+  /// Cost: 8 n d multiply-adds and (4 + 2 k) n AES blocks. Preconditions (asserted): rows of dim() entries; every label
+  /// < |by_class|.
   void accumulate(const LatticeRows& chunk, std::span<const RowWeight> weights, std::span<RowDigest> by_class,
                   unsigned threads) const;
 

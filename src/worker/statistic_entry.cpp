@@ -9,7 +9,7 @@ namespace {
 
 void for_each_whole_chunk(const StatisticInputs& inputs, const std::function<void(const LatticeRows&)>& visit) {
   if (inputs.kept.empty()) {
-    for_each_lattice_chunk(inputs.rows, inputs.transform, inputs.plan, visit, inputs.on_chunk);
+    for_each_lattice_chunk(inputs, visit);
     return;
   }
   double done = 0.0;
@@ -84,7 +84,7 @@ void for_each_chunk(const StatisticInputs& inputs, const std::function<void(cons
       plan.memory_bytes >= bytes_of_drawn_row) {
     RowCoins coins = inputs.sample->coins();
     const auto is_drawn = [&](std::span<const std::int32_t>) { return coins.next(); };
-    return for_each_lattice_chunk_of(is_drawn, rows, inputs.transform, inputs.plan, visit, inputs.on_chunk);
+    return for_each_lattice_chunk_of(is_drawn, inputs, visit);
   }
   DrawnRows drawn(rows.goes_by_unit() ? std::max(kDrawnRowsAtOnce, rows.largest_unit()) : kDrawnRowsAtOnce, visit);
   rows.has_units() ? for_each_drawn_unit(inputs, drawn) : for_each_drawn_row(inputs, drawn);

@@ -61,12 +61,8 @@ struct ModelsPoint {
 /// Point of a statistic; std::monostate if the statistic is a function of the rows alone.
 using PublicPoint = std::variant<std::monostate, GradientPoint, ClassBalls, ModelsPoint>;
 
-/// Inputs that a statistic is computed from.
-struct StatisticInputs {
-  WorkerRows& rows;
-  const RowTransform& transform;
-  const StreamPlan& plan;
-  const OnChunk& on_chunk;
+/// Inputs that a statistic is computed from: a pass, and what is taken of it.
+struct StatisticInputs : RowPass {
   PublicPoint point{};
   std::optional<RowSample> sample{};    ///< rows to count; nullopt: all rows
   std::span<const LatticeRows> kept{};  ///< all of these rows by this transform; empty: rows are read and transformed
@@ -103,15 +99,9 @@ enum class RowChange {
 /// Lattice entries in a word of 8 bytes. Weights are sent on the lattice, 2 bytes an entry.
 inline constexpr double kLatticeEntriesOfWord = 4.0;
 
-/// Cost of a statistic, in addition to the sum of its blocks over ranks.
-struct StatisticCost {
-  double words_down = 0.0;  ///< 8-byte words to each rank, a round: its point, or the part that every rank gets
-  RowChange row_change = RowChange::kNone;
-};
-
-/// Cost of a statistic of which ranks receive nothing: no additional cost.
-inline StatisticCost cost_of_sums(const ReleaseRequest&) {
-  return {};
+/// Words of a statistic of which ranks receive nothing.
+inline double no_words(const ReleaseRequest&) {
+  return 0.0;
 }
 
 /// Number of elements of a block.
@@ -169,8 +159,9 @@ struct StatisticEntry {
   /// Computes the blocks of `request` from a worker's rows. Precondition: inputs.point is of the kind `taken_at`,
   /// asserted unless that is std::monostate. Throws as for_each_lattice_chunk.
   Statistic (&compute)(const ReleaseRequest& request, const StatisticInputs& inputs);
-  /// Cost of a round of `request`.
-  StatisticCost (&cost)(const ReleaseRequest& request) = cost_of_sums;
+  /// 8-byte words to each rank, a round of `request`: its point, or the part that every rank gets.
+  double (&words_down)(const ReleaseRequest& request) = no_words;
+  RowChange row_change = RowChange::kNone;
 
   /// Request that `declare` makes for rows of terms.dim features, named as this entry. A release that counts rows
   /// beside its sums weighs units as a whole. A unit's counts all point in the same direction, so that B / m is the

@@ -215,8 +215,8 @@ void add_pairs(const UtilityTable& utilities, const CosineClip& clip, const Stat
                const StatisticInputs& candidates) {
   StreamPlan plan = inputs.plan;
   plan.memory_bytes /= 4;
-  const StatisticInputs stream{inputs.rows, inputs.transform, plan, inputs.on_chunk};
-  const StatisticInputs candidate_stream{candidates.rows, candidates.transform, plan, candidates.on_chunk};
+  const StatisticInputs stream{{inputs.rows, inputs.transform, plan, inputs.on_chunk}};
+  const StatisticInputs candidate_stream{{candidates.rows, candidates.transform, plan, candidates.on_chunk}};
   const std::size_t row_bytes = sizeof(std::int16_t) * inputs.transform.output_dim() + sizeof(std::int32_t);
   const std::size_t capacity =
       std::clamp<std::size_t>(inputs.rows.range().count, 1, 1 + 2 * plan.memory_bytes / row_bytes);
@@ -311,8 +311,7 @@ Statistic correct_counts(std::span<const LatticeWeights> candidates, const Stati
   std::vector<std::unique_ptr<const RowFactors>> weights;
   for (const LatticeWeights& candidate : candidates) {
     DPREDUCE_ASSERT(candidate.dim() == inputs.transform.output_dim() && candidate.classes() == inputs.plan.classes);
-    weights.push_back(
-        select_kernel().row_factors({candidate.values(), candidate.classes(), candidate.dim(), candidate.dim()}));
+    weights.push_back(select_kernel().row_factors(candidate.view()));
   }
   Statistic counts({{"utilities", candidates.size(), inputs.rows.has_weights() ? kWeightBits : 0}});
   const std::span<std::int64_t> utilities = counts.block(0);

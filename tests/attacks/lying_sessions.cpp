@@ -18,18 +18,9 @@
 namespace dpreduce {
 
 template <>
-inline constexpr auto spellings<FaultKind> =
-    std::to_array<std::pair<std::string_view, FaultKind>>({{"kill", FaultKind::kKill},
-                                                           {"hang", FaultKind::kHang},
-                                                           {"slow", FaultKind::kSlow},
-                                                           {"corrupt", FaultKind::kCorrupt},
-                                                           {"truncate", FaultKind::kTruncate},
-                                                           {"replay", FaultKind::kReplay},
-                                                           {"reflect", FaultKind::kReflect},
-                                                           {"wrong-key", FaultKind::kWrongKey},
-                                                           {"lie", FaultKind::kLie},
-                                                           {"equivocate", FaultKind::kEquivocate},
-                                                           {"overrule", FaultKind::kOverrule}});
+inline constexpr auto spellings<FaultKind> = spelled<FaultKind>("kill", "hang", "slow", "corrupt", "truncate", "replay",
+                                                                "reflect", "wrong-key", "lie", "equivocate",
+                                                                "overrule");
 
 namespace {
 

@@ -19,7 +19,7 @@ struct Audited {
     files = write_worlds(pair, false, 1.0, folder.path());
   }
   std::vector<ReleaseLoss> losses(std::size_t most_trials) const {
-    return audit_each_release(method, files, {most_trials, 1e-3}, folder / "ledger.jsonl");
+    return audit_each_release(method, files, most_trials, 1e-3, folder / "ledger.jsonl");
   }
   PrivateFolder folder;
   AuditedMethod method;

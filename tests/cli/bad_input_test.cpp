@@ -43,9 +43,8 @@ class BadInputTest : public ProgramTest, public testing::WithParamInterface<BadC
     write_good_files(folder_);
     if (bad.prepare) bad.prepare(folder_);
     const auto before = content_of(folder_.path());
-    options.folder = folder_.path();
     options.privileges = bad.privileges;
-    const ProgramRun run = run_program(split_arguments(bad.arguments), options);
+    const ProgramRun run = run_with(options, bad.arguments);
 
     expect_refusal(run, bad.exit_code, {bad.message});
     EXPECT_EQ(lines_of(run.err).size(), 1u) << run.err;
@@ -135,14 +134,14 @@ class FullDiskTest : public ProgramTest {
   static void SetUpTestSuite() { ::setenv("TMPDIR", "/tmp", 0); }
   FullDiskTest() { write_rows(make_rows({40, 40, 40}, 512)); }
 
-  ProgramRun run_with(std::optional<rlim_t> largest_file, const std::string& line, int ranks = 0) const {
-    return run_program(split_arguments(line), {.folder = folder_.path(), .ranks = ranks, .largest_file = largest_file});
+  ProgramRun run_limited(rlim_t largest_file, const std::string& line) const {
+    return run_with({.largest_file = largest_file}, line);
   }
   const std::string fit_ = "fit --method mean --train-x x.npy --train-y y.npy --classes 3 --mu 1 ";
 };
 
 TEST_F(FullDiskTest, LeavesNoHalfOfAModel) {
-  expect_refusal(run_with(4096, fit_ + "--seed 1 --report report.json"), 3, {"model.safetensors: "});
+  expect_refusal(run_limited(4096, fit_ + "--seed 1 --report report.json"), 3, {"model.safetensors: "});
   EXPECT_THAT(folder_.names(),
               testing::UnorderedElementsAre("x.npy", "y.npy", "ledger.jsonl", "ledger.jsonl.signing-key"));
 }
@@ -151,41 +150,32 @@ TEST_F(FullDiskTest, LeavesTheFormerModelAndTheLedger) {
   succeed(fit_);
   const std::string former = bytes("model.safetensors");
   const std::string ledger = bytes("ledger.jsonl");
-  expect_refusal(run_with(ledger.size() + 100, fit_ + "--out second"), 3, {"ledger.jsonl: cannot write the ledger"});
+  expect_refusal(run_limited(ledger.size() + 100, fit_ + "--out second"), 3, {"ledger.jsonl: cannot write the ledger"});
   EXPECT_EQ(bytes("ledger.jsonl"), ledger) << "its next line does not fit";
   EXPECT_FALSE(has("second"));
-  expect_refusal(run_with(4096, fit_ + "--seed 1"), 3, {"model.safetensors: "});
+  expect_refusal(run_limited(4096, fit_ + "--seed 1"), 3, {"model.safetensors: "});
   EXPECT_TRUE(bytes("model.safetensors") == former);
 }
 
 TEST_F(FullDiskTest, StopsTheRunWhoseReleasesOrChargesCannotBeKept) {
-  expect_refusal(run_with(300, fit_), 3, {"ledger.jsonl: cannot write the ledger"});
+  expect_refusal(run_limited(300, fit_), 3, {"ledger.jsonl: cannot write the ledger"});
   EXPECT_FALSE(has("model.safetensors") || has("ledger.jsonl"));
   EXPECT_TRUE(run_files().empty());
-  expect_refusal(run_with(100, fit_), 3, {".releases: cannot be made"});
+  expect_refusal(run_limited(100, fit_), 3, {".releases: cannot be made"});
   EXPECT_FALSE(has("ledger.jsonl"));
-  expect_refusal(run_with(4096, fit_), 3, {".releases: has no space for another release"});
+  expect_refusal(run_limited(4096, fit_), 3, {".releases: has no space for another release"});
   EXPECT_TRUE(charges_in(bytes("ledger.jsonl")).empty());
 }
 
 TEST_F(FullDiskTest, LeavesNoHalfOfPredictionsOrSyntheticData) {
   succeed(fit_);
   for (const std::string scores : {"", " --scores"}) {
-    expect_refusal(run_with(200, "predict --model model.safetensors --x x.npy --out labels.npy" + scores), 3,
+    expect_refusal(run_limited(200, "predict --model model.safetensors --x x.npy --out labels.npy" + scores), 3,
                    {"labels.npy: "});
     EXPECT_FALSE(has("labels.npy"));
   }
-  expect_refusal(run_with(4096, "synth --out made --rows 1000 --dim 16 --shards 3"), 3, {"made/train_x_0.npy: "});
+  expect_refusal(run_limited(4096, "synth --out made --rows 1000 --dim 16 --shards 3"), 3, {"made/train_x_0.npy: "});
   EXPECT_TRUE(!has("made") || std::filesystem::is_empty(folder_ / "made"));
-}
-
-TEST_F(FullDiskTest, IsNoticedOnADeviceToo) {
-  for (const int ranks : {0, 3}) {
-    const TemporaryFolder other;
-    expect_refusal(run(fit_ + "--out /dev/full --ledger " + (other / "ledger.jsonl"), ranks), 3,
-                   {"/dev/full: cannot be written"});
-    EXPECT_EQ(charges_in(read_bytes(other / "ledger.jsonl")).size(), 1u);  // charged before anything was written
-  }
 }
 
 }  // namespace bad_input_test

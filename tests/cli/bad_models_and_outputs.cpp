@@ -36,7 +36,7 @@ std::vector<BadCase> bad_models_and_outputs() {
       {"EvaluateOnOtherLabels", "evaluate --model model.safetensors --test-x x.npy --test-y bad.npy", 3,
        "bad.npy: row 1 has label 9",
        [](const Folder& folder) {
-         write_label_file(folder / "bad.npy", {0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0});
+         write_labels(folder / "bad.npy", {0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0});
        }},
       {"TestFeaturesMissing", kGoodFit + "--test-x absent.npy --test-y y.npy", 3, "absent.npy: No such file"},
       {"TestLabelsMissing", kGoodFit + "--test-x x.npy --test-y absent.npy", 3, "absent.npy: No such file"},

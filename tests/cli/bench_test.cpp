@@ -1,6 +1,4 @@
 // The program that measures the parts of a run, and the table that launch/scaling makes of it.
-#include <cstdlib>
-
 #include "tests/cli/program_test.hpp"
 
 namespace dpreduce::bench_test {
@@ -54,9 +52,7 @@ TEST_F(BenchTest, EveryHelpHasAnExampleAndWhatIsWrongIsRefused) {
 }
 
 TEST_F(BenchTest, ScalingWritesATableAndAPicture) {
-  const std::string script =
-      "cd " + folder_.path() + " && " DPREDUCE_SCRIPT_ENVIRONMENT " '" DPREDUCE_SOURCE "/launch/scaling' out 1 2";
-  ASSERT_EQ(std::system(script.c_str()), 0);
+  ASSERT_EQ(run_in_shell(DPREDUCE_SCRIPT_ENVIRONMENT " '" DPREDUCE_SOURCE "/launch/scaling' out 1 2").exit_code, 0);
   const auto rows = lines_of(bytes("out/scaling.csv"));
   ASSERT_EQ(rows.size(), 9u) << "a header; Gram and round, strong and weak, 1 and 2 ranks";
   EXPECT_THAT(rows[3], testing::MatchesRegex("gram,weak,1,1,64,8,,[0-9.e-]+,[0-9.e-]+,1.000"));

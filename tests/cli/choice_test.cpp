@@ -15,8 +15,6 @@ class ChoiceTest : public ProgramTest {
     return document("report.json");
   }
 
-  std::string text(const std::string& command) const { return succeed(command).out; }
-
   // Of all that is released or chosen.
   static double squared_mu(const json& privacy) {
     double sum = 0.0;
@@ -29,8 +27,7 @@ class ChoiceTest : public ProgramTest {
 
 TEST_F(ChoiceTest, ByTrainingRowsItIsChargedAndStatedEverywhere) {
   const json report = this->report("--method ls --shared-gram --epsilon 1 --delta 1e-5 --choose --choose-share 0.1", 2);
-  EXPECT_EQ(report["choice"]["by"], "exponential mechanism on training rows");
-  EXPECT_EQ(report["choice"]["candidates"], 7);
+  expect_members(report["choice"], {{"by", "exponential mechanism on training rows"}, {"candidates", 7}});
   EXPECT_THAT(report["choice"]["setting"].get<std::string>(), HasSubstr("ridge x "));
 
   const json& privacy = report["privacy"];
@@ -42,10 +39,10 @@ TEST_F(ChoiceTest, ByTrainingRowsItIsChargedAndStatedEverywhere) {
   EXPECT_NEAR(choice * choice, 0.1 * whole * whole, 1e-9);
   EXPECT_NEAR(squared_mu(privacy), whole * whole, 1e-9);
 
-  EXPECT_THAT(text("ledger show --ledger ledger"), HasSubstr("selection by exponential: 1 of 7 candidates"));
-  EXPECT_THAT(text("privacy explain report.json"),
+  EXPECT_THAT(succeed("ledger show --ledger ledger").out, HasSubstr("selection by exponential: 1 of 7 candidates"));
+  EXPECT_THAT(succeed("privacy explain report.json").out,
               HasSubstr("choice: which of 7 candidates, drawn by the exponential"));
-  EXPECT_THAT(text("fit --train-x x.npy --train-y y.npy --classes 3 --mu 1 --method gd --choose --dry-run"),
+  EXPECT_THAT(succeed("fit --train-x x.npy --train-y y.npy --classes 3 --mu 1 --method gd --choose --dry-run").out,
               HasSubstr("choice      exponential"));
 }
 
@@ -55,7 +52,7 @@ TEST_F(ChoiceTest, ByPublicRowsItIsTheBestOfThemAndFree) {
   EXPECT_EQ(report["choice"]["by"], "validation rows");
   EXPECT_TRUE(report["privacy"]["selections"].empty());
   EXPECT_EQ(report["privacy"], this->report(options)["privacy"]);
-  EXPECT_THAT(text("ledger show --ledger ledger"), Not(HasSubstr("selection by")));
+  EXPECT_THAT(succeed("ledger show --ledger ledger").out, Not(HasSubstr("selection by")));
 }
 
 // The model is as good on these rows as each single iterate, by both heads where there is a second one. With so much
@@ -80,8 +77,7 @@ TEST_F(ChoiceTest, OfIteratesTheBestIsKept) {
 
 TEST_F(ChoiceTest, WithoutNoiseTrainingRowsDecideInTheOpen) {
   const json report = this->report("--method ls --alpha 1 --choose --non-private");
-  EXPECT_EQ(report["choice"]["by"], "training rows, without noise");
-  EXPECT_EQ(report["choice"]["candidates"], 12);
+  expect_members(report["choice"], {{"by", "training rows, without noise"}, {"candidates", 12}});
   EXPECT_THAT(report["choice"]["setting"].get<std::string>(), HasSubstr("alpha "));
 }
 
@@ -89,7 +85,7 @@ TEST_F(ChoiceTest, ValidationRowsOfAnotherKindAreRefused) {
   write_rows(make_rows({30, 30, 30}, 15), "narrow_x.npy", "narrow_y.npy");
   const std::string fit = "fit --train-x x.npy --train-y y.npy --classes 3 --mu 1 --method gd --choose ";
   expect_refused(fit + "--validation-x narrow_x.npy --validation-y narrow_y.npy", 3, "narrow_x.npy");
-  write_label_file(folder_ / "high_y.npy", std::vector<std::int64_t>(900, 3));
+  write_labels(folder_ / "high_y.npy", std::vector<std::int64_t>(900, 3));
   expect_refused(fit + "--validation-x other_x.npy --validation-y high_y.npy", 3, "high_y.npy", 2);
 }
 

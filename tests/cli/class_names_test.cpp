@@ -15,8 +15,7 @@ class ClassNames : public ProgramTest {
     test.features.front() += 1.0F;
     write_rows(test, "test_x.npy", "test_y.npy");
     write_names("names.txt", kNames);
-    write_labels("strings.npy", rows_.labels);
-    write_labels("test_strings.npy", rows_.labels);
+    for (const char* name : {"strings.npy", "test_strings.npy"}) write_named(name, rows_.labels);
   }
 
   void write_names(const std::string& name, const std::vector<std::string>& names) const {
@@ -25,7 +24,7 @@ class ClassNames : public ProgramTest {
   }
 
   // Names of labels as NumPy's strings of 12 bytes.
-  void write_labels(const std::string& name, const std::vector<std::int64_t>& labels) const {
+  void write_named(const std::string& name, const std::vector<std::int64_t>& labels) const {
     constexpr std::size_t kLength = 12;
     std::string all;
     for (const std::int64_t label : labels) {
@@ -36,7 +35,6 @@ class ClassNames : public ProgramTest {
     write_bytes(folder_ / name, npy_header_bytes(npy_text("|S12", fmt::format("({},)", labels.size()))) + all);
   }
 
-  std::string model() const { return bytes("model.safetensors"); }
   std::vector<std::string> predicted() const {
     return lines_of(succeed("predict --model model.safetensors --x x.npy").out);
   }
@@ -102,7 +100,7 @@ TEST_F(ClassNames, InspectCountsRowsOfNamedClassesAndDoubtsLabelsThatCountFromOn
   EXPECT_FALSE(named.contains("doubt"));
   std::vector<std::int64_t> from_one = rows_.labels;
   for (std::int64_t& label : from_one) ++label;
-  write_label_file(folder_ / "one.npy", from_one);
+  write_labels(folder_ / "one.npy", from_one);
   const json doubted = figures("inspect --x x.npy --y one.npy --classes 4");
   EXPECT_THAT(doubted["doubt"].get<std::string>(), HasSubstr("labels count from 0"));
 }
@@ -147,7 +145,7 @@ TEST_F(ClassNames, SilosAgreeOnTheListBeforeAnyRowCounts) {
   for (const std::size_t silo : {1, 2, 3}) {
     const TrainingRows part = rows_.part(30 * (silo - 1), 30);
     write_rows(part, fmt::format("x{}.npy", silo), fmt::format("unused{}.npy", silo));
-    write_labels(fmt::format("s{}.npy", silo), part.labels);
+    write_named(fmt::format("s{}.npy", silo), part.labels);
     write_names(fmt::format("names{}.txt", silo), kNames);
   }
   write_names("names0.txt", kNames);
@@ -159,7 +157,7 @@ TEST_F(ClassNames, SilosAgreeOnTheListBeforeAnyRowCounts) {
     // In a silo's own file.
     std::ofstream(folder_ / "silo3.toml") << fmt::format("silo = 3\nclass-names = \"{}\"\n", third_list);
     line += fmt::format(" : -n 1 {} fit --config common.toml --silo-config silo3.toml", program_path());
-    return run_program(split_arguments(line), {.folder = folder_.path(), .ranks = 1, .timeout_seconds = 120.0});
+    return run_with({.ranks = 1, .timeout_seconds = 120.0}, line);
   };
   std::ofstream(folder_ / "common.toml")
       << "secure-aggregation = true\nmethod = \"mean\"\nmu = 2\nseed = 3\nsilo-timeout = 20\n"
@@ -196,8 +194,7 @@ TEST_F(ClassNames, SetsOfNamedClassesAreZerosAndOnes) {
   for (std::size_t row = 0; row < rows_.rows(); ++row) {
     sets[row * 3 + static_cast<std::size_t>(rows_.labels[row])] = 1;
   }
-  write_bytes(folder_ / "sets.npy",
-              npy_header_bytes(npy_text("|i1", fmt::format("({}, 3)", rows_.rows()))) + element_bytes(sets));
+  write_npy(folder_ / "sets.npy", sets, 3);
   succeed(kFit + " --train-y sets.npy --class-names names.txt --max-labels 2");
   EXPECT_THAT(kNames, testing::Contains(predicted().front()));
 }

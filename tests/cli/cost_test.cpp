@@ -1,8 +1,4 @@
 // What a run costs, told before it by --dry-run; and the launchers around it.
-#include <cstdio>
-
-#include <sys/wait.h>
-
 #include "common/silos/line.hpp"
 #include "report/plan_report.hpp"
 #include "tests/cli/program_test.hpp"
@@ -79,18 +75,15 @@ TEST(RoundedUp, HasTwoDigitsAndIsNeverLess) {
 
 class LauncherTest : public CostTest {
  protected:
-  // A launcher of the source folder, with what it says on standard error in `out` as well.
+  // A launcher of the source folder.
   ProgramRun script(const std::string& arguments) const {
-    ProgramRun done;
-    const std::string command =
-        std::string(DPREDUCE_SCRIPT_ENVIRONMENT) + " '" DPREDUCE_SOURCE "/'" + arguments + " 2>&1";
-    FILE* pipe = popen(("cd " + folder_.path() + " && " + command).c_str(), "r");
-    if (pipe == nullptr) return done;
-    std::array<char, 4096> part{};
-    while (const std::size_t read = std::fread(part.data(), 1, part.size(), pipe)) done.out.append(part.data(), read);
-    const int status = pclose(pipe);
-    if (WIFEXITED(status)) done.exit_code = WEXITSTATUS(status);
-    return done;
+    return run_in_shell(DPREDUCE_SCRIPT_ENVIRONMENT " '" DPREDUCE_SOURCE "/'" + arguments);
+  }
+  // The same, which ends well.
+  ProgramRun done(const std::string& arguments) const {
+    const ProgramRun run = script(arguments);
+    EXPECT_EQ(run.exit_code, 0) << run.out;
+    return run;
   }
 };
 
@@ -107,9 +100,9 @@ TEST_F(LauncherTest, WrongArgumentsAreUsageErrors) {
   for (const auto& [launcher, lines] : wrong) {
     for (const std::string& arguments : lines) {
       SCOPED_TRACE(launcher + " " + arguments);
-      const ProgramRun done = script(fmt::format("{} {}", launcher, arguments));
-      EXPECT_EQ(done.exit_code, 2) << done.out;
-      EXPECT_NE(done.out, "");
+      const ProgramRun refused = script(fmt::format("{} {}", launcher, arguments));
+      EXPECT_EQ(refused.exit_code, 2) << refused.out;
+      EXPECT_NE(refused.out, "");
     }
   }
 }
@@ -118,10 +111,8 @@ TEST_F(LauncherTest, WrongArgumentsAreUsageErrors) {
 TEST_F(LauncherTest, AStartWithoutALauncherWritesTheSameModel) {
   unsetenv("OPENBLAS_CORETYPE");
   const std::string arguments = fit_ + "--method ls --shared-gram --seed 7 --out ";
-  const ProgramRun launched = script("launch/local 1 " + arguments + "launched");
-  ASSERT_EQ(launched.exit_code, 0) << launched.out;
-  const ProgramRun bare =
-      run_program(split_arguments(arguments + "bare"), {.folder = folder_.path(), .form = Form::kProgram});
+  done("launch/local 1 " + arguments + "launched");
+  const ProgramRun bare = run_with({.form = Form::kProgram}, arguments + "bare");
   ASSERT_EQ(bare.exit_code, 0) << bare.err;
   EXPECT_EQ(bytes("launched"), bytes("bare"));
 }
@@ -129,10 +120,9 @@ TEST_F(LauncherTest, AStartWithoutALauncherWritesTheSameModel) {
 // The script itself ends with 1 where a model over silos is not that of the pooled rows.
 TEST_F(LauncherTest, SimulatedSilosGiveThePooledModelsAndOneTable) {
   succeed("synth --out . --kind gaussian-mixture --rows 400 --test-rows 100 --dim 8 --classes 3");
-  const ProgramRun done = script(
+  done(
       "launch/simulate-silos . 3 --silos 3 --epsilon 8 --partition dirichlet-0.1 --method ls --method mean --method "
       "fedavg --rounds 6 --out table");
-  ASSERT_EQ(done.exit_code, 0) << done.out;
   const auto rows = lines_of(bytes("table/silos.md"));
   ASSERT_EQ(rows.size(), 7u) << "a line, a blank, a head of two lines, three methods";
   EXPECT_THAT(rows[4], testing::MatchesRegex("\\| dirichlet-0.1 \\| ls \\| 0[.][0-9]+ \\| same bits \\| 3 \\|.*"));
@@ -148,8 +138,7 @@ TEST_F(LauncherTest, SimulatedSilosGiveThePooledModelsAndOneTable) {
 TEST_F(LauncherTest, SimulatedSilosMaskTheirSumsAndLoseOneOnPurpose) {
   succeed("synth --out . --kind gaussian-mixture --rows 400 --test-rows 100 --dim 8 --classes 3");
   const std::string arguments = "launch/simulate-silos . 3 --silos 3 --epsilon 8 --partition iid --method ls --secure ";
-  const ProgramRun whole = script(arguments + "--round-trip 50 --bandwidth 1000 --packet-loss 1 --out whole");
-  ASSERT_EQ(whole.exit_code, 0) << whole.out;
+  done(arguments + "--round-trip 50 --bandwidth 1000 --packet-loss 1 --out whole");
   const auto rows = lines_of(bytes("whole/silos.md"));
   EXPECT_THAT(rows.back(), testing::MatchesRegex("\\| iid \\| ls \\| 0[.][0-9]+ \\| same bits \\| 3 \\|.*\\| - \\|"));
   // Messages take the time that the model says, and silos theirs: an offer may come before its silo has a line.
@@ -163,30 +152,23 @@ TEST_F(LauncherTest, SimulatedSilosMaskTheirSumsAndLoseOneOnPurpose) {
   EXPECT_GT(counted["round_trips"], 10);
   EXPECT_GT(counted["seconds"], on_the_way - line.round_trip);
 
-  const ProgramRun lost =
-      script(arguments + "--round-trip 1 --threshold 2 --fault 2:kill@masked --noise distributed --out lost");
-  ASSERT_EQ(lost.exit_code, 0) << lost.out;
-  const json summary = document("lost/silos.json");
-  EXPECT_EQ(summary[0]["lost"], json::array({2}));
-  const ProgramRun refused = script(arguments + "--round-trip 1 --threshold 3 --fault 2:kill@masked --out refused");
-  ASSERT_EQ(refused.exit_code, 0) << refused.out;
+  done(arguments + "--round-trip 1 --threshold 2 --fault 2:kill@masked --noise distributed --out lost");
+  EXPECT_EQ(document("lost/silos.json")[0]["lost"], json::array({2}));
+  done(arguments + "--round-trip 1 --threshold 3 --fault 2:kill@masked --out refused");
   EXPECT_THAT(bytes("refused/silos.md"), HasSubstr("refused: too few silos left"));
 }
 
 TEST_F(LauncherTest, TheImagenetShapeRunsSmall) {
-  const ProgramRun done = script("launch/scale-imagenet data --rows 2000 --dim 16 --classes 4 --shards 3 --ranks 2");
-  ASSERT_EQ(done.exit_code, 0) << done.out;
-  for (const char* method : {"ls ", "ls-shared ", "fc-10 ", "mean "}) EXPECT_THAT(done.out, HasSubstr(method));
-  EXPECT_THAT(done.out, HasSubstr("MiB a rank"));
+  const std::string shown =
+      done("launch/scale-imagenet data --rows 2000 --dim 16 --classes 4 --shards 3 --ranks 2").out;
+  expect_parts(shown, {"ls ", "ls-shared ", "fc-10 ", "mean ", "MiB a rank"});
   EXPECT_TRUE(std::filesystem::is_empty(folder_ / "data")) << "the data is removed";
   EXPECT_EQ(script("launch/scale-imagenet data --rows 900000000000 --dim 4096").exit_code, 2) << "no such disk";
 }
 
 TEST_F(LauncherTest, ThePreflightPassesOnThePlanAndItsRefusals) {
   const std::string arguments = " 2 " + fit_;
-  const ProgramRun ready = script("launch/slurm/preflight" + arguments);
-  EXPECT_EQ(ready.exit_code, 0) << ready.out;
-  EXPECT_THAT(ready.out, HasSubstr("2 ranks, ready"));
+  EXPECT_THAT(done("launch/slurm/preflight" + arguments).out, HasSubstr("2 ranks, ready"));
   EXPECT_EQ(folder_.names().size(), 2u) << "x.npy and y.npy";
   const ProgramRun absent =
       script("launch/slurm/preflight 2 fit --train-x none.npy --train-y y.npy --classes 3 --mu 1");

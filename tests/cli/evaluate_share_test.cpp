@@ -62,11 +62,9 @@ TEST_F(EvaluateShareTest, TheShareIsOfAllOfTheBudget) {
 }
 
 TEST_F(EvaluateShareTest, GivesTheSameOnRanks) {
-  std::vector<std::int64_t> persons;
-  for (std::size_t row = 0; row < 600; ++row) persons.push_back(static_cast<std::int64_t>(row % 150));
-  write_label_file(folder_ / "p.npy", persons);
-  persons.resize(240);
-  write_label_file(folder_ / "tp.npy", persons);
+  for (const auto& [name, rows] : {std::pair{"p.npy", 600U}, std::pair{"tp.npy", 240U}}) {
+    write_numbers(name, rows, [](std::size_t row) { return row % 150; });
+  }
   for (const char* unit : {"", "--train-person p.npy --test-person tp.npy --rows-per-person 2 "}) {
     const std::string seeded = fit(unit) + "--mu 3 --seed 5 --overwrite --ledger " + (*unit == '\0' ? "r" : "p");
     succeed(seeded + "1.jsonl --out m1.safetensors --report r1.json");

@@ -119,10 +119,9 @@ class FailingTogetherTest : public ProgramTest {
     write_npy(rows, parts_ / numbered_npy("x", rank), parts_ / numbered_npy("y", rank));
   }
   ProgramRun fit_parts(const std::string& options) const {
-    return run_program(split_arguments(fmt::format("fit --classes 3 --mu 1 --train-x {0}/x{{rank}}.npy --train-y "
-                                                   "{0}/y{{rank}}.npy {1}",
-                                                   parts_.path(), options)),
-                       {.folder = folder_.path(), .ranks = kRanks, .form = Form::kProgram});
+    return run_with({.ranks = kRanks, .form = Form::kProgram},
+                    fmt::format("fit --classes 3 --mu 1 --train-x {0}/x{{rank}}.npy --train-y {0}/y{{rank}}.npy {1}",
+                                parts_.path(), options));
   }
 
   static std::unique_ptr<TemporaryFolder> data_;
@@ -225,8 +224,7 @@ TEST_F(FailingTogetherTest, ABadRowOfOneRankEndsAll) {
 }
 
 TEST_F(FailingTogetherTest, AUsageErrorIsToldHoweverLateTheFirstRankStarts) {
-  const ProgramRun run = run_program(split_arguments("fit --classes 10 --mu"),
-                                     {.folder = folder_.path(), .ranks = kRanks, .first_rank_late_seconds = 0.5});
+  const ProgramRun run = run_with({.ranks = kRanks, .first_rank_late_seconds = 0.5}, "fit --classes 10 --mu");
   EXPECT_EQ(run.exit_code, 2);
   EXPECT_EQ(lines_of(run.err).size(), 1u) << run.err;
   EXPECT_LT(run.seconds, kSecondsToEnd);

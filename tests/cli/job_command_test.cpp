@@ -22,9 +22,8 @@ class JobCommandTest : public ProgramTest {
   }
 
   std::string model_of(const std::string& of_rank_0, const std::string& of_others) const {
-    const ProgramRun ended =
-        run_program(split_arguments(words(of_rank_0 + " --out model --ledger ledger --overwrite", of_others)),
-                    {.folder = folder_.path(), .ranks = 1, .keeps_files = true});
+    const ProgramRun ended = run_with({.ranks = 1, .keeps_files = true},
+                                      words(of_rank_0 + " --out model --ledger ledger --overwrite", of_others));
     EXPECT_EQ(ended.exit_code, 0) << ended.err;
     EXPECT_EQ(elsewhere_.names(), decltype(elsewhere_.names()){});  // rank 0 alone writes
     return bytes("model");

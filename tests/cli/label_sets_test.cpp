@@ -33,8 +33,7 @@ class LabelSets : public ProgramTest {
   void set(std::size_t row, std::size_t label) { sets_[row * kClasses + label] = 1; }
 
   void write_sets(const std::string& name, const std::vector<std::uint8_t>& sets) const {
-    const std::string shape = fmt::format("({}, {})", sets.size() / kClasses, kClasses);
-    write_bytes(folder_ / name, npy_header_bytes(npy_text("|u1", shape)) + element_bytes(sets));
+    write_npy(folder_ / name, sets, kClasses);
   }
 
   ProgramRun fit(const std::string& options, int ranks = 0) const {
@@ -66,30 +65,24 @@ class LabelSets : public ProgramTest {
 
   bool is_of(std::size_t row, std::size_t label) const { return sets_[row * kClasses + label] != 0; }
 
-  // (sum_i weight(i) x_i x_i' + lambda I)^-1 sum of the rows of the class.
-  template <typename Weight>
-  std::vector<double> ridge(const Matrix& x, std::size_t label, double lambda, const Weight& weight) const {
-    Matrix gram(kDim, std::vector<double>(kDim, 0.0));
-    std::vector<double> sum(kDim, 0.0);
-    for (std::size_t a = 0; a < kDim; ++a) gram[a][a] = lambda;
-    for (std::size_t i = 0; i < x.size(); ++i) {
-      for (std::size_t a = 0; a < kDim; ++a) {
-        for (std::size_t b = 0; b < kDim; ++b) gram[a][b] += weight(i) * x[i][a] * x[i][b];
-        if (is_of(i, label)) sum[a] += x[i][a];
-      }
-    }
-    return solved_by_elimination(gram, sum);
-  }
-
-  // Expects W, K x d, of the model, where weight(i, c) is that of row i in the Gram matrix of class c.
-  template <typename Weight>
-  void expect_ridge(double lambda, const Weight& weight) const {
+  // Expects W, K x d, of the model to be (sum_i weight(i, c) x_i x_i' + lambda I)^-1 sum of the rows of class c.
+  void expect_ridge(double lambda, const std::function<double(std::size_t row, std::size_t label)>& weight) const {
     const Matrix x = lattice_rows();
     const Classifier classifier = load_classifier(folder_ / "model");
-    const auto& weights = classifier.parts().weights;
     for (std::size_t c = 0; c < kClasses; ++c) {
-      const std::vector<double> expected = ridge(x, c, lambda, [&](std::size_t row) { return weight(row, c); });
-      for (std::size_t a = 0; a < kDim; ++a) EXPECT_NEAR(weights[c * kDim + a], expected[a], 1e-6) << c << " " << a;
+      Matrix gram(kDim, std::vector<double>(kDim, 0.0));
+      std::vector<double> sum(kDim, 0.0);
+      for (std::size_t a = 0; a < kDim; ++a) gram[a][a] = lambda;
+      for (std::size_t i = 0; i < x.size(); ++i) {
+        for (std::size_t a = 0; a < kDim; ++a) {
+          for (std::size_t b = 0; b < kDim; ++b) gram[a][b] += weight(i, c) * x[i][a] * x[i][b];
+          if (is_of(i, c)) sum[a] += x[i][a];
+        }
+      }
+      const std::vector<double> expected = solved_by_elimination(gram, sum);
+      for (std::size_t a = 0; a < kDim; ++a) {
+        EXPECT_NEAR(classifier.parts().weights[c * kDim + a], expected[a], 1e-6) << c << " " << a;
+      }
     }
   }
 
@@ -139,12 +132,9 @@ TEST_F(LabelSets, AutoChoosesSigmoidsAndReportsAreAboutSets) {
   const std::string options =
       of_sets_ + "--mu 50 --seed 3 --test-x other_x.npy --test-y other_sets.npy --report report";
   const json report = fit(options).json();
-  EXPECT_EQ(report["method"], "fc");
-  EXPECT_EQ(report["loss"], "sigmoid");
-  EXPECT_EQ(report["max_labels"], 2);
+  expect_members(report, {{"method", "fc"}, {"loss", "sigmoid"}, {"max_labels", 2}});
   const json& test = report["test"];
-  EXPECT_EQ(test["rows"], 115);
-  EXPECT_EQ(test["threshold"], 0.0);
+  expect_members(test, {{"rows", 115}, {"threshold", 0.0}});
   EXPECT_GT(test["mean_average_precision"].get<double>(), 0.6);
   EXPECT_GT(test["hit_rate"].get<double>(), 0.6);
   EXPECT_GT(test["micro_f1"].get<double>(), 0.4);
@@ -201,18 +191,18 @@ TEST_F(LabelSets, SensitivitiesOfThePlanGrowWithTheBound) {
 }
 
 TEST_F(LabelSets, InspectTellsHowManyLabelsRowsHave) {
-  const json json = figures("inspect --x x.npy --y sets.npy --classes 4", 2);
+  const json told = figures("inspect --x x.npy --y sets.npy --classes 4", 2);
   std::vector<std::uint64_t> by_number(3, 0);
   std::vector<std::uint64_t> by_class(kClasses, 0);
   for (std::size_t row = 0; row < rows_.rows(); ++row) {
     std::size_t number = 0;
-    for (std::size_t c = 0; c < kClasses; ++c) number += sets_[row * kClasses + c];
-    for (std::size_t c = 0; c < kClasses; ++c) by_class[c] += sets_[row * kClasses + c];
+    for (std::size_t c = 0; c < kClasses; ++c) {
+      number += sets_[row * kClasses + c];
+      by_class[c] += sets_[row * kClasses + c];
+    }
     ++by_number[number];
   }
-  EXPECT_EQ(json["rows_by_number_of_labels"], by_number);
-  EXPECT_EQ(json["most_labels"], 2);
-  EXPECT_EQ(json["class_rows"], by_class);
+  expect_members(told, {{"rows_by_number_of_labels", by_number}, {"most_labels", 2}, {"class_rows", by_class}});
 }
 
 // From made files to figures. What is predicted as sets is right in each pair of row and class when it is the truth.
@@ -238,9 +228,7 @@ TEST_F(LabelSets, MadeRowsAreTrainedOnPredictedAndEvaluated) {
   for (const std::string threshold : {"", " --threshold 0.3"}) {
     succeed(predict + "--sets --out predicted.npy" + threshold);
     const json right = this->figures(evaluate + "predicted.npy" + threshold);
-    EXPECT_EQ(right["micro_f1"], 1.0) << threshold;
-    EXPECT_EQ(right["macro_f1"], 1.0);
-    EXPECT_EQ(right["threshold"], threshold.empty() ? 0.5 : 0.3);
+    expect_members(right, {{"micro_f1", 1.0}, {"macro_f1", 1.0}, {"threshold", threshold.empty() ? 0.5 : 0.3}});
     succeed(predict + "--sets --out predicted_3.npy" + threshold, 3);
     EXPECT_TRUE(bytes("predicted_3.npy") == bytes("predicted.npy"));
   }

@@ -1,7 +1,5 @@
 // How the program starts. A launcher that has started several processes which do not find each other: each would make a
 // whole run, and charge it. A folder whose files are named like libraries.
-#include <unistd.h>
-
 #include "tests/cli/process_watch.hpp"
 #include "tests/cli/program_test.hpp"
 
@@ -14,14 +12,11 @@ class SingleProcessTest : public ProgramTest {
   SingleProcessTest() { write_rows(make_rows({40, 30, 20}, 8)); }
 
   ProgramRun fit(const Environment& environment, int ranks = 0, std::vector<std::string> launcher_options = {}) const {
-    return run_program(
-        split_arguments("fit --train-x x.npy --train-y y.npy --classes 3 --mu 1 --method mean --out model --ledger "
-                        "ledger"),
-        {.folder = folder_.path(),
-         .ranks = ranks,
-         .form = Form::kProgram,
-         .launcher_options = std::move(launcher_options),
-         .environment = environment});
+    return run_with({.ranks = ranks,
+                     .form = Form::kProgram,
+                     .launcher_options = std::move(launcher_options),
+                     .environment = environment},
+                    "fit --train-x x.npy --train-y y.npy --classes 3 --mu 1 --method mean --out model --ledger ledger");
   }
   void expect_refused(const ProgramRun& run, const std::string& variable) const {
     SCOPED_TRACE(variable);
@@ -65,15 +60,15 @@ TEST_F(SingleProcessTest, WhatRanksShareLiesInFoldersOfTheirOwn) {
                                          "600 --threads 1 --out model --ledger ledger"),
                          {.folder = folder_.path(), .ranks = 2, .form = Form::kProgram});
   std::set<std::string> segments;
-  for (const double end = seconds_now() + kSecondsToEnd; segments.size() < 2 && seconds_now() < end; ::usleep(1000)) {
+  ASSERT_TRUE(is_so_within(kSecondsToEnd, [&] {
     for (const ProcessEntry& process : processes_with(program.mark())) {
       std::ifstream maps(fmt::format("/proc/{}/maps", process.pid));
       for (std::string line; std::getline(maps, line);) {
         if (line.find("vader_segment") != line.npos) segments.insert(line.substr(line.find('/')));
       }
     }
-  }
-  ASSERT_GE(segments.size(), 2U);
+    return segments.size() >= 2;
+  }));
   for (const std::string& segment : segments) {
     EXPECT_THAT(segment, StartsWith("/dev/shm/dpreduce."));
     const auto folder = std::filesystem::path(segment).parent_path();
@@ -90,10 +85,9 @@ TEST_F(SingleProcessTest, WithoutAHomeNothingIsLoadedFromTheFolderItIsStartedIn)
   const std::filesystem::path components = std::filesystem::path(folder_ / "(null)") / ".openmpi" / "components";
   std::filesystem::create_directories(components);
   std::ofstream(components / "mca_btl_planted.so") << "no component";
-  const std::string line = fmt::format("cd '{}' && env -u HOME OMPI_COMM_WORLD_RANK=0 {} --version >said 2>&1",
-                                       folder_.path(), program_path());
-  EXPECT_EQ(std::system(line.c_str()), 0) << bytes("said");
-  EXPECT_THAT(bytes("said"), Not(HasSubstr("planted")));
+  const ProgramRun shown = run_in_shell("env -u HOME OMPI_COMM_WORLD_RANK=0 " + program_path() + " --version");
+  EXPECT_EQ(shown.exit_code, 0) << shown.out;
+  EXPECT_THAT(shown.out, Not(HasSubstr("planted")));
 }
 
 }  // namespace dpreduce::launcher_test

@@ -242,6 +242,19 @@ TEST_F(LedgerCommands, ReleaseRefusesALivingRunAndRemovesTheFileOfADeadOne) {
   EXPECT_EQ(Ledger::read(folder_ / "ledger.jsonl").outcome(run_id), RunOutcome::kReleased);
 }
 
+TEST_F(LedgerCommands, JournalsOfEarlierVersionsAreRemovedAndTheirRunsGivenUp) {
+  const std::string run_id(32, 'a');
+  reserve_and_charge(run_id);
+  const std::string journal = "ledger.jsonl." + run_id + ".journal";
+  write_bytes(folder_ / journal, "dpreduce journal 2\nbinding bb\nsecret private 00\nrun " + run_id + "\n");
+  ::chmod((folder_ / journal).c_str(), 0600);
+  const ProgramRun next = run(fit_);
+  EXPECT_EQ(next.exit_code, 0) << next.err;
+  EXPECT_THAT(next.err, HasSubstr("run " + run_id + " of an earlier version is given up"));
+  EXPECT_FALSE(has(journal));
+  EXPECT_EQ(Ledger::read(folder_ / "ledger.jsonl").outcome(run_id), RunOutcome::kReleased);
+}
+
 // A selection on file, as a library's user may charge it: from then on epsilon is compared, not mu.
 TEST_F(LedgerCommands, SelectionsOnFileCountAgainstTheBudgetOfTheDataSet) {
   RunTerms terms = terms_of("public");

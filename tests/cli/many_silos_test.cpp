@@ -52,19 +52,15 @@ class MemoryHog {
 class ManySilosTest : public ProgramTest {};
 
 TEST_F(ManySilosTest, NoneIsLostWhereOneIsStoppedAndMemoryIsShort) {
-  for (int silo = 1; silo <= kSilos; ++silo) {
-    write_npy(make_rows({30, 20 + static_cast<std::size_t>(silo) % 7, 40}, 16), folder_ / fmt::format("x{}.npy", silo),
-              folder_ / fmt::format("y{}.npy", silo));
+  for (std::size_t silo = 1; silo <= kSilos; ++silo) {
+    write_rows(make_rows({30, 20 + silo % 7, 40}, 16), numbered_npy("x", silo), numbered_npy("y", silo));
   }
   const MemoryHog hog;
   RunningProgram program(
       split_arguments("fit --secure-aggregation --threshold 96 --classes 3 --method gd --rounds 3 --mu 1 --threads 1 "
                       "--train-x x{rank}.npy --train-y y{rank}.npy --report report.json --out model.safetensors"),
       {.folder = folder_.path(), .ranks = kSilos + 1, .form = Form::kProgram, .timeout_seconds = kSecondsOfRun});
-  std::optional<pid_t> stopped;
-  for (const double end = seconds_now() + kSecondsToStart; !stopped && seconds_now() < end;) {
-    stopped = worker_of_rank(program.mark(), kStopped);
-  }
+  const std::optional<pid_t> stopped = awaited_worker(program.mark(), kStopped, kSecondsToStart);
   ASSERT_TRUE(stopped);
   ASSERT_EQ(::kill(*stopped, SIGSTOP), 0);
   ::sleep(kSecondsStopped);

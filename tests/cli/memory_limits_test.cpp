@@ -1,8 +1,4 @@
 // Where a process may not have the memory that a fit takes, it ends before anything is charged.
-#include <cstdio>
-
-#include <sys/wait.h>
-
 #include "tests/cli/program_test.hpp"
 
 namespace dpreduce::memory_limits_test {
@@ -20,16 +16,7 @@ class MemoryLimitsTest : public ProgramTest {
   }
 
   ProgramRun program(const std::string& limit, const std::string& words) const {
-    const std::string line =
-        fmt::format("cd {} && ulimit {} && exec timeout 20 {} {} 2>&1", folder_.path(), limit, program_path(), words);
-    ProgramRun run;
-    FILE* const shell = ::popen(line.c_str(), "r");
-    if (shell == nullptr) return run;
-    std::array<char, 4096> part{};
-    while (std::fgets(part.data(), part.size(), shell) != nullptr) run.out += part.data();
-    const int status = ::pclose(shell);
-    run.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128;
-    return run;
+    return run_in_shell(fmt::format("ulimit {} && exec timeout 20 {} {}", limit, program_path(), words));
   }
   static void expect_no_room(const ProgramRun& run, const std::string& said) {
     EXPECT_EQ(run.exit_code, 2) << run.out;

@@ -8,8 +8,7 @@
 #include "tests/network/line_proxy.hpp"
 #include "tests/slow_tests.hpp"
 
-namespace dpreduce {
-namespace network_matrix_test {
+namespace dpreduce::network_matrix_test {
 
 using testing::AnyOf;
 
@@ -176,5 +175,4 @@ TEST_F(NetworkMatrixTest, ALineCutAtAnyRecordChangesNoBit) {
   }
 }
 
-}  // namespace network_matrix_test
-}  // namespace dpreduce
+}  // namespace dpreduce::network_matrix_test

@@ -11,11 +11,11 @@
 #include "common/ranks/lifetime.hpp"
 #include "common/silos/parties.hpp"
 #include "tests/attacks/lying_sessions.hpp"
-#include "tests/cli/silo_test.hpp"
+#include "tests/cli/program_test.hpp"
 
 namespace dpreduce {
 
-class NetworkProcesses : public AmongSilosTest {
+class NetworkProcesses : public ProgramTest {
  protected:
   static constexpr std::size_t kSilos = 5;
   static constexpr std::size_t kRowsOfEach = 60;
@@ -33,11 +33,8 @@ class NetworkProcesses : public AmongSilosTest {
           fmt::format("[{}]\nname = \"n{}\"\nkey = \"{}\"\n",
                       party == 0 ? "coordinator" : fmt::format("silo.{}", party), party, to_hex(identity.public_key()));
       if (party == 0) continue;
-      write_npy(all.part((party - 1) * kRowsOfEach, kRowsOfEach), folder_ / name(party, "x.npy"),
-                folder_ / name(party, "y.npy"));
-      std::vector<std::int64_t> persons;
-      for (std::size_t row = 0; row < kRowsOfEach; ++row) persons.push_back(static_cast<std::int64_t>(row % 20));
-      write_label_file(folder_ / name(party, "p.npy"), persons);
+      write_rows(all.part((party - 1) * kRowsOfEach, kRowsOfEach), name(party, "x.npy"), name(party, "y.npy"));
+      write_numbers(name(party, "p.npy"), kRowsOfEach, [](std::size_t row) { return row % 20; });
     }
     write_bytes(folder_ / "roster.toml", roster);
     say("silo-timeout = 20\n");
@@ -53,10 +50,8 @@ class NetworkProcesses : public AmongSilosTest {
   // are.
   void say_without_classes() const {
     write_bytes(folder_ / "common.toml", "roster = \"roster.toml\"\nthreads = 1\nsilo-timeout = 20\n");
-    write_label_file(folder_ / "merged.npy", std::vector<std::int64_t>{0, 1, 1});
-    std::vector<std::int64_t> groups;
-    for (std::size_t row = 0; row < kRowsOfEach; ++row) groups.push_back(static_cast<std::int64_t>(row % 2));
-    write_label_file(folder_ / "n1g.npy", groups);
+    write_labels(folder_ / "merged.npy", {0, 1, 1});
+    write_numbers("n1g.npy", kRowsOfEach, [](std::size_t row) { return row % 2; });
   }
 
   std::vector<std::string> words_of(std::size_t party, const std::string& address, const std::string& options) const {
@@ -82,9 +77,7 @@ class NetworkProcesses : public AmongSilosTest {
   }
   // Waits until it is so.
   static void wait_until(const std::function<bool()>& is_so, const std::string& else_said) {
-    for (const double end = seconds_now() + kSecondsToStart; !is_so(); ::usleep(1000)) {
-      if (seconds_now() > end) throw std::runtime_error(else_said);
-    }
+    if (!is_so_within(kSecondsToStart, is_so)) throw std::runtime_error(else_said);
   }
   // Where the coordinator listens: once it does.
   std::string address() const {

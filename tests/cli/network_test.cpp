@@ -5,8 +5,7 @@
 #include "tests/network/line_proxy.hpp"
 #include "tests/slow_tests.hpp"
 
-namespace dpreduce {
-namespace network_test {
+namespace dpreduce::network_test {
 
 class NetworkTest : public NetworkProcesses {
  protected:
@@ -158,9 +157,7 @@ TEST_F(NetworkTest, ARunGoesOnOverLinesThatAreCut) {
   EXPECT_GT(proxies[1]->connections(), 2U);
   EXPECT_THAT(bytes("n0.log"), HasSubstr("the connection to silo 1 (n1) is broken"));
   const json report = document("report.json");
-  EXPECT_EQ(report["silos"]["summed"], kSilos);
-  EXPECT_TRUE(report["silos"]["lost"].empty());
-  EXPECT_EQ(report["private"], true);
+  expect_members(report, {{"silos", {{"summed", kSilos}, {"lost", json::array()}}}, {"private", true}});
   EXPECT_EQ(document("n0.health")["state"], "ended");
   EXPECT_EQ(document("n1.health")["exit_code"], 0);
   EXPECT_THAT(ended.parties[0].err, AllOf(HasSubstr("5 of 5 silos are connected"), HasSubstr("the run begins")));
@@ -240,10 +237,8 @@ TEST_F(NetworkTest, ARunBeginsWithoutASiloThatDoesNotCome) {
   const Ended four = finish(start_parties(with_wait, 4));
   for (const ProgramRun& party : four.parties) EXPECT_EQ(party.exit_code, 0) << party.err;
   const json silos = document("report.json")["silos"];
-  EXPECT_EQ(silos["count"], kSilos);
-  EXPECT_EQ(silos["summed"], 4);
+  expect_members(silos, {{"count", kSilos}, {"summed", 4}, {"noise", {{"shares_at_least", 4}}}});
   EXPECT_EQ(silos["lost"][0]["silo"], 5);
-  EXPECT_EQ(silos["noise"]["shares_at_least"], 4);
   // A dry run shows the digest of options that the run had.
   std::filesystem::remove(folder_ / "n1.jsonl");
   const ProgramRun shown = run_party(1, options + "--dry-run");
@@ -293,14 +288,14 @@ TEST_F(NetworkTest, OtherProgramsAreRefusedAndTheOthersGoOn) {
     if (program == std::string(DPREDUCE_OTHER_VERSION) && !runs_slow_tests()) continue;  // only then it is built
     SCOPED_TRACE(program);
     const Parties running = start_parties(told_to_all(options), 4);
-    const std::string words = fmt::format("{}", fmt::join(words_of(5, address(), options), " "));
-    const std::string other = fmt::format("cd '{}' && {} {} 2>said", folder_.path(), program, words);
-    EXPECT_EQ(WEXITSTATUS(std::system(other.c_str())), 5);
+    const ProgramRun other =
+        run_in_shell(fmt::format("{} {}", program, fmt::join(words_of(5, address(), options), " ")));
+    EXPECT_EQ(other.exit_code, 5);
     EXPECT_EQ(finish(running).codes(), std::vector<int>(5, 0));
     const json lost = document("report.json")["silos"]["lost"];
     ASSERT_EQ(lost.size(), 1U);
     EXPECT_EQ(lost[0]["silo"], 5);
-    EXPECT_THAT(lost[0]["reason"].get<std::string>() + bytes("said"), HasSubstr(said));
+    EXPECT_THAT(lost[0]["reason"].get<std::string>() + other.out, HasSubstr(said));
     EXPECT_FALSE(has("n5.jsonl"));
   }
 }
@@ -421,10 +416,7 @@ std::vector<std::vector<std::string>> example_lines() {
 // With the files that the pages name: a silo shows what it would send. A coordinator has nothing to show, and says so
 // once its options and files were read.
 TEST_F(NetworkTest, ExamplesNameOptionsAndFilesThatThereAre) {
-  say("classes = 3\nepsilon = 4\ndelta = 1e-5\nmethod = \"mean\"\n");
-  std::string common = bytes("common.toml");
-  common = "threads = 1\n" + common.substr(common.find("classes = 3\nepsilon"));
-  write_bytes(folder_ / "common.toml", common);
+  write_bytes(folder_ / "common.toml", "threads = 1\nclasses = 3\nepsilon = 4\ndelta = 1e-5\nmethod = \"mean\"\n");
   const std::vector<std::pair<std::string, std::size_t>> parties{{"hub", 0}, {"north", 1}, {"south", 2}, {"west", 3}};
   for (const auto& [party, number] : parties) {
     std::filesystem::copy_file(folder_ / name(number, ".key"), folder_ / (party + ".key"));
@@ -453,10 +445,9 @@ TEST_F(NetworkTest, UnitsAreWhatSystemdReads) {
     std::string text = read_bytes(DPREDUCE_SOURCE "/examples/silos/" + std::string(unit));
     text.replace(text.find("/usr/bin/dpreduce"), 17, program_path());
     write_bytes(folder_ / unit, text);
-    const std::string said = folder_ / "said";
-    const std::string verify = fmt::format("systemd-analyze verify --man=no '{}' >'{}' 2>&1", folder_ / unit, said);
-    EXPECT_EQ(std::system(verify.c_str()), 0);
-    EXPECT_THAT(read_bytes(said), Not(HasSubstr(unit)));
+    const ProgramRun verified = run_in_shell(fmt::format("systemd-analyze verify --man=no '{}'", folder_ / unit));
+    EXPECT_EQ(verified.exit_code, 0);
+    EXPECT_THAT(verified.out, Not(HasSubstr(unit)));
   }
 }
 
@@ -471,5 +462,4 @@ TEST_F(NetworkTest, APartyIsNoRankOfALauncher) {
   EXPECT_THAT(run.err, HasSubstr("start it without mpirun"));
 }
 
-}  // namespace network_test
-}  // namespace dpreduce
+}  // namespace dpreduce::network_test

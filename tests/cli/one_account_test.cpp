@@ -131,9 +131,7 @@ class OneAccountTest : public ProgramTest {
     write_rows(make_rows({20, 20, 20}, kDim), "test_x.npy", "test_y.npy");
     write_rows(make_rows({12, 12, 12}, kDim), "public_x.npy", "public_y.npy");
     write_rows(make_rows({40, 50}, kDim), "two_x.npy", "two_y.npy");
-    std::vector<std::int64_t> persons;
-    for (std::size_t row = 0; row < kRows; ++row) persons.push_back(static_cast<std::int64_t>(row / 3));
-    write_label_file(folder_ / "persons.npy", persons);
+    write_numbers("persons.npy", kRows, [](std::size_t row) { return row / 3; });
     succeed(
         "fit --method gd --rounds 5 --train-x two_x.npy --train-y two_y.npy --classes 2 --mu 1 --ledger other.jsonl "
         "--out two.safetensors");
@@ -148,7 +146,7 @@ class OneAccountTest : public ProgramTest {
 
   ProgramRun start(const Story& story, const std::string& more, long at = 0, const std::string& how = {},
                    const std::string& count = {}) const {
-    RunOptions options{.folder = folder_.path(), .ranks = story.ranks, .form = Form::kProgram, .keeps_files = true};
+    RunOptions options{.ranks = story.ranks, .form = Form::kProgram, .keeps_files = true};
     if (at > 0 || !count.empty()) {
       options.environment = {{"LD_PRELOAD", DPREDUCE_WRITE_KILLER},
                              {"DPREDUCE_KILLER_FOLDER", folder_.path()},
@@ -157,7 +155,7 @@ class OneAccountTest : public ProgramTest {
                              {"DPREDUCE_KILLER_COUNT", count}};
     }
     const std::string metrics = story.has_metrics ? " --metrics metrics.jsonl" : "";
-    return run_program(split_arguments(story.line + " --report report.json" + metrics + " " + more), options);
+    return run_with(options, story.line + " --report report.json" + metrics + " " + more);
   }
 
   // How many calls a whole run makes that change a file here.
@@ -482,28 +480,8 @@ TEST_F(CopiesTest, WithoutResumeARunIsNewAndSaysWhatTheDeadOneLeft) {
   EXPECT_THAT(run.err, AllOf(HasSubstr("ended early with 2 releases"), HasSubstr("to resume it, repeat the command")));
   EXPECT_EQ(Ledger::read(folder_ / "ledger.jsonl").open_runs().size(), 1U);
   const ProgramRun other =
-      run_program(split_arguments(story_.line + " --clip 2 --report other.json --out o.safetensors"),
-                  {.folder = folder_.path(), .form = Form::kProgram});
+      run_with({.form = Form::kProgram}, story_.line + " --clip 2 --report other.json --out o.safetensors");
   EXPECT_THAT(other.err, HasSubstr("its options differ from this run's"));
-}
-
-TEST_F(OneAccountTest, JournalsOfEarlierVersionsAreRemovedAndTheirRunsGivenUp) {
-  const Story story{"mean", kFit + "--method mean" + kBudget, 0, 1, false};
-  const ProgramRun died = start(story, "", 20, "before");
-  ASSERT_NE(died.exit_code, 0);
-  ASSERT_EQ(run_files().size(), 1U);
-  const std::string file = run_files().front();
-  const std::string run = file.substr(std::string("ledger.jsonl.").size(), 32);
-  ASSERT_EQ(Ledger::read(folder_ / "ledger.jsonl").open_runs().count(run), 1U);
-  fs::remove(folder_ / file);
-  const std::string journal = "ledger.jsonl." + run + ".journal";
-  write_bytes(folder_ / journal, "dpreduce journal 2\nbinding bb\nsecret private 00\nrun " + run + "\n");
-  fs::permissions(folder_ / journal, fs::perms::owner_read | fs::perms::owner_write);
-  const ProgramRun next = start(story, "");
-  EXPECT_EQ(next.exit_code, 0) << next.err;
-  EXPECT_THAT(next.err, HasSubstr("run " + run + " of an earlier version is given up"));
-  EXPECT_FALSE(has(journal));
-  EXPECT_EQ(Ledger::read(folder_ / "ledger.jsonl").outcome(run), RunOutcome::kReleased);
 }
 
 TEST_F(OneAccountTest, AFinishedRunIsMadeAnewWithResumeAndWithout) {
@@ -519,10 +497,10 @@ TEST_F(OneAccountTest, AFinishedRunIsMadeAnewWithResumeAndWithout) {
 
 // All is saved, and the report cannot be written, time and again: each message names a run that can be given up.
 TEST_F(OneAccountTest, ARunThatEndsAtItsReportNamesARunThatTheLedgerKnows) {
-  const auto line = split_arguments(kFit + "--method mean" + kBudget + " --resume --report /dev/full");
   std::string run;
   for (int time = 0; time < 3; ++time) {
-    const ProgramRun ended = run_program(line, {.folder = folder_.path(), .form = Form::kProgram});
+    const ProgramRun ended =
+        run_with({.form = Form::kProgram}, kFit + "--method mean" + kBudget + " --resume --report /dev/full");
     EXPECT_EQ(ended.exit_code, 3) << ended.err;
     if (time == 0) run = Ledger::read(folder_ / "ledger.jsonl").charges().front().entry.release_id.substr(0, 32);
     EXPECT_THAT(ended.err, HasSubstr("dpreduce ledger release " + run));

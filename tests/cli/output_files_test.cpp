@@ -18,7 +18,7 @@ class OutputFilesTest : public ProgramTest {
   }
 
   ProgramRun run(const std::string& arguments, int ranks = 0) const override {
-    return run_program(split_arguments(arguments), {.folder = folder_.path(), .ranks = ranks, .keeps_files = true});
+    return run_with({.ranks = ranks, .keeps_files = true}, arguments);
   }
 
   // The last words of `line` name an output that is an input, and --overwrite does not help.
@@ -102,22 +102,15 @@ TEST_F(OutputFilesTest, KeepWhatIsThereUnlessAsked) {
   EXPECT_EQ(run(fit_ + "--report report.json --seed 2 --overwrite").exit_code, 0);
   EXPECT_FALSE(bytes("model.safetensors") == model);
 
-  const std::string predict = predict_ + " --out labels.npy";
-  succeed(predict);
-  expect_refused(predict, 3, "labels.npy: already exists");
-  EXPECT_EQ(run(predict + " --overwrite").exit_code, 0);
   succeed(predict_ + " --scores scores.csv");
   expect_refused(predict_ + " --out new.csv --scores scores.csv", 3, "scores.csv: already exists");
-
-  succeed(sweep_of_numbers_);
-  expect_refused(sweep_of_numbers_, 3, "sweep.csv: already exists");
-  EXPECT_EQ(run(sweep_of_numbers_ + "--overwrite").exit_code, 0);
-
-  const std::string page = "report report.json ledger.jsonl --out page.html";
-  succeed(page);
-  expect_refused(page, 3, "page.html: already exists");
-  EXPECT_EQ(run(page + " --overwrite").exit_code, 0);
-
+  for (const auto& [line, written] :
+       {std::pair{predict_ + " --out labels.npy", "labels.npy"}, std::pair{sweep_of_numbers_, "sweep.csv"},
+        std::pair{std::string("report report.json ledger.jsonl --out page.html"), "page.html"}}) {
+    succeed(line);
+    expect_refused(line, 3, fmt::format("{}: already exists", written));
+    EXPECT_EQ(run(line + " --overwrite").exit_code, 0) << line;
+  }
   succeed("synth --out made --rows 30");
   EXPECT_EQ(run("synth --out made --rows 30").exit_code, 3);
   EXPECT_EQ(run("synth --out made --rows 30 --overwrite").exit_code, 0);

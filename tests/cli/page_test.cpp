@@ -1,6 +1,4 @@
 // Pages of fit and report: written whole by rank 0, told by contents, and nothing that is not in the documents.
-#include <algorithm>
-
 #include "tests/cli/program_test.hpp"
 
 namespace dpreduce::page_test {
@@ -12,16 +10,20 @@ class PageTest : public ProgramTest {
     write_rows(make_rows({60, 60, 60}, 12), "tx.npy", "ty.npy");
   }
 
+  // Ends well.
   ProgramRun fit(const std::string& options, int ranks = 0) const {
-    return run("fit --train-x x.npy --train-y y.npy --test-x tx.npy --test-y ty.npy --classes 3 " + options, ranks);
+    const ProgramRun done = run(fit_ + options, ranks);
+    EXPECT_EQ(done.exit_code, 0) << done.err;
+    return done;
   }
   json report() const { return document("report.json"); }
   bool page_has(const std::string& part) const { return bytes("page.html").find(part) != std::string::npos; }
+
+  const std::string fit_ = "fit --train-x x.npy --train-y y.npy --test-x tx.npy --test-y ty.npy --classes 3 ";
 };
 
 TEST_F(PageTest, FitWritesThePageOfItsReportAndItsLedger) {
   const ProgramRun done = fit("--mu 1 --method fc --rounds 3 --report report.json --html page.html", 3);
-  ASSERT_EQ(done.exit_code, 0) << done.err;
   EXPECT_THAT(done.out, HasSubstr("page       page.html"));
   EXPECT_TRUE(page_has("A fit by fc"));
   EXPECT_TRUE(page_has("A ledger"));
@@ -35,7 +37,7 @@ TEST_F(PageTest, FitWritesThePageOfItsReportAndItsLedger) {
 }
 
 TEST_F(PageTest, ReportHasNormsAndSpectrumOfTheSameReleasesOnAnyNumberOfRanks) {
-  ASSERT_EQ(fit("--mu 1 --method fc --rounds 3 --seed 5 --report report.json").exit_code, 0);
+  fit("--mu 1 --method fc --rounds 3 --seed 5 --report report.json");
   const json alone = report();
   ASSERT_EQ(alone["spectra"].size(), 1u);
   EXPECT_EQ(alone["spectra"][0]["eigenvalues"].size(), 12u);
@@ -44,13 +46,13 @@ TEST_F(PageTest, ReportHasNormsAndSpectrumOfTheSameReleasesOnAnyNumberOfRanks) {
     EXPECT_GT(release["norm"], 0.0);
     EXPECT_GT(release["noise_norm"], release["sigma"]);
   }
-  ASSERT_EQ(fit("--mu 1 --method fc --rounds 3 --seed 5 --report report.json", 3).exit_code, 0);
+  fit("--mu 1 --method fc --rounds 3 --seed 5 --report report.json", 3);
   EXPECT_EQ(report()["privacy"], alone["privacy"]);
   EXPECT_EQ(report()["spectra"], alone["spectra"]);
 }
 
 TEST_F(PageTest, ReportOfReleasesInPartsHasWhatAllRanksKnow) {
-  ASSERT_EQ(fit("--mu 1 --method ls --report report.json", 2).exit_code, 0);
+  fit("--mu 1 --method ls --report report.json", 2);
   const json report = this->report();
   for (const json& release : report["privacy"]["releases"]) {
     EXPECT_EQ(release.contains("norm"), release["name"] != "class_grams") << release;
@@ -58,7 +60,7 @@ TEST_F(PageTest, ReportOfReleasesInPartsHasWhatAllRanksKnow) {
 }
 
 TEST_F(PageTest, WithoutNoiseNothingIsToldOfSums) {
-  ASSERT_EQ(fit("--non-private --method fc --rounds 3 --report report.json --html page.html").exit_code, 0);
+  fit("--non-private --method fc --rounds 3 --report report.json --html page.html");
   EXPECT_FALSE(report().contains("spectra"));
   EXPECT_FALSE(page_has("What came out"));
   EXPECT_FALSE(page_has("A ledger"));
@@ -68,7 +70,7 @@ TEST_F(PageTest, WithoutNoiseNothingIsToldOfSums) {
 TEST_F(PageTest, WhatIsNoDocumentIsRefusedAndNothingIsWritten) {
   write_bytes(folder_ / "other.json", "{\"a\": 1}");
   write_bytes(folder_ / "broken.json", "{\"privacy\": ");
-  ASSERT_EQ(fit("--mu 1 --method mean --report report.json").exit_code, 0);
+  fit("--mu 1 --method mean --report report.json");
   for (const std::string name : {"other.json", "broken.json", "x.npy", "absent.json"}) {
     const int ranks = name == "other.json" ? 2 : 0;
     expect_refused("report report.json " + name + " --out page.html", 3, name, ranks);
@@ -81,15 +83,10 @@ TEST_F(PageTest, WhatIsNoDocumentIsRefusedAndNothingIsWritten) {
 }
 
 TEST_F(PageTest, APageMayNotReplaceWhatItIsMadeOf) {
-  ASSERT_EQ(fit("--mu 1 --method mean --report report.json").exit_code, 0);
-  const std::string before = bytes("report.json");
-  EXPECT_EQ(run("report report.json --out report.json").exit_code, 2);
-  EXPECT_EQ(run("report report.json ./report.json").exit_code, 2);
-  EXPECT_EQ(run("report").exit_code, 2);
-  EXPECT_EQ(bytes("report.json"), before);
-  const ProgramRun same = fit("--mu 1 --method mean --report both --html both");
-  EXPECT_EQ(same.exit_code, 2);
-  EXPECT_THAT(same.err, HasSubstr("--report and --html are both both"));
+  fit("--mu 1 --method mean --report report.json");
+  expect_refused("report report.json --out report.json", 2, "report.json");
+  expect_refused("report report.json ./report.json", 2, "report.json");
+  expect_refused(fit_ + "--mu 1 --method mean --report both --html both", 2, "--report and --html are both both");
 }
 
 }  // namespace dpreduce::page_test

@@ -6,11 +6,8 @@ namespace dpreduce::person_unit_test {
 class PersonUnitTest : public ProgramTest {
  protected:
   PersonUnitTest() {
-    const TrainingRows rows = make_rows({40, 40, 40}, 8);
-    write_rows(rows);
-    std::vector<std::int64_t> persons;
-    for (std::size_t row = 0; row < rows.rows(); ++row) persons.push_back(static_cast<std::int64_t>(row % 12));
-    write_label_file(folder_ / "p.npy", persons);
+    write_rows(make_rows({40, 40, 40}, 8));
+    write_numbers("p.npy", 120, [](std::size_t row) { return row % 12; });
   }
   std::string output_of(const std::string& command) const {
     const ProgramRun done = run(command);
@@ -30,9 +27,7 @@ TEST_F(PersonUnitTest, IsNamedByAllThatSpeaksOfPrivacy) {
   const std::string printed = "unit person, rows per person 2";
   EXPECT_THAT(fit(persons + "--dry-run"), HasSubstr(printed));
   EXPECT_THAT(fit(persons + "--report r.json --html r.html --out m.safetensors"), HasSubstr(printed));
-  const json report = document("r.json");
-  EXPECT_EQ(report["privacy"]["unit"], "person");
-  EXPECT_EQ(report["privacy"]["rows_per_person"], 2);
+  expect_members(document("r.json")["privacy"], {{"unit", "person"}, {"rows_per_person", 2}});
   EXPECT_THAT(bytes("ledger.jsonl"), HasSubstr("\"unit\":\"person\""));
   EXPECT_THAT(
       output_of("privacy explain r.json"),
@@ -131,11 +126,7 @@ TEST_F(PersonUnitTest, OfSamplesDependsOnTheOrderOfFiles) {
     TrainingRows rows = make_rows({20, 20, 20}, 8);
     for (float& entry : rows.features) entry *= part == "a" ? 1.0f : 0.5f;
     write_rows(rows, ("x" + part + ".npy"), ("y" + part + ".npy"));
-    std::vector<std::int64_t> persons;
-    for (std::size_t row = 0; row < rows.rows(); ++row) {
-      persons.push_back(static_cast<std::int64_t>(row % 12) + (part == "a" ? 0 : 5));
-    }
-    write_label_file(folder_ / ("p" + part + ".npy"), persons);
+    write_numbers("p" + part + ".npy", 60, [&](std::size_t row) { return row % 12 + (part == "a" ? 0U : 5U); });
   }
   const auto model = [&](const std::string& options, const std::string& first, const std::string& second) {
     output_of(

@@ -2,19 +2,14 @@
 // engine), a fit, a release or an evaluation of records or of persons comes to what one process makes of all rows.
 // tests/mpi/every_fit_test.cpp: the same fits over ranks of MPI, and with any memory and threads; network_test.cpp:
 // over lines of a network; tests/python: of arrays.
-#include <algorithm>
-#include <cmath>
-#include <filesystem>
-
 #include "common/model/classifier_file.hpp"
 #include "fit/traveling_plan.hpp"
 #include "tests/cli/every_fit.hpp"
-#include "tests/cli/silo_test.hpp"
+#include "tests/cli/program_test.hpp"
 #include "tests/commands/parsed_command.hpp"
 #include "tests/slow_tests.hpp"
 
-namespace dpreduce {
-namespace place_matrix_test {
+namespace dpreduce::place_matrix_test {
 
 constexpr std::size_t kClasses = 3;
 constexpr std::size_t kDim = 8;
@@ -37,7 +32,7 @@ void PrintTo(const Cell& cell, std::ostream* out) {
 
 // Rows of all, in the folder "all"; of `parts` ranks in "r{parts}", from 0; of silos in "s{parts}", from 1. A person's
 // rows lie together and in one of three silos, and over ranks.
-class PlaceMatrixTest : public AmongSilosTest, public testing::WithParamInterface<Cell> {
+class PlaceMatrixTest : public ProgramTest, public testing::WithParamInterface<Cell> {
  protected:
   static void SetUpTestSuite() {
     data_ = std::make_unique<TemporaryFolder>();
@@ -102,8 +97,8 @@ class PlaceMatrixTest : public AmongSilosTest, public testing::WithParamInterfac
       }
     }
     write_npy(rows_.part(first, end - first), path("x"), path("y"));
-    write_label_file(path("g"), groups);
-    write_label_file(path("p"), persons);
+    write_labels(path("g"), groups);
+    write_labels(path("p"), persons);
     dpreduce::write_npy<double>(path("t"), numbers);
     dpreduce::write_npy<std::uint8_t>(path("s"), sets, kClasses);
   }
@@ -252,5 +247,4 @@ std::vector<Cell> all_cells() {
 INSTANTIATE_TEST_SUITE_P(Every, PlaceMatrixTest, testing::ValuesIn(all_cells()),
                          [](const auto& cell) { return cell.param.name; });
 
-}  // namespace place_matrix_test
-}  // namespace dpreduce
+}  // namespace dpreduce::place_matrix_test

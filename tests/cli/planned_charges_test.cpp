@@ -1,19 +1,16 @@
 // What is spent never depends on what was released. Of two data sets one has directions that are longer than others, so
 // that fc trains in rounds and releases a Gram matrix, and the other has none, so that it trains by class means and
 // makes no Gram matrix: their ledgers say the same.
-#include <random>
+#include "tests/cli/program_test.hpp"
 
-#include "tests/cli/silo_test.hpp"
-
-namespace dpreduce {
-namespace planned_charges_test {
+namespace dpreduce::planned_charges_test {
 
 constexpr std::size_t kRows = 500;
 constexpr std::size_t kDim = 32;
 constexpr std::size_t kLong = 3;  // directions of the uneven set that are longer
 constexpr std::size_t kParts = 3;
 
-class PlannedChargesTest : public AmongSilosTest {
+class PlannedChargesTest : public ProgramTest {
  protected:
   PlannedChargesTest() {
     for (const bool is_even : {true, false}) {
@@ -116,5 +113,4 @@ TEST_F(PlannedChargesTest, WhatHasRoomAfterwardsIsTheSame) {
   expect_branches();
 }
 
-}  // namespace planned_charges_test
-}  // namespace dpreduce
+}  // namespace dpreduce::planned_charges_test

@@ -1,10 +1,4 @@
 // dpreduce privacy: calibrate, convert, compose, split, explain against the tables, as JSON and as text, and in time.
-#include <algorithm>
-#include <cmath>
-#include <cstdio>
-#include <memory>
-#include <sstream>
-
 #include "common/accounting/gaussian_dp.hpp"
 #include "tests/cli/program_test.hpp"
 #include "tests/common/accounting/vector_table.hpp"
@@ -79,9 +73,7 @@ TEST_F(PrivacyCommandsTest, CalibrateDividesTheBudgetAmongSteps) {
     const json one = figures(budget);
     const json hundred = figures(budget + " --steps 100");
     expect_relative(hundred["sigma"], 10 * one["sigma"].get<double>(), 1e-14);
-    EXPECT_EQ(hundred["mu"], one["mu"]);
-    EXPECT_EQ(hundred["steps"], 100);
-    EXPECT_EQ(hundred["accountant"], accountant);
+    expect_members(hundred, {{"mu", one["mu"]}, {"steps", 100}, {"accountant", accountant}});
   }
 }
 
@@ -179,11 +171,7 @@ TEST_F(PrivacyCommandsTest, ExplainTellsThePromiseOfAReport) {
   const json report = report_of("--method mean --epsilon 1 --delta 1e-6 --metric euclidean --center dp");
   const double mu = report["privacy"]["mu"];
   const json f = figures("explain report.json");
-  EXPECT_EQ(f["private"], true);
-  EXPECT_EQ(f["epsilon"], 1.0);
-  EXPECT_EQ(f["delta"], 1e-6);
-  EXPECT_EQ(f["mu"], report["privacy"]["mu"]);
-  EXPECT_EQ(f["adjacency"], "add-remove");
+  expect_members(f, {{"private", true}, {"epsilon", 1.0}, {"delta", 1e-6}, {"mu", mu}, {"adjacency", "add-remove"}});
   ASSERT_EQ(f["releases"].size(), report["privacy"]["releases"].size());
   for (std::size_t block = 0; block < f["releases"].size(); ++block) {
     for (const char* key : {"name", "release", "sigma", "sensitivity", "coordinates"}) {
@@ -213,15 +201,11 @@ TEST_F(PrivacyCommandsTest, ExplainTellsThePromiseOfAReport) {
 // A pipe gets whole lines.
 TEST_F(PrivacyCommandsTest, ExplainIsAsWideAsTheTerminal) {
   report_of("--mu 0.5");
-  const std::string line = fmt::format("cd {} && script -qec 'stty cols 60; {} privacy explain report.json' /dev/null",
-                                       folder_.path(), program_path());
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> pipe(::popen(line.c_str(), "r"), ::pclose);
-  ASSERT_TRUE(pipe);
-  std::string shown(1 << 16, ' ');
-  shown.resize(std::fread(shown.data(), 1, shown.size(), pipe.get()));
+  const std::string shown =
+      run_in_shell(fmt::format("script -qec 'stty cols 60; {} privacy explain report.json' /dev/null", program_path()))
+          .out;
   std::string words;
-  std::istringstream lines(shown);
-  for (std::string one; std::getline(lines, one);) {
+  for (std::string one : lines_of(shown)) {
     if (one.ends_with('\r')) one.pop_back();
     EXPECT_LE(one.size(), 60U) << one;
     words += one.substr(std::min<std::size_t>(one.size(), 12)) + " ";

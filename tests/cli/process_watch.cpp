@@ -8,14 +8,10 @@
 #include <iterator>
 #include <sstream>
 
-#include <unistd.h>
-
 #include "tests/cli/program_run.hpp"
 
 namespace dpreduce {
 namespace {
-
-constexpr useconds_t kPollMicroseconds = 2000;
 
 std::string text_of(const std::string& path) {
   std::ifstream file(path);
@@ -74,6 +70,15 @@ std::optional<pid_t> worker_of_rank(const std::string& mark, int rank) {
   return std::nullopt;
 }
 
+std::optional<pid_t> awaited_worker(const std::string& mark, int rank, double seconds) {
+  std::optional<pid_t> worker;
+  is_so_within(seconds, [&] {
+    worker = worker_of_rank(mark, rank);
+    return worker.has_value();
+  });
+  return worker;
+}
+
 std::size_t bytes_read_of(pid_t process, const std::string& file) {
   std::istringstream maps(text_of("/proc/" + std::to_string(process) + "/smaps"));
   bool in_file = false;
@@ -89,10 +94,7 @@ std::size_t bytes_read_of(pid_t process, const std::string& file) {
 }
 
 bool all_gone(const std::string& mark, double seconds) {
-  for (const double end = seconds_now() + seconds; !processes_with(mark).empty(); ::usleep(kPollMicroseconds)) {
-    if (seconds_now() > end) return false;
-  }
-  return true;
+  return is_so_within(seconds, [&] { return processes_with(mark).empty(); });
 }
 
 }  // namespace dpreduce

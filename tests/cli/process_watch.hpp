@@ -21,6 +21,8 @@ std::vector<ProcessEntry> processes_with(const std::string& mark);
 
 /// The process that works for `rank`: not mpirun, not a guard.
 std::optional<pid_t> worker_of_rank(const std::string& mark, int rank);
+/// The same, waited for.
+std::optional<pid_t> awaited_worker(const std::string& mark, int rank, double seconds);
 
 /// Bytes of the mapped `file` (its absolute path) that the process has read; 0 where it has none mapped.
 std::size_t bytes_read_of(pid_t process, const std::string& file);

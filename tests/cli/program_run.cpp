@@ -27,8 +27,8 @@
 #include "common/base/output_file.hpp"
 #include "common/base/standard_output.hpp"
 #include "common/ranks/lifetime.hpp"
+#include "common/ranks/party_process.hpp"
 #include "tests/attacks/lying_sessions.hpp"
-#include "tests/cli/forked_parties.hpp"
 #include "tests/cli/process_watch.hpp"
 
 extern "C" void __gcov_dump() __attribute__((weak));  // where launch/coverage has built
@@ -37,6 +37,8 @@ namespace dpreduce {
 namespace {
 
 constexpr const char* kMarkName = "DPREDUCE_TEST_RUN";
+constexpr auto kGrace = std::chrono::seconds(5);
+constexpr useconds_t kPauseInMicroseconds = 500;
 
 [[noreturn]] void refuse(const char* what) {
   throw std::system_error(errno, std::generic_category(), what);
@@ -84,6 +86,61 @@ std::vector<std::string> command_line(const std::vector<std::string>& arguments,
   line.push_back(has_fault && other_program() == nullptr ? DPREDUCE_ATTACKS : program_path());
   line.insert(line.end(), arguments.begin(), arguments.end());
   return line;
+}
+
+// What each party is told, where mpirun starts `ranks` of them with these arguments, and more with arguments of their
+// own behind ":", "-n", a number and the path of this program. Nothing where another program takes part.
+std::vector<std::vector<std::string>> arguments_of_parties(const std::vector<std::string>& arguments, int ranks) {
+  const auto colon = std::ranges::find(arguments, ":");
+  std::vector<std::vector<std::string>> parties(static_cast<std::size_t>(ranks), {arguments.begin(), colon});
+  if (colon == arguments.end()) return parties;
+  constexpr std::ptrdiff_t kOfLauncher = 4;  // ":", "-n", a number, the program
+  if (colon[3] != program_path()) return {};
+  const auto further = arguments_of_parties({colon + kOfLauncher, arguments.end()}, std::stoi(colon[2]));
+  if (further.empty()) return {};
+  parties.insert(parties.end(), further.begin(), further.end());
+  return parties;
+}
+
+// What the parent of a rank does for its party (common/ranks/party_parent.cpp), for all of them.
+int run_parents(std::vector<PartyProcess> parties) {
+  for (std::size_t rank = 0; rank < parties.size(); ++rank) {
+    parties[rank].place(static_cast<int>(rank), static_cast<int>(parties.size()), true);
+  }
+  for (int exchange = 0; exchange < kJobExchanges; ++exchange) {
+    std::vector<JobText> texts;
+    for (const PartyProcess& party : parties) texts.push_back(party.text());
+    for (const PartyProcess& party : parties) party.tell(texts);
+  }
+  std::optional<WireClock::time_point> must_end;
+  while (!std::ranges::all_of(parties, &PartyProcess::has_exited)) {
+    for (PartyProcess& party : parties) party.notice_exit();
+    if (!must_end && parties.front().has_exited()) must_end = WireClock::now() + kGrace;
+    if (must_end && WireClock::now() > *must_end) std::ranges::for_each(parties, &PartyProcess::kill);
+    ::usleep(kPauseInMicroseconds);
+  }
+  return parties.front().exit_code();
+}
+
+// The parties of a run among silos, each a working process of its own that is forked from this one, the parent of all
+// of them (common/ranks/party_process.hpp): no launcher starts, and no MPI. Returns the coordinator's exit code, 5
+// where it was killed, and in each of these processes that of its party. Parties that go on for 5 seconds after the
+// coordinator has ended are killed.
+int run_forked_parties(const std::vector<std::vector<std::string>>& arguments) {
+  std::vector<PartyProcess> parties;
+  ::setenv("OMPI_COMM_WORLD_LOCAL_SIZE", std::to_string(arguments.size()).c_str(), 1);
+  for (std::size_t rank = 0; rank < arguments.size(); ++rank) {
+    ::setenv("OMPI_COMM_WORLD_RANK", std::to_string(rank).c_str(), 1);
+    const auto run = [&](const JobPlace& place) {
+      std::vector<std::string> words = arguments[rank];
+      const LyingSessions maker(take_fault(words));
+      return run_party_of_job(place, words, maker);
+    };
+    const std::variant<PartyProcess, int> forked = fork_party(run, AtomicFile::remove_unfinished);
+    if (const int* const code = std::get_if<int>(&forked)) return *code;
+    parties.push_back(std::get<PartyProcess>(forked));
+  }
+  return run_parents(std::move(parties));
 }
 
 // What the ranks of a run are.
@@ -257,6 +314,13 @@ ProgramRun run_program(const std::vector<std::string>& arguments, const RunOptio
 
 double seconds_now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+bool is_so_within(double seconds, const std::function<bool()>& is_so) {
+  for (const double end = seconds_now() + seconds; !is_so(); ::usleep(1000)) {
+    if (seconds_now() > end) return false;
+  }
+  return true;
 }
 
 std::vector<std::string> split_arguments(const std::string& text) {

@@ -6,6 +6,7 @@
 // each kind of whole path.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -88,6 +89,9 @@ ProgramRun run_program(const std::vector<std::string>& arguments, const RunOptio
 
 /// Seconds of a clock that never goes back.
 double seconds_now();
+
+/// Looks again and again until it is so. Whether that was so within the time.
+bool is_so_within(double seconds, const std::function<bool()>& is_so);
 
 /// "--mu 0.5" -> {"--mu", "0.5"}. A space within an argument is written as ~.
 std::vector<std::string> split_arguments(const std::string& text);

@@ -1,9 +1,37 @@
 #include "tests/cli/program_test.hpp"
 
+#include <cstdio>
+
+#include <sys/wait.h>
+
 namespace dpreduce {
 
 ProgramRun ProgramTest::run(const std::string& line, int ranks) const {
-  return run_program(split_arguments(line), {.folder = folder_.path(), .ranks = ranks});
+  return run_with({.ranks = ranks}, line);
+}
+
+ProgramRun ProgramTest::run_with(RunOptions options, const std::string& line) const {
+  options.folder = folder_.path();
+  return run_program(split_arguments(line), options);
+}
+
+ProgramRun ProgramTest::run_in_shell(const std::string& command) const {
+  ProgramRun done;
+  std::FILE* const shell = ::popen(fmt::format("exec 2>&1 && cd '{}' && {}", folder_.path(), command).c_str(), "r");
+  if (shell == nullptr) return done;
+  std::array<char, 4096> part{};
+  while (const std::size_t read = std::fread(part.data(), 1, part.size(), shell)) done.out.append(part.data(), read);
+  const int status = ::pclose(shell);
+  done.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return done;
+}
+
+ProgramRun ProgramTest::run_among(std::size_t silos, const std::string& line, int code,
+                                  const std::vector<std::string>& said, Form form) const {
+  const ProgramRun run = run_with({.ranks = static_cast<int>(silos) + 1, .form = form, .timeout_seconds = 300.0}, line);
+  EXPECT_EQ(run.exit_code, code) << line << ": " << run.err;
+  expect_parts(run.err, said);
+  return run;
 }
 
 ProgramRun ProgramTest::succeed(const std::string& line, int ranks) const {
@@ -33,6 +61,28 @@ void ProgramTest::expect_refusal(const ProgramRun& run, int code, const std::vec
 
 void ProgramTest::expect_parts(const std::string& text, const std::vector<std::string>& parts) {
   for (const std::string& part : parts) EXPECT_THAT(text, HasSubstr(part));
+}
+
+void ProgramTest::write_silos(const TrainingRows& rows, const std::vector<std::size_t>& counts,
+                              const std::string& prefix) const {
+  std::size_t first = 0;
+  for (std::size_t silo = 1; silo <= counts.size(); ++silo) {
+    write_rows(rows.part(first, counts[silo - 1]), numbered_npy(prefix + "x", silo), numbered_npy(prefix + "y", silo));
+    first += counts[silo - 1];
+  }
+}
+
+void ProgramTest::write_numbers(const std::string& name, std::size_t rows,
+                                const std::function<std::size_t(std::size_t row)>& of_row) const {
+  std::vector<std::int64_t> numbers;
+  for (std::size_t row = 0; row < rows; ++row) numbers.push_back(static_cast<std::int64_t>(of_row(row)));
+  write_labels(folder_ / name, numbers);
+}
+
+void ProgramTest::expect_members(const json& object, const json& expected) {
+  json wanted = object;
+  wanted.merge_patch(expected);
+  EXPECT_EQ(json::diff(object, wanted), json::array()) << "of " << object;
 }
 
 std::vector<std::string> ProgramTest::run_files() const {

@@ -1,13 +1,6 @@
 // What tests of the command line do again and again, in a folder of their own.
 #pragma once
 
-#include <filesystem>
-#include <string>
-#include <vector>
-
-#include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/program_run.hpp"
@@ -17,14 +10,18 @@
 namespace dpreduce {
 
 using nlohmann::json;
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::Not;
 
 class ProgramTest : public testing::Test {
  protected:
   /// `line` as split_arguments splits it; what a fixture puts around its lines, it puts here.
   virtual ProgramRun run(const std::string& line, int ranks = 0) const;
+  /// The line itself, in the folder, as `options` say.
+  ProgramRun run_with(RunOptions options, const std::string& line) const;
+  /// What a shell prints that runs the command in the folder, with what it says on standard error.
+  ProgramRun run_in_shell(const std::string& command) const;
+  /// Runs `line` for a coordinator and so many silos; expects this code, and each of these parts on standard error.
+  ProgramRun run_among(std::size_t silos, const std::string& line, int code, const std::vector<std::string>& said = {},
+                       Form form = Form::kFork) const;
   /// Expects that the run ends well and says nothing on standard error.
   ProgramRun succeed(const std::string& line, int ranks = 0) const;
   /// What such a run prints with --format json.
@@ -35,13 +32,22 @@ class ProgramTest : public testing::Test {
   static void expect_refusal(const ProgramRun& run, int code, const std::vector<std::string>& said);
   /// Expects each of these parts in the text.
   static void expect_parts(const std::string& text, const std::vector<std::string>& parts);
+  /// Expects that the object has these members, of which none is null, and these in members that are objects.
+  static void expect_members(const json& object, const json& expected);
 
   bool has(const std::string& name) const { return std::filesystem::exists(folder_ / name); }
   std::string bytes(const std::string& name) const { return read_bytes(folder_ / name); }
+  std::string model() const { return bytes("model.safetensors"); }
   json document(const std::string& name) const { return json::parse(bytes(name)); }
   void write_rows(const TrainingRows& rows, const std::string& x = "x.npy", const std::string& y = "y.npy") const {
     write_npy(rows, folder_ / x, folder_ / y);
   }
+  /// Deals rows out in order: as many to each silo, from 1, as x{silo}.npy and y{silo}.npy behind `prefix`.
+  void write_silos(const TrainingRows& rows, const std::vector<std::size_t>& counts,
+                   const std::string& prefix = "") const;
+  /// A file of a whole number for each of so many rows.
+  void write_numbers(const std::string& name, std::size_t rows,
+                     const std::function<std::size_t(std::size_t row)>& of_row) const;
   /// Names of the run files in the folder: those of runs that live, or that another can go on with.
   std::vector<std::string> run_files() const;
 

@@ -1,6 +1,4 @@
 // What a run tells while it goes on and when it ends: progress, metrics, and what is spent, in epsilon.
-#include <algorithm>
-
 #include "tests/cli/program_test.hpp"
 
 namespace dpreduce::progress_test {
@@ -13,7 +11,7 @@ class ProgressTest : public ProgramTest {
   }
 
   ProgramRun run(const std::string& arguments, int ranks = 0) const override {
-    return run_program(split_arguments(arguments), {.folder = folder_.path(), .ranks = ranks, .keeps_files = true});
+    return run_with({.ranks = ranks, .keeps_files = true}, arguments);
   }
   ProgramRun fit(const std::string& options, int ranks = 0) const { return succeed(rows_ + options, ranks); }
   std::vector<json> metrics() const {
@@ -51,17 +49,12 @@ TEST_F(ProgressTest, MetricsHaveALineForEachReleaseAndOneForTheEnd) {
       for (const json& figures : line["blocks"]) {
         const json& reported = report["privacy"]["releases"][block++];
         numbers += reported["coordinates"].get<std::uint64_t>();
-        EXPECT_EQ(figures["name"], reported["name"]);
-        EXPECT_EQ(figures["norm"], reported["norm"]);
-        EXPECT_EQ(figures["noise_norm"], reported["noise_norm"]);
+        for (const char* key : {"name", "norm", "noise_norm"}) EXPECT_EQ(figures[key], reported[key]) << key;
       }
       EXPECT_EQ(line["bytes"], 8 * numbers);
     }
     EXPECT_EQ(block, report["privacy"]["releases"].size());
-    const json& last = lines[lines.size() - 2];
-    EXPECT_EQ(last["phase"], "gradient");
-    EXPECT_EQ(last["round"], 4);
-    EXPECT_EQ(last["rounds"], 4);
+    expect_members(lines[lines.size() - 2], {{"phase", "gradient"}, {"round", 4}, {"rounds", 4}});
     EXPECT_NEAR(epsilon, 1.0, 1e-9);
     EXPECT_EQ(lines.back()["spent"]["delta"], 1e-6);
   }

@@ -1,8 +1,4 @@
 // --method public: what is chosen, what it costs, and what is told.
-#include <cmath>
-#include <limits>
-#include <set>
-
 #include "tests/cli/program_test.hpp"
 
 namespace dpreduce::prototypes_test {
@@ -34,8 +30,6 @@ class PrototypesTest : public ProgramTest {
     return document("report.json");
   }
 
-  std::string text(const std::string& command) const { return succeed(command).out; }
-
   double accuracy(const std::string& options) const {
     return report(options + " --test-x test_x.npy --test-y test_y.npy")["test"]["accuracy"].get<double>();
   }
@@ -47,29 +41,25 @@ TEST_F(PrototypesTest, ThePureChargeIsStatedEverywhere) {
   const json report = this->report("--epsilon 1", 2);
   EXPECT_TRUE(report["private"]);
   const json& privacy = report["privacy"];
-  EXPECT_EQ(privacy["epsilon"], 1.0);
-  EXPECT_EQ(privacy["delta"], 0.0);
-  EXPECT_EQ(privacy["rho"], 0.125);
-  EXPECT_EQ(privacy["bounded_range"]["delta"], 1e-5);
+  expect_members(privacy, {{"epsilon", 1.0}, {"delta", 0.0}, {"rho", 0.125}, {"bounded_range", {{"delta", 1e-5}}}});
   EXPECT_LT(privacy["bounded_range"]["epsilon"], 1.0);
   EXPECT_FALSE(privacy.contains("note"));
   EXPECT_TRUE(privacy["releases"].empty());
   ASSERT_EQ(privacy["selections"].size(), 1u);
-  const json& selection = privacy["selections"][0];
-  EXPECT_EQ(selection["name"], "prototypes");
-  EXPECT_EQ(selection["epsilon"], 1.0);
-  EXPECT_EQ(selection["candidates"], 900);
-  EXPECT_EQ(selection["groups"], 3);
-  EXPECT_EQ(selection["chosen"], 1);
-  EXPECT_EQ(selection["sensitivity"], 2 * 32767 * 32767);
-  EXPECT_EQ(selection["mu"], privacy["mu"]);
+  expect_members(privacy["selections"][0], {{"name", "prototypes"},
+                                            {"epsilon", 1.0},
+                                            {"candidates", 900},
+                                            {"groups", 3},
+                                            {"chosen", 1},
+                                            {"sensitivity", 2 * 32767 * 32767},
+                                            {"mu", privacy["mu"]}});
   ASSERT_EQ(report["prototypes"].size(), 3u);
 
-  EXPECT_THAT(text("ledger show --ledger ledger"), HasSubstr("selection by exponential: 1 of 900 candidates"));
+  EXPECT_THAT(succeed("ledger show --ledger ledger").out, HasSubstr("selection by exponential: 1 of 900 candidates"));
   expect_parts(
-      text("privacy explain report.json"),
+      succeed("privacy explain report.json").out,
       {"epsilon 1, pure", "prototypes: for each of 3 classes 1 of 900 candidates", "2 records: epsilon 2 at delta 0"});
-  EXPECT_THAT(text("privacy explain report.json --format json"), HasSubstr("\"delta\": 0.0"));
+  EXPECT_THAT(succeed("privacy explain report.json --format json").out, HasSubstr("\"delta\": 0.0"));
 }
 
 TEST_F(PrototypesTest, ADeltaIsAcceptedAndStaysZero) {
@@ -80,7 +70,7 @@ TEST_F(PrototypesTest, ADeltaIsAcceptedAndStaysZero) {
   EXPECT_EQ(privacy["delta"], 0.0);
   EXPECT_EQ(privacy["bounded_range"]["delta"], 1e-3);
   EXPECT_THAT(privacy["note"].get<std::string>(), HasSubstr("so delta is 0"));
-  EXPECT_THAT(text("predict --model model.safetensors --x test_x.npy"), HasSubstr("\n"));
+  EXPECT_THAT(succeed("predict --model model.safetensors --x test_x.npy").out, HasSubstr("\n"));
 }
 
 TEST_F(PrototypesTest, AMuOrRhoIsUsedUpAndNotPassed) {
@@ -93,9 +83,10 @@ TEST_F(PrototypesTest, AMuOrRhoIsUsedUpAndNotPassed) {
 }
 
 TEST_F(PrototypesTest, ADryRunTellsThePlanAndReadsNoRow) {
-  const std::string said = text(
+  const std::string line =
       "fit --method public --public-x public.npy --train-x x.npy --train-y y.npy --classes 3 --epsilon 2 --delta 1e-6 "
-      "--top-k 4 --d-min 1 --dry-run");
+      "--top-k 4 --d-min 1 --dry-run";
+  const std::string said = succeed(line).out;
   expect_parts(said, {"epsilon 2, delta 0,", "public rows by summed cosines", "--delta 1e-06 is not used"});
   EXPECT_THAT(said, testing::ContainsRegex("prototypes +exponential +2 +1.24 +900 +4 +3"));
   EXPECT_FALSE(has("ledger.jsonl"));
@@ -169,7 +160,8 @@ TEST_F(PrototypesTest, PublicRowsThatCannotServeAreRefused) {
   for (const char* name : {"four.npy", "silo0.npy", "silo1.npy"}) write_rows(public_.part(0, 4), name, "unused.npy");
   const std::string fit = "fit --method public --train-x x.npy --train-y y.npy --classes 3 --ledger ledger --public-x ";
   for (const int ranks : {0, 2}) {
-    expect_refused(fit + "narrow.npy --epsilon 1", 3, "rows have 15 features, but training rows have 16", ranks);
+    expect_refused(fit + "narrow.npy --epsilon 1", 3,
+                   "--public-x narrow.npy: rows have 15 features, but training rows have 16", ranks);
     expect_refused(fit + "none.npy --epsilon 1", 3, "none.npy: no rows", ranks);
     expect_refused(fit + "four.npy --epsilon 1 --top-k 5", 3, "4 rows to choose from, fewer than the 5 prototypes",
                    ranks);
@@ -184,15 +176,11 @@ TEST_F(PrototypesTest, AutoIsMeansOrAChoiceAndTheReportSaysWhich) {
     return figures("fit --method prototypes --auto --train-x x.npy --train-y y.npy --classes 3 --public-x public.npy " +
                    options);
   };
-  const json means = adaptive("--epsilon 1 --delta 1e-5 --seed 3");
-  EXPECT_EQ(means["method"], "mean");
-  EXPECT_EQ(means["center"], "public");
-  EXPECT_EQ(means["adaptive"]["method"], "prototypes");
-  EXPECT_EQ(means["adaptive"]["chosen"], "mean");
-  const json chosen = adaptive("--epsilon 1");
-  EXPECT_EQ(chosen["method"], "public");
-  EXPECT_EQ(chosen["adaptive"]["chosen"], "public");
-  EXPECT_EQ(chosen["privacy"]["delta"], 0.0);
+  expect_members(
+      adaptive("--epsilon 1 --delta 1e-5 --seed 3"),
+      {{"method", "mean"}, {"center", "public"}, {"adaptive", {{"method", "prototypes"}, {"chosen", "mean"}}}});
+  expect_members(adaptive("--epsilon 1"),
+                 {{"method", "public"}, {"adaptive", {{"chosen", "public"}}}, {"privacy", {{"delta", 0.0}}}});
   // Three classes of which the last is a thousand times smaller: at 0.2 its sum is noise.
   EXPECT_EQ(adaptive("--epsilon 0.2 --delta 1e-5 --imbalance-ratio 1000 --expected-rows 3000")["method"], "public");
   EXPECT_EQ(adaptive("--epsilon 0.2 --delta 1e-5 --expected-rows 3000")["method"], "mean");
@@ -203,9 +191,7 @@ TEST_F(PrototypesTest, CoinPressRefinesMeans) {
   const std::string coinpress =
       "fit --method coinpress --train-x x.npy --train-y y.npy --classes 3 --test-x test_x.npy --test-y test_y.npy ";
   const json report = figures(coinpress + "--mu 1 --seed 3 --adjacency replace-one");
-  EXPECT_EQ(report["method"], "coinpress");
-  EXPECT_EQ(report["rounds"], 2);
-  EXPECT_EQ(report["privacy"]["adjacency"], "replace-one");
+  expect_members(report, {{"method", "coinpress"}, {"rounds", 2}, {"privacy", {{"adjacency", "replace-one"}}}});
   ASSERT_EQ(report["privacy"]["releases"].size(), 4u);
   EXPECT_EQ(report["privacy"]["releases"][0]["sensitivity"], 2.0 * 32767.0);
   const double exact = figures(coinpress + "--non-private")["test"]["accuracy"].get<double>();

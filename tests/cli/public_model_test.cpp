@@ -1,14 +1,11 @@
 // What an evaluation takes in carries its own promise into what comes out: a model that has none makes none.
-#include <array>
-#include <numeric>
-
-#include "tests/cli/silo_test.hpp"
+#include "tests/cli/program_test.hpp"
 
 namespace dpreduce::public_model_test {
 
 constexpr std::size_t kDim = 8;
 
-class PublicModelTest : public AmongSilosTest {
+class PublicModelTest : public ProgramTest {
  protected:
   // Rows of three classes; in world 1 one row more, of a class of its own place.
   void SetUp() override {
@@ -96,9 +93,7 @@ TEST_F(PublicModelTest, BothModelsOfAPairCount) {
 // A promise for records is none for a person with any number of them, and one for persons in a single silo none for
 // those in more. Whatever a person counts for in rows, and whichever relation, both are of persons.
 TEST_F(PublicModelTest, WhatAModelPromisesToRecordsAloneIsNoPromiseToPersons) {
-  std::vector<std::int64_t> persons;
-  for (std::size_t row = 0; row < 180; ++row) persons.push_back(static_cast<std::int64_t>(row / 4));
-  write_label_file(folder_ / "p0.npy", persons);
+  write_numbers("p0.npy", 180, [](std::size_t row) { return row / 4; });
   const std::string of_persons = " --train-person p0.npy --rows-per-person 1 --out persons";
   succeed(fit(0, "--mu 1 --ledger records.jsonl --adjacency replace-one --out records"));
   succeed(fit(0, "--epsilon 2 --delta 1e-6 --ledger persons.jsonl" + of_persons));
@@ -197,18 +192,16 @@ class SilosWithOtherRowsTest : public PublicModelTest {
     for (std::size_t silo = 1; silo <= kSilos; ++silo) {
       TrainingRows rows = all.part((silo - 1) * 60, 60);
       const bool is_other = has_other && silo == 2;
-      std::vector<std::int64_t> groups(60, 0);
-      for (std::size_t row = 0; row < 60; row += 2) groups[row] = 1;
       std::vector<std::uint8_t> sets(3 * 60, 0);
       for (std::size_t row = 0; row < 60; ++row) sets[3 * row + static_cast<std::size_t>(rows.labels[row])] = 1;
       if (is_other) {
         rows.labels[7] = 3;
-        groups[7] = 2;
         sets[3 * 7] = sets[3 * 7 + 1] = sets[3 * 7 + 2] = 1;
       }
-      write_rows(rows, fmt::format("sx{}.npy", silo), fmt::format("sy{}.npy", silo));
-      write_label_file(folder_ / fmt::format("sg{}.npy", silo), groups);
-      write_npy<std::uint8_t>(folder_ / fmt::format("ss{}.npy", silo), sets, 3);
+      write_rows(rows, numbered_npy("sx", silo), numbered_npy("sy", silo));
+      write_numbers(numbered_npy("sg", silo), 60,
+                    [&](std::size_t row) { return is_other && row == 7 ? 2U : 1U - row % 2; });
+      write_npy(folder_ / numbered_npy("ss", silo), sets, 3);
     }
   }
 };
@@ -248,9 +241,7 @@ TEST_F(SilosWithOtherRowsTest, OfAModelThatPromisesNothingSilosPromiseNothing) {
 TEST_F(SilosWithOtherRowsTest, AModelForPersonsOfFewSilosPromisesNothingToThoseOfMore) {
   write_silos(false);
   for (std::size_t silo = 1; silo <= kSilos; ++silo) {
-    std::vector<std::int64_t> persons(60);
-    std::iota(persons.begin(), persons.end(), 0);
-    write_label_file(folder_ / fmt::format("sp{}.npy", silo), persons);
+    write_numbers(numbered_npy("sp", silo), 60, [](std::size_t row) { return row; });
   }
   const std::string among = " --secure-aggregation --threshold 3 --mu 2 --overwrite --rows-per-person 1 ";
   for (const char* of_fit : {"--silos-per-person 2", ""}) {

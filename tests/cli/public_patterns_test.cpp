@@ -3,11 +3,7 @@
 //
 // D is rows at +-e1 in two classes: whatever the weights, many exact statistics of it are equal. D' is D and one row
 // e2. Whoever can tell from equal fields which of the two was trained on has beaten any epsilon.
-#include <algorithm>
 #include <cctype>
-#include <cmath>
-#include <limits>
-#include <map>
 
 #include "common/base/input_file.hpp"
 #include "common/data/safetensors.hpp"
@@ -174,8 +170,7 @@ PublicRecord published(const Scenario& scenario, World world) {
     sets.push_back(label == 0 ? 1 : 0);
     sets.push_back(label == 0 ? 0 : 1);
   }
-  write_bytes(folder / "sets.npy",
-              npy_header_bytes(npy_text("|u1", "(" + std::to_string(rows.rows()) + ", 2)")) + element_bytes(sets));
+  write_npy(folder / "sets.npy", sets, 2);
   PublicRecord record;
   std::size_t number = 0;
   for (const Step& step : scenario.steps) {

@@ -1,7 +1,4 @@
 // Fewer features under the same budget, on the data of the publications that ask for it.
-#include <cmath>
-#include <random>
-
 #include "tests/cli/program_test.hpp"
 #include "tests/slow_tests.hpp"
 

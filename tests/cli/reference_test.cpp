@@ -1,10 +1,5 @@
 // Models of `fit --non-private` against numbers made outside of this project by other formulations of the same
 // equations: tests/data/reference/solvers.py, with NumPy and SciPy. Its legend says what differs.
-#include <algorithm>
-#include <cmath>
-#include <fstream>
-#include <span>
-
 #include "common/lattice/lattice_rows.hpp"
 #include "common/model/classifier_file.hpp"
 #include "tests/cli/program_test.hpp"
@@ -111,7 +106,7 @@ class ReferenceTest : public testing::TestWithParam<json> {
     for (const std::string name : {"x", "public_x"}) {
       write_bytes(folder_ / (name + ".npy"), read_bytes(kReference + "solvers_" + name + ".npy"));
     }
-    write_label_file(folder_ / "y.npy", labels(classes));
+    write_labels(folder_ / "y.npy", labels(classes));
     const ProgramRun run = run_program(
         joined(split_arguments("fit --non-private --threads 1 --train-x x.npy --train-y y.npy --out model --classes " +
                                std::to_string(classes)),

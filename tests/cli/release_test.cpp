@@ -1,14 +1,13 @@
 // dpreduce release and refit as users see them: of ranks, of silos under both kinds of noise, of persons, and resumed.
 #include "common/data/safetensors.hpp"
 #include "refit/kept_statistics.hpp"
-#include "tests/cli/silo_test.hpp"
+#include "tests/cli/program_test.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::release_test {
 
 const std::string kRows = "--train-x x.npy --train-y y.npy ";
 
-class ReleaseTest : public AmongSilosTest {
+class ReleaseTest : public ProgramTest {
  protected:
   void SetUp() override {
     const TrainingRows all = make_rows({90, 60, 50}, 6);
@@ -69,5 +68,4 @@ TEST_F(ReleaseTest, WhatCannotBeIsRefused) {
   expect_refused("predict --model statistics.safetensors --x x.npy", 3, "not dpreduce-classifier");
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::release_test

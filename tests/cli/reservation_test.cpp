@@ -1,11 +1,5 @@
 // Runs that begin at once on one ledger, runs that are killed, and what becomes of what they have reserved.
-#include <algorithm>
-#include <chrono>
 #include <csignal>
-#include <limits>
-#include <map>
-#include <memory>
-#include <thread>
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -51,10 +45,7 @@ class ReservationTest : public ProgramTest {
   // kill -9 when so many releases are charged. Returns the run's name in the ledger.
   std::string killed_after(const std::string& options, std::size_t charges) const {
     RunningProgram run(fit_arguments(options), {.folder = folder_.path()});
-    const double end = seconds_now() + 30;
-    while (seconds_now() < end && ledger().charges().size() < charges) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
+    is_so_within(30, [&] { return ledger().charges().size() >= charges; });
     kill(run.pid(), SIGKILL);
     EXPECT_EQ(run.finish().exit_code, 128 + SIGKILL);
     const LedgerState state = ledger();
@@ -146,7 +137,7 @@ TEST_F(ReservationTest, AReleasedRunIsNotResumed) {
 
 TEST_F(ReservationTest, OfALivingRunIsNotReleased) {
   RunningProgram living(fit_arguments(kManyRounds), {.folder = folder_.path()});
-  while (ledger().charges().empty()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  ASSERT_TRUE(is_so_within(30, [&] { return !ledger().charges().empty(); }));
   const std::string run = ledger().open_runs().begin()->first;
   expect_refusal(this->run("ledger release " + run), 3, {"still running"});
   EXPECT_EQ(ledger().open_runs().size(), 1U);

@@ -1,6 +1,5 @@
 // Training rows are private: a file of theirs has no public role, whatever name leads to it. As test rows they are
 // told.
-#include <algorithm>
 
 #include <hdf5.h>
 

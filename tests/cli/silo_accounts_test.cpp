@@ -1,19 +1,14 @@
 // Each silo's accounts of its own, as its owner sees them: ledgers, budgets, refusals.
-#include <algorithm>
-#include <filesystem>
-#include <fstream>
-
 #include "common/ledger/ledger.hpp"
-#include "tests/cli/silo_test.hpp"
+#include "tests/cli/program_test.hpp"
 
-namespace dpreduce {
-namespace silo_accounts_test {
+namespace dpreduce::silo_accounts_test {
 
 namespace fs = std::filesystem;
 
 constexpr std::size_t kMostSilosHere = 5;
 
-class SiloAccountsTest : public AmongSilosTest {
+class SiloAccountsTest : public ProgramTest {
  protected:
   SiloAccountsTest() {
     for (std::size_t party = 0; party <= kMostSilosHere; ++party) {
@@ -227,5 +222,4 @@ TEST_F(SiloAccountsTest, ABudgetThatCannotBeIsRefusedByItsOwner) {
             {"--non-private and --budget-epsilon with --secure-aggregation"});
 }
 
-}  // namespace silo_accounts_test
-}  // namespace dpreduce
+}  // namespace dpreduce::silo_accounts_test

@@ -1,9 +1,8 @@
 // Persons over silos, which tell each other no names: each silo lets a person count for B over the silos that may have
 // rows of theirs.
-#include "tests/cli/silo_test.hpp"
+#include "tests/cli/program_test.hpp"
 
-namespace dpreduce {
-namespace silo_persons_test {
+namespace dpreduce::silo_persons_test {
 
 constexpr std::size_t kSilos = 3;
 constexpr std::size_t kRowsOfSilo = 40;
@@ -18,19 +17,13 @@ std::string with_method(const std::string& options) {
 
 // Silo s has 40 rows, four of each of ten persons: persons of its own in p{s}.npy, the same ten everywhere in
 // same{s}.npy. All rows, in the order of silos, are those of rank 0 of a fit without silos as well.
-class SiloPersonsTest : public AmongSilosTest {
+class SiloPersonsTest : public ProgramTest {
  protected:
   SiloPersonsTest() {
     write_silos(make_rows({50, 40, 30}, 8), std::vector<std::size_t>(kSilos, kRowsOfSilo));
     for (std::size_t silo = 1; silo <= kSilos; ++silo) {
-      std::vector<std::int64_t> own;
-      std::vector<std::int64_t> same;
-      for (std::size_t row = 0; row < kRowsOfSilo; ++row) {
-        same.push_back(static_cast<std::int64_t>(row % 10));
-        own.push_back(same.back() + 10 * static_cast<std::int64_t>(silo));
-      }
-      write_label_file(folder_ / fmt::format("p{}.npy", silo), own);
-      write_label_file(folder_ / fmt::format("same{}.npy", silo), same);
+      write_numbers(numbered_npy("p", silo), kRowsOfSilo, [&](std::size_t row) { return row % 10 + 10 * silo; });
+      write_numbers(numbered_npy("same", silo), kRowsOfSilo, [](std::size_t row) { return row % 10; });
     }
   }
 
@@ -67,15 +60,13 @@ TEST_F(SiloPersonsTest, ShareTheirBoundWhateverTheOrderOfTheirRows) {
   const std::string in_order = model_of(noised + "--train-person same{rank}.npy");
   const TrainingRows all = make_rows({50, 40, 30}, 8);
   TrainingRows turned = all.part(kRowsOfSilo, 0);
-  std::vector<std::int64_t> persons;
   for (std::size_t row = kRowsOfSilo; row-- > 0;) {
     const TrainingRows one = all.part(kRowsOfSilo + row, 1);
     turned.features.insert(turned.features.end(), one.features.begin(), one.features.end());
     turned.labels.insert(turned.labels.end(), one.labels.begin(), one.labels.end());
-    persons.push_back(static_cast<std::int64_t>(row % 10));
   }
-  write_npy(turned, folder_ / "x2.npy", folder_ / "y2.npy");
-  write_label_file(folder_ / "same2.npy", persons);
+  write_rows(turned, "x2.npy", "y2.npy");
+  write_numbers("same2.npy", kRowsOfSilo, [](std::size_t row) { return (kRowsOfSilo - 1 - row) % 10; });
   EXPECT_TRUE(model_of(noised + "--train-person same{rank}.npy") == in_order);
 }
 
@@ -84,10 +75,7 @@ TEST_F(SiloPersonsTest, AreTheUnitOfEverySilosLedgerOfTheReportAndOfTheModel) {
       "--epsilon 4 --delta 1e-5 --train-person same{rank}.npy --rows-per-person 2 "
       "--silos-per-person 2 --noise distributed --report r.json --ledger l{rank}.jsonl",
       0);
-  const json privacy = document("r.json")["privacy"];
-  EXPECT_EQ(privacy["unit"], "person");
-  EXPECT_EQ(privacy["rows_per_person"], 2);
-  EXPECT_EQ(privacy["silos_per_person"], 2);
+  expect_members(document("r.json")["privacy"], {{"unit", "person"}, {"rows_per_person", 2}, {"silos_per_person", 2}});
   for (const char* ledger : {"l0.jsonl", "l1.jsonl", "l3.jsonl"}) {
     EXPECT_THAT(bytes(ledger), HasSubstr("\"unit\":\"person\"")) << ledger;
   }
@@ -130,7 +118,7 @@ TEST_F(SiloPersonsTest, AreRefusedWhereTheirBoundIsNotAgreedOrCannotBe) {
   among_silos(kBudget + kPersons, 2);  // --rows-per-person is what all must say
   among_silos(kBudget + kPersons + "--rows-per-person 1 --silos-per-person 4", 2,
               {"--silos-per-person 4: there are 3 silos"});
-  write_label_file(folder_ / "p2.npy", std::vector<std::int64_t>(kRowsOfSilo - 1, 1));
+  write_labels(folder_ / "p2.npy", std::vector<std::int64_t>(kRowsOfSilo - 1, 1));
   among_silos(kBudget + kPersons + "--rows-per-person 1 --threshold 3", 3, {"39 identifiers for 40 rows of features"});
 }
 
@@ -154,5 +142,4 @@ TEST_F(SiloPersonsTest, OfFederatedAveragingShareTheirBoundAsWell) {
   EXPECT_FALSE(models[0] == models[2]);
 }
 
-}  // namespace silo_persons_test
-}  // namespace dpreduce
+}  // namespace dpreduce::silo_persons_test

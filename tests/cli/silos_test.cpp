@@ -1,30 +1,28 @@
 // fit --secure-aggregation as its users see it: a coordinator without rows, silos with files of their own.
 #include <csignal>
-#include <cstdlib>
-#include <fstream>
+
+#include <unistd.h>
 
 #include "common/base/version.hpp"
 #include "tests/cli/process_watch.hpp"
-#include "tests/cli/silo_test.hpp"
+#include "tests/cli/program_test.hpp"
 
-namespace dpreduce {
-namespace silos_test {
+namespace dpreduce::silos_test {
 
 constexpr std::size_t kMostSilosHere = 5;
 
-class SilosTest : public AmongSilosTest {
+class SilosTest : public ProgramTest {
  protected:
   static void SetUpTestSuite() {
     data_ = std::make_unique<TemporaryFolder>();
     for (std::size_t silo = 1; silo <= kMostSilosHere; ++silo) {
       // Skewed: silos differ in size and in their classes.
-      write_npy(make_rows({40 * silo, 90, 17 + 300 / silo}, 12), *data_ / numbered("x", silo),
-                *data_ / numbered("y", silo));
+      write_npy(make_rows({40 * silo, 90, 17 + 300 / silo}, 12), *data_ / numbered_npy("x", silo),
+                *data_ / numbered_npy("y", silo));
     }
     write_npy(make_rows({50, 50, 50}, 12), *data_ / "test_x.npy", *data_ / "test_y.npy");
   }
   static void TearDownTestSuite() { data_.reset(); }
-  static std::string numbered(const std::string& name, std::size_t silo) { return fmt::format("{}{}.npy", name, silo); }
   // The options that name the rows of these silos, of the folder of all.
   static std::string rows_of(const std::string& silos) {
     std::string x = " --train-x";
@@ -61,10 +59,7 @@ class SilosTest : public AmongSilosTest {
     return run;
   }
   static pid_t worker_of_silo(const RunningProgram& program, int silo) {
-    std::optional<pid_t> worker;
-    for (const double end = seconds_now() + kSecondsToEnd; !worker && seconds_now() < end;) {
-      worker = worker_of_rank(program.mark(), silo);
-    }
+    const std::optional<pid_t> worker = awaited_worker(program.mark(), silo, kSecondsToEnd);
     if (!worker) throw std::runtime_error("the silo does not start");
     return *worker;
   }
@@ -108,9 +103,7 @@ TEST_F(SilosTest, TheModelIsThatOfThePlainRunAndTheReportTellsOfTheSilos) {
             Form::kProgram);
   EXPECT_EQ(model(), plain_model("1 2 3 4 5", options));
   const json silos_part = report()["silos"];
-  EXPECT_EQ(silos_part["count"], 5);
-  EXPECT_EQ(silos_part["summed"], 5);
-  EXPECT_TRUE(silos_part["lost"].empty());
+  expect_members(silos_part, {{"count", 5}, {"summed", 5}, {"lost", json::array()}});
   EXPECT_THAT(silos_part["identities"].get<std::string>(), HasSubstr("ephemeral"));
   EXPECT_GT(silos_part["messages"]["masked"]["bytes"], 0);
   EXPECT_TRUE(report()["test"].contains("accuracy"));
@@ -188,7 +181,7 @@ TEST_F(SilosTest, ALineTakesItsTimeAndChangesNothingElse) {
   EXPECT_TRUE(reported["silos"]["lost"].empty());
   int waits = 0;
   for (const json& kind : reported["silos"]["messages"]) waits += kind["waits"].get<int>();
-  const json timings = json::parse(bytes("seconds.json"));
+  const json timings = document("seconds.json");
   double seconds = timings["waits"]["hello"];
   for (const json& phase : timings["phases"]) seconds += phase.get<double>();
   EXPECT_GE(waits, 10);
@@ -224,7 +217,7 @@ TEST_F(SilosTest, ALostMachineIsLostWhereTheLauncherLetsTheJobGoOn) {
   const pid_t silo = worker_of_silo(program, 2);
   // Not while MPI starts, which waits for all.
   const auto is_in_the_run = [&] { return has("2.log") && log("2").find("rows opened") != std::string::npos; };
-  for (const double end = seconds_now() + kSecondsToEnd; !is_in_the_run() && seconds_now() < end;) ::usleep(10000);
+  is_so_within(kSecondsToEnd, is_in_the_run);
   for (const ProcessEntry& process : processes_with(program.mark())) {
     if (process.pid == silo) ::kill(process.parent, SIGKILL);
   }
@@ -266,9 +259,9 @@ TEST_F(SilosTest, WhatASiloRefusesStaysRefusedWhereTheCoordinatorSaysThatAllIsWe
   write_rows_with_a_bad_one();
   std::filesystem::create_directory(folder_ / "one");
   for (const char* name : {"x", "y"}) {
-    for (const int silo : {1, 2, 3}) {
-      std::filesystem::create_symlink(*data_ / numbered(name, silo == 3 ? 3U : 1U),
-                                      folder_ / ("one/" + numbered(name, static_cast<std::size_t>(silo))));
+    for (const std::size_t silo : {1, 2, 3}) {
+      std::filesystem::create_symlink(*data_ / numbered_npy(name, silo == 3 ? 3 : 1),
+                                      folder_ / ("one/" + numbered_npy(name, silo)));
     }
   }
   for (const auto& [rows, message] :
@@ -302,7 +295,7 @@ class SiloConfigTest : public SilosTest {
     for (const std::size_t silo : {1, 2, 3}) {
       std::ofstream(folder_ / fmt::format("silo{}.toml", silo))
           << fmt::format("silo = {}\ntrain-x = \"{}\"\ntrain-y = \"{}\"\nlog = \"silo{}.log\"\n", silo,
-                         *data_ / numbered("x", silo), *data_ / numbered("y", silo), silo);
+                         *data_ / numbered_npy("x", silo), *data_ / numbered_npy("y", silo), silo);
     }
   }
   ProgramRun run_configured(int code, const std::vector<std::string>& said = {},
@@ -405,6 +398,11 @@ class RosterRunTest : public SilosTest {
       roster << fmt::format("name = \"party{}\"\nkey = \"{}\"\n", rank, identity["key"].get<std::string>());
     }
   }
+  // What a party says for itself: its log, its ledger, and more.
+  void own(int rank, const std::string& more = "") const {
+    std::ofstream(folder_ / fmt::format("own{}.toml", rank))
+        << fmt::format("silo = {0}\nlog = \"{0}.log\"\nledger = \"{0}.jsonl\"\n{1}", rank, more);
+  }
   ProgramRun run_of_roster(const std::string& options, int code, const std::vector<std::string>& said = {}) const {
     return run_silos(3, "--method mean --roster roster.toml --identity {rank}.key " + options, code, said);
   }
@@ -437,9 +435,7 @@ TEST_F(RosterRunTest, WhatTheRosterSaysOfRowsHolds) {
 TEST_F(RosterRunTest, ASiloWithMoreFeaturesThanTheRosterSaysEndsByItself) {
   std::filesystem::copy(data_->path(), folder_ / "own");
   write_rows(make_rows({40, 40, 40}, 13), "own/x2.npy", "own/y2.npy");
-  for (const int rank : {0, 1, 2, 3}) {
-    std::ofstream(folder_ / fmt::format("own{}.toml", rank)) << fmt::format("silo = {0}\nlog = \"{0}.log\"\n", rank);
-  }
+  for (const int rank : {0, 1, 2, 3}) own(rank);
   run_among(3,
             "fit --secure-aggregation --classes 3 --silo-timeout 20 --method mean --mu 1 --roster roster.toml "
             "--identity {rank}.key --silo-config own{rank}.toml --train-x own/x{rank}.npy --train-y own/y{rank}.npy",
@@ -452,20 +448,16 @@ TEST_F(RosterRunTest, ASiloWithMoreFeaturesThanTheRosterSaysEndsByItself) {
 class ConsentTest : public RosterRunTest {
  protected:
   ConsentTest() {
-    for (int rank = 0; rank <= 3; ++rank) own(rank, "");
-  }
-  void own(int rank, const std::string& more) const {
-    std::ofstream(folder_ / fmt::format("own{}.toml", rank))
-        << fmt::format("silo = {0}\nlog = \"{0}.log\"\nledger = \"{0}.jsonl\"\n{1}", rank, more);
+    for (int rank = 0; rank <= 3; ++rank) own(rank);
   }
   // What a dry run says of the silo whose own file is own2.toml, and its code.
   void expect_preview(const std::string& options, int code, const std::vector<std::string>& shown,
                       const std::vector<std::string>& said = {}) const {
-    const ProgramRun run = run_program(
-        split_arguments("fit --secure-aggregation --method mean --classes 3 --roster roster.toml --threshold 3 "
-                        "--silo-config own2.toml --dry-run " +
-                        options),
-        {.folder = folder_.path(), .form = Form::kProgram});
+    const ProgramRun run =
+        run_with({.form = Form::kProgram},
+                 "fit --secure-aggregation --method mean --classes 3 --roster roster.toml --threshold 3 --silo-config "
+                 "own2.toml --dry-run " +
+                     options);
     EXPECT_EQ(run.exit_code, code) << run.err;
     expect_parts(run.out, shown);
     expect_parts(run.err, said);
@@ -534,8 +526,7 @@ TEST_F(ConsentTest, ADryRunOfASiloTellsWhatItWouldSendAndPromise) {
   expect_preview(shared + "0.5", 0, {"after it  mu 0.5, "});
   expect_preview(shared + "0.5 --seed 1", 4, {"ledger     this run is NOT private: it has no finite mu"});
   const ProgramRun unnamed =
-      run_program(split_arguments("fit --secure-aggregation --method mean --classes 3 --mu 1 --dry-run"),
-                  {.folder = folder_.path(), .form = Form::kProgram});
+      run_with({.form = Form::kProgram}, "fit --secure-aggregation --method mean --classes 3 --mu 1 --dry-run");
   EXPECT_EQ(unnamed.exit_code, 2);
   EXPECT_THAT(unnamed.err, HasSubstr("--dry-run of a silo: name its own file with --silo-config"));
 }
@@ -572,7 +563,6 @@ TEST_F(SilosTest, WrongOptionsAreRefusedOnce) {
   const std::string fit = "fit --classes 3 --mu 1 --train-x x{rank}.npy --train-y y{rank}.npy ";
   expect_refused(fit + "--secure-aggregation", 2, "mpirun");
   expect_refused(fit + "--secure-aggregation --fault 1:kill@masked", 2, "--fault is not an option of fit");
-  expect_refused(fit + "--threshold 3", 2, "--threshold goes with --secure-aggregation");
   expect_refused(fit + "--silo-config a.toml", 2, "--silo-config: is for runs among silos");
   expect_refused(fit + "--config a{rank}.toml", 2, "put a silo's own options into --silo-config");
 }
@@ -585,9 +575,7 @@ TEST_F(SilosTest, AnIdentityIsMadeOnce) {
 TEST_F(SilosTest, DistributedNoiseIsReleasedAndToldWithItsShares) {
   run_silos(4, "--mu 1 --method ls --noise distributed --colluding 1 --threshold 3 --fault 2:kill@masked", 0);
   const json noise = report()["silos"]["noise"];
-  EXPECT_EQ(noise["source"], "distributed");
-  EXPECT_EQ(noise["shares_at_least"], 2);
-  EXPECT_EQ(noise["shares_in_last_sum"], 3);
+  expect_members(noise, {{"source", "distributed"}, {"shares_at_least", 2}, {"shares_in_last_sum", 3}});
   EXPECT_TRUE(report()["private"]);
   const std::vector<std::string> ledger = charges_in(bytes("ledger.jsonl"));
   ASSERT_EQ(ledger.size(), 1u);
@@ -615,5 +603,4 @@ TEST_F(SilosTest, AProgramThatMakesOtherNoiseTakesNoPart) {
   }
 }
 
-}  // namespace silos_test
-}  // namespace dpreduce
+}  // namespace dpreduce::silos_test

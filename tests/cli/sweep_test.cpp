@@ -1,6 +1,4 @@
 // dpreduce sweep: every run is the fit of the same arguments, for any number of ranks, and nothing is half written.
-#include <algorithm>
-
 #include "tests/cli/program_test.hpp"
 
 namespace dpreduce::sweep_test {

@@ -1,18 +1,13 @@
 // Numbers as targets on the command line: files, ranks, silos, predictions and figures.
-#include <algorithm>
-#include <cmath>
-#include <fstream>
-#include <limits>
-
 #include "common/data/label_slots.hpp"
 #include "common/data/sharded_array.hpp"
-#include "tests/cli/silo_test.hpp"
+#include "tests/cli/program_test.hpp"
 
 namespace dpreduce::targets_cli_test {
 
 constexpr std::size_t kDim = 5;
 
-class TargetsOfCommands : public AmongSilosTest {
+class TargetsOfCommands : public ProgramTest {
  protected:
   void SetUp() override {
     rows_ = make_rows({150, 150}, kDim);
@@ -163,8 +158,7 @@ TEST_F(TargetsOfCommands, TheReportHasCoefficientsWithTheIntervalsOfARefit) {
   expect_parts(out, {"Coefficients, in units of the target",
                      "least squares in the population, rows clipped as here, if numbers"});
   const json told = document("r.json")["coefficients"];
-  EXPECT_EQ(told["about"], "population");
-  EXPECT_EQ(told["columns"], kDim);
+  expect_members(told, {{"about", "population"}, {"columns", kDim}});
   ASSERT_EQ(told["largest"].size(), kDim);
   EXPECT_EQ(told["largest"][0]["column"], 0);
   EXPECT_NEAR(told["largest"][0]["coefficient"].get<double>(), 10.0, 7.0);  // shrunken

@@ -1,12 +1,5 @@
 #include "tests/cli/training_files.hpp"
 
-#include <algorithm>
-#include <filesystem>
-#include <numeric>
-#include <random>
-#include <stdexcept>
-
-#include <fmt/format.h>
 #include <hdf5.h>
 
 #include "tests/common/data/data_files.hpp"
@@ -62,11 +55,7 @@ void write_npy(const TrainingRows& rows, const std::string& x_path, const std::s
   }
   const std::string shape = fmt::format("({}, {})", rows.rows(), rows.dim);
   write_bytes(x_path, npy_header_bytes(npy_text("<f4", shape, by_columns)) + element_bytes(features));
-  write_label_file(y_path, rows.labels);
-}
-
-void write_label_file(const std::string& path, const std::vector<std::int64_t>& labels) {
-  write_bytes(path, npy_header_bytes(npy_text("<i8", fmt::format("({},)", labels.size()))) + element_bytes(labels));
+  write_labels(y_path, rows.labels);
 }
 
 void write_hdf5(const TrainingRows& rows, const std::string& path) {

@@ -28,8 +28,6 @@ TrainingRows make_rows(const std::vector<std::size_t>& class_rows, std::size_t d
 void write_npy(const TrainingRows& rows, const std::string& x_path, const std::string& y_path,
                MemoryOrder order = MemoryOrder::kC);
 
-void write_label_file(const std::string& path, const std::vector<std::int64_t>& labels);
-
 /// The datasets /x (float32) and /y (int64).
 void write_hdf5(const TrainingRows& rows, const std::string& path);
 

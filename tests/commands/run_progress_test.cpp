@@ -79,8 +79,8 @@ TEST_F(ProgressLineTest, NothingIsWrittenBeforeThereIsSomethingToSayNorByAQuietR
   EXPECT_EQ(text(0), "");
 }
 
-TEST(RunPace, APhaseIsDoneByItsRoundsAndTheirRows) {
-  RunPace pace({{"gram", 1}, {"gradient", 4}});
+TEST(RunProgress, APhaseIsDoneByItsRoundsAndTheirRows) {
+  RunProgress pace(ProgressLine::Form::kNone, RunProgress::RoundsOfPhases{{"gram", 1}, {"gradient", 4}});
   EXPECT_EQ(pace.doing(), "");
   pace.begin("gram");
   pace.advance(0.5);
@@ -101,8 +101,8 @@ TEST(RunPace, APhaseIsDoneByItsRoundsAndTheirRows) {
   EXPECT_EQ(pace.share(), 3.0 / 4.0);
 }
 
-TEST(RunPace, WhatIsNotPlannedIsNamedAndMorePassesThanPlannedEndAtTheEnd) {
-  RunPace pace({{"utilities", 1}});
+TEST(RunProgress, WhatIsNotPlannedIsNamedAndMorePassesThanPlannedEndAtTheEnd) {
+  RunProgress pace(ProgressLine::Form::kNone, RunProgress::RoundsOfPhases{{"utilities", 1}});
   pace.begin("rows");
   pace.advance(0.9);
   EXPECT_EQ(pace.doing(), "rows");

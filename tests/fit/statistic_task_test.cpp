@@ -272,10 +272,7 @@ TEST_F(StatisticTaskTest, OfNumbersRangesAndLengthsAreWithinWhatArithmeticTakes)
       {"an infinite length", [](auto& task) { task.preprocessing.clip_norm = kInfinity; }},
       {"a center that is no number", [](auto& task) { task.preprocessing.targets.center = {kNaN}; }},
       {"no scale", [](auto& task) { task.preprocessing.targets.scale = {0.0}; }},
-      {"ranges of two",
-       [](auto& task) {
-         task.preprocessing.targets.center = {0.0, 0.0};
-       }},
+      {"ranges of two", [](auto& task) { task.preprocessing.targets.center.assign(2, 0.0); }},
       {"all of a row for its target", [](auto& task) { task.preprocessing.targets.share = 1.0; }}};
   expect_refused(plan, tasks_of(plan, rows).at("gram"), changes, rows);
 }

@@ -366,35 +366,23 @@ TEST_F(TargetsTest, MethodsThatAreAboutClassesAreRefusedByName) {
 }
 
 TEST_F(TargetsTest, OptionsThatAreAboutClassesAndRangesThatDoNotFitAreRefused) {
+  const std::vector<std::string> names{"a", "b"};
+  const std::vector<double> of_one{0.0, 1.0};
+  const std::vector<double> of_two{0.0, 1.0, 2.0, 3.0};
   const Spoils<FitOptions> spoils{
       {[](auto& fit) { fit.data.classes = 3; }, "--targets with --classes"},
-      {[](auto& fit) {
-         fit.data.train.class_names = std::vector<std::string>{"a", "b"};
-       },
-       "--targets with --class-names"},
+      {[&](auto& fit) { fit.data.train.class_names = names; }, "--targets with --class-names"},
       {[](auto& fit) { fit.data.max_labels = 1; }, "--targets with --max-labels"},
       {[](auto& fit) { fit.data.imbalance_ratio = 9; }, "--targets with --imbalance-ratio"},
       {[](auto& fit) { fit.rows.select = 3; }, "--targets with --select"},
       {[](auto& fit) { fit.method.shared_gram = true; }, "--targets with --shared-gram"},
       {[](auto& fit) { fit.method.choose = true; }, "--targets with --choose"},
-      {[](auto& fit) {
-         fit.data.target_range = std::vector{1.0, 1.0};
-       },
-       "LO must be less than HI"},
-      {[](auto& fit) {
-         fit.data.target_range = std::vector{1.0, 2.0, 3.0, 4.0};
-       },
-       "4 numbers for 1 column(s)"},
+      {[](auto& fit) { fit.data.target_range.assign(2, 1.0); }, "LO must be less than HI"},
+      {[&](auto& fit) { fit.data.target_range = of_two; }, "4 numbers for 1 column(s)"},
       {[](auto& fit) { fit.data.train.has_targets = false, fit.data.target_range.clear(); }, "--classes 0"},
       {[](auto& fit) { fit.data.train.has_targets = false; }, "--target-range goes with --targets"},
-      {[](auto& fit) {
-         fit.rows.feature_range = std::vector{0.0, 1.0, 2.0, 3.0};
-       },
-       "--feature-range: 4 numbers for 6 column(s)"},
-      {[](auto& fit) {
-         fit.rows.feature_range = std::vector{0.0, 1.0}, fit.rows.pool = 2;
-       },
-       "--feature-range with --pool"}};
+      {[&](auto& fit) { fit.rows.feature_range = of_two; }, "--feature-range: 4 numbers for 6 column(s)"},
+      {[&](auto& fit) { fit.rows.feature_range = of_one, fit.rows.pool = 2; }, "--feature-range with --pool"}};
   for (const auto& [spoil, message] : spoils) {
     FitOptions options = options_of();
     spoil(options);

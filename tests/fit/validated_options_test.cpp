@@ -127,19 +127,4 @@ TEST(FitOptions, TestRowsAreReadAsTrainingRowsAre) {
   EXPECT_EQ(validated(fit).data.test.bad_rows, BadRows::kZero);
 }
 
-TEST(FitOptions, EachPartIsChecked) {
-  const Spoils<FitOptions> parts{{[](auto& fit) { fit.data.classes = 1; }, "--classes 1"},
-                                 {[](auto& fit) { fit.rows.clip_norm = 0.0; }, "--clip 0"},
-                                 {[](auto& fit) { fit.method.name = "fc", fit.method.rounds = 0; }, "--rounds 0"},
-                                 {[](auto& fit) { fit.privacy.ledger.clear(); }, "--ledger"},
-                                 {[](auto& fit) { fit.output.out.clear(); }, "--out"},
-                                 {[](auto& fit) { fit.machine.memory_mib = 0; }, "--memory 0"},
-                                 {[](auto& fit) { fit.silos.threshold = 3; }, "--threshold goes with"}};
-  for (const auto& [change, message] : parts) {
-    FitOptions fit = good_fit("mean");
-    change(fit);
-    EXPECT_THAT(refusal(fit), HasSubstr(message));
-  }
-}
-
 }  // namespace dpreduce::validated_options_test

@@ -4,6 +4,11 @@
 
 namespace dpreduce::communicator_test {
 
+class CommunicatorTest : public testing::Test {
+ protected:
+  Communicator& ranks_ = test_ranks();
+};
+
 // What a rank adds: large, so that sums wrap around.
 std::vector<std::uint64_t> parts_of(int rank, std::size_t elements) {
   std::vector<std::uint64_t> values(elements);
@@ -28,18 +33,17 @@ std::vector<std::uint64_t> sum_at(int owner, std::size_t elements) {
                                       : std::vector<std::uint64_t>(elements, 0);
 }
 
-TEST(Communicator, SumsModulo2To64InMessagesOfAnyLength) {
-  Communicator& ranks = test_ranks();
+TEST_F(CommunicatorTest, SumsModulo2To64InMessagesOfAnyLength) {
   for (const std::size_t elements : {0, 1, 7, 1000}) {
     for (const std::size_t per_message : {1, 3, 1000, 1 << 24}) {
-      std::vector<std::uint64_t> values = parts_of(ranks.rank(), elements);
-      ranks.sum_everywhere(values, per_message);
-      EXPECT_EQ(values, expected_sum(ranks.size(), elements));
+      std::vector<std::uint64_t> values = parts_of(ranks_.rank(), elements);
+      ranks_.sum_everywhere(values, per_message);
+      EXPECT_EQ(values, expected_sum(ranks_.size(), elements));
     }
   }
 }
 
-TEST(Communicator, LeavesMpiToWhoeverHasStartedIt) {
+TEST_F(CommunicatorTest, LeavesMpiToWhoeverHasStartedIt) {
   for (int time = 0; time < 2; ++time) {
     Communicator again = Communicator::join();
     EXPECT_EQ(again.size(), test_ranks().size());
@@ -48,7 +52,7 @@ TEST(Communicator, LeavesMpiToWhoeverHasStartedIt) {
   EXPECT_EQ(test_ranks().max_everywhere(test_ranks().rank()), test_ranks().size() - 1.0);
 }
 
-TEST(Communicator, WhoDoubtsWhatItIsDoesNotJoin) {
+TEST_F(CommunicatorTest, WhoDoubtsWhatItIsDoesNotJoin) {
   const int in_doubt = test_ranks().size() - 1;
   const bool doubts = test_ranks().rank() == in_doubt;
   try {
@@ -65,101 +69,95 @@ std::string message_of(int rank) {
   return rank == 1 ? std::string() : std::string(static_cast<std::size_t>(rank) * 100'003 + 5, '\0') + "of a rank";
 }
 
-TEST(Communicator, MessagesOfAnyLengthAreBroadcast) {
-  Communicator& ranks = test_ranks();
+TEST_F(CommunicatorTest, MessagesOfAnyLengthAreBroadcast) {
   for (const int which : {0, 1, 7}) {
-    EXPECT_EQ(ranks.trusted().broadcast(ranks.is_coordinator() ? message_of(which) : "ignored"), message_of(which));
+    EXPECT_EQ(ranks_.trusted().broadcast(ranks_.is_coordinator() ? message_of(which) : "ignored"), message_of(which));
   }
 }
 
-TEST(Communicator, MessagesAreGatheredInTheOrderOfRanks) {
-  Communicator& ranks = test_ranks();
+TEST_F(CommunicatorTest, MessagesAreGatheredInTheOrderOfRanks) {
   std::vector<std::string> expected;
-  for (int rank = 0; ranks.is_coordinator() && rank < ranks.size(); ++rank) expected.push_back(message_of(rank));
-  EXPECT_EQ(ranks.trusted().gather(message_of(ranks.rank())), expected);
+  for (int rank = 0; ranks_.is_coordinator() && rank < ranks_.size(); ++rank) expected.push_back(message_of(rank));
+  EXPECT_EQ(ranks_.trusted().gather(message_of(ranks_.rank())), expected);
 }
 
-TEST(Communicator, EveryRankGetsWhatEveryOtherHasForIt) {
-  Communicator& ranks = test_ranks();
+TEST_F(CommunicatorTest, EveryRankGetsWhatEveryOtherHasForIt) {
   const std::size_t size = rank_count();
   const std::size_t own = own_rank();
   std::vector<std::vector<std::uint64_t>> messages(size);
   for (std::size_t to = 0; to < size; ++to) messages[to].assign(own * to * 1000, 10 * own + to);
-  const auto received = ranks.exchange(std::move(messages));
+  const auto received = ranks_.exchange(std::move(messages));
   ASSERT_EQ(received.size(), size);
   for (std::size_t from = 0; from < size; ++from) {
     EXPECT_EQ(received[from], std::vector<std::uint64_t>(own * from * 1000, 10 * from + own));
   }
 }
 
-TEST(Communicator, AllRanksOfOneMachineAreCounted) {
+TEST_F(CommunicatorTest, AllRanksOfOneMachineAreCounted) {
   EXPECT_EQ(test_ranks().ranks_on_machine(), test_ranks().size());
 }
 
-TEST(Communicator, AnyRankMayOwnASumAndTheOthersKeepNothing) {
-  Communicator& ranks = test_ranks();
-  for (int owner = 0; owner < ranks.size(); ++owner) {
-    std::vector<std::uint64_t> values = parts_of(ranks.rank(), 101);
-    ranks.sum_to(owner, values, 60);
+TEST_F(CommunicatorTest, AnyRankMayOwnASumAndTheOthersKeepNothing) {
+  for (int owner = 0; owner < ranks_.size(); ++owner) {
+    std::vector<std::uint64_t> values = parts_of(ranks_.rank(), 101);
+    ranks_.sum_to(owner, values, 60);
     EXPECT_EQ(values, sum_at(owner, 101));
   }
-  std::vector<std::uint64_t> of_coordinator = parts_of(ranks.rank(), 1001);
-  ranks.sum_to_coordinator(of_coordinator);
+  std::vector<std::uint64_t> of_coordinator = parts_of(ranks_.rank(), 1001);
+  ranks_.sum_to_coordinator(of_coordinator);
   EXPECT_EQ(of_coordinator, sum_at(0, 1001));
   std::vector<std::uint64_t> values(1);
-  EXPECT_THROW(ranks.sum_to(ranks.size(), values), std::logic_error);
-  EXPECT_THROW(ranks.sum_to(-1, values), std::logic_error);
+  EXPECT_THROW(ranks_.sum_to(ranks_.size(), values), std::logic_error);
+  EXPECT_THROW(ranks_.sum_to(-1, values), std::logic_error);
 }
 
-TEST(Communicator, SumsGoOnBesideOtherCollectives) {
-  Communicator& ranks = test_ranks();
-  std::vector<std::uint64_t> first = parts_of(ranks.rank(), 1001);
-  std::vector<std::uint64_t> second = parts_of(ranks.rank(), 5);
-  const int last = ranks.size() - 1;
-  const auto of_first = ranks.start_sum_to(0, first, 100);
-  const auto of_second = ranks.start_sum_to(last, second);
-  ranks.together([&] { of_first->advance(); });
-  EXPECT_EQ(ranks.max_everywhere(ranks.rank()), last);
+TEST_F(CommunicatorTest, SumsGoOnBesideOtherCollectives) {
+  std::vector<std::uint64_t> first = parts_of(ranks_.rank(), 1001);
+  std::vector<std::uint64_t> second = parts_of(ranks_.rank(), 5);
+  const int last = ranks_.size() - 1;
+  const auto of_first = ranks_.start_sum_to(0, first, 100);
+  const auto of_second = ranks_.start_sum_to(last, second);
+  ranks_.together([&] { of_first->advance(); });
+  EXPECT_EQ(ranks_.max_everywhere(ranks_.rank()), last);
   of_second->wait();
   of_first->wait();
   EXPECT_EQ(first, sum_at(0, 1001));
   EXPECT_EQ(second, sum_at(last, 5));
 }
 
-TEST(Communicator, BroadcastsTheCoordinatorsValues) {
-  Communicator& ranks = test_ranks();
-  std::vector<double> values(9, ranks.rank() + 0.25);
-  ranks.broadcast(values);
+TEST_F(CommunicatorTest, BroadcastsTheCoordinatorsValues) {
+  std::vector<double> values(9, ranks_.rank() + 0.25);
+  ranks_.broadcast(values);
   EXPECT_EQ(values, std::vector<double>(9, 0.25));
 }
 
-TEST(Communicator, GathersInRankOrder) {
-  Communicator& ranks = test_ranks();
-  const std::vector<std::int32_t> local(own_rank(), ranks.rank());  // rank r gives r values
-  const std::vector<std::int32_t> all = ranks.gather_to_coordinator(local);
+TEST_F(CommunicatorTest, GathersInRankOrder) {
+  const std::vector<std::int32_t> local(own_rank(), ranks_.rank());  // rank r gives r values
+  const std::vector<std::int32_t> all = ranks_.gather_to_coordinator(local);
   std::vector<std::int32_t> expected;
-  for (int rank = 0; rank < ranks.size(); ++rank) expected.insert(expected.end(), static_cast<std::size_t>(rank), rank);
-  EXPECT_EQ(all, ranks.is_coordinator() ? expected : std::vector<std::int32_t>{});
+  for (int rank = 0; rank < ranks_.size(); ++rank)
+    expected.insert(expected.end(), static_cast<std::size_t>(rank), rank);
+  EXPECT_EQ(all, ranks_.is_coordinator() ? expected : std::vector<std::int32_t>{});
 }
 
-TEST(Communicator, GathersWordsIntoWhatHasRoomForAll) {
-  Communicator& ranks = test_ranks();
-  const std::vector<std::int64_t> local(own_rank(), -ranks.rank());
+TEST_F(CommunicatorTest, GathersBytesIntoWhatHasRoomForAll) {
+  const std::vector<std::int64_t> local(own_rank(), -ranks_.rank());
   std::vector<std::int64_t> expected;
-  for (int rank = 0; rank < ranks.size(); ++rank)
+  for (int rank = 0; rank < ranks_.size(); ++rank)
     expected.insert(expected.end(), static_cast<std::size_t>(rank), -rank);
-  std::vector<std::int64_t> all(ranks.is_coordinator() ? expected.size() : 1, 7);
-  ranks.gather_to_coordinator(local, all);
-  EXPECT_EQ(all, ranks.is_coordinator() ? expected : std::vector<std::int64_t>{7});
+  std::vector<std::int64_t> all(ranks_.is_coordinator() ? expected.size() : 1, 7);
+  ranks_.gather_to_coordinator(std::as_bytes(std::span(local)), std::as_writable_bytes(std::span(all)));
+  EXPECT_EQ(all, ranks_.is_coordinator() ? expected : std::vector<std::int64_t>{7});
 }
 
-TEST(CommunicatorFailure, LongWorkEndsSoonAfterAPeerFails) {
-  Communicator& ranks = test_ranks();
+using CommunicatorFailure = CommunicatorTest;
+
+TEST_F(CommunicatorFailure, LongWorkEndsSoonAfterAPeerFails) {
   const auto started = std::chrono::steady_clock::now();
-  EXPECT_THROW(ranks.together([&] {
-    if (ranks.rank() == ranks.size() - 1) throw BadInput("row 3");
+  EXPECT_THROW(ranks_.together([&] {
+    if (ranks_.rank() == ranks_.size() - 1) throw BadInput("row 3");
     for (int chunk = 0; chunk < 6000; ++chunk) {  // a minute, if nobody told
-      ranks.check_peers();
+      ranks_.check_peers();
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
   }),
@@ -167,45 +165,42 @@ TEST(CommunicatorFailure, LongWorkEndsSoonAfterAPeerFails) {
   EXPECT_LT(std::chrono::steady_clock::now() - started, std::chrono::seconds(20));
 }
 
-TEST(CommunicatorFailure, LowestFailingRankSpeaksAndAllGetItsCode) {
-  Communicator& ranks = test_ranks();
-  const int first_failing = ranks.size() / 2;
+TEST_F(CommunicatorFailure, LowestFailingRankSpeaksAndAllGetItsCode) {
+  const int first_failing = ranks_.size() / 2;
   const std::string said = expect_failure_of<BadInput>(first_failing, [&] {
-    ranks.together([&] {
-      if (ranks.rank() == first_failing) throw BadInput("file x.npy");
-      if (ranks.rank() > first_failing) throw UsageError("another reason");
+    ranks_.together([&] {
+      if (ranks_.rank() == first_failing) throw BadInput("file x.npy");
+      if (ranks_.rank() > first_failing) throw UsageError("another reason");
     });
   });
-  EXPECT_EQ(said, ranks.rank() == first_failing ? "file x.npy" : "");
-  EXPECT_TRUE(ranks.failure_agreed());
+  EXPECT_EQ(said, ranks_.rank() == first_failing ? "file x.npy" : "");
+  EXPECT_TRUE(ranks_.failure_agreed());
 }
 
-TEST(CommunicatorFailure, WaitsForSumsThatHaveBegun) {
-  Communicator& ranks = test_ranks();
-  std::vector<std::uint64_t> values = parts_of(ranks.rank(), 100001);
+TEST_F(CommunicatorFailure, WaitsForSumsThatHaveBegun) {
+  std::vector<std::uint64_t> values = parts_of(ranks_.rank(), 100001);
   const auto fail_meanwhile = [&] {
-    const auto pending = ranks.start_sum_to(0, values);
-    ranks.together([] { throw UsageError("while a sum is on its way"); });
+    const auto pending = ranks_.start_sum_to(0, values);
+    ranks_.together([] { throw UsageError("while a sum is on its way"); });
   };
   EXPECT_ANY_THROW(fail_meanwhile());
-  std::vector<std::uint64_t> next = parts_of(ranks.rank(), 7);
-  ranks.sum_to_coordinator(next);
+  std::vector<std::uint64_t> next = parts_of(ranks_.rank(), 7);
+  ranks_.sum_to_coordinator(next);
   EXPECT_EQ(next, sum_at(0, 7));
 }
 
-TEST(CommunicatorFailure, IsOfItsPhaseAlone) {
-  Communicator& ranks = test_ranks();
+TEST_F(CommunicatorFailure, IsOfItsPhaseAlone) {
   for (int time = 0; time < 3; ++time) {
     const auto fail = [&] {
-      ranks.together([&] {
-        if (ranks.is_coordinator()) throw BadInput("file x.npy");
+      ranks_.together([&] {
+        if (ranks_.is_coordinator()) throw BadInput("file x.npy");
       });
     };
     EXPECT_THROW(fail(), Error);
     int chunks = 0;
-    ranks.together([&] {
+    ranks_.together([&] {
       for (; chunks < 20; ++chunks) {
-        ranks.check_peers();
+        ranks_.check_peers();
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
       }
     });

@@ -183,9 +183,4 @@ TEST_F(FederatedAveragingTest, AveragedWeightsThatDoNotFitAreRefusedOnEveryRank)
   EXPECT_THROW(fit(options), Error);
 }
 
-TEST_F(FederatedAveragingTest, StepsHaveAMost) {
-  EXPECT_THROW(make_fit_plan(options_of(100000, 2), kDim), UsageError);
-  EXPECT_NO_THROW(make_fit_plan(options_of(50000, 2), kDim));
-}
-
 }  // namespace dpreduce::federated_averaging_test

@@ -5,18 +5,7 @@ import numpy as np
 import pytest
 
 import dpreduce
-from conftest import CLASSES, DIM, labeled_rows
-
-
-class Tensor:
-    """As PyTorch's, which need not be installed."""
-
-    __module__ = "torch"
-    requires_grad, dtype = False, "torch.float32"
-
-    def __init__(self, device="cpu", **terms):
-        self.device = type("device", (), {"type": device})
-        self.__dict__.update(terms)
+from conftest import CLASSES, DIM, Tensor, labeled_rows
 
 
 class GpuArray:
@@ -48,7 +37,7 @@ ROWS = {
     "strings": (lambda x: x.astype(str), "convert them with .astype"),
     "NaN": (with_nan, r"row 100: not a finite number \(NaN or inf\)"),
     "sparse": (lambda x: Sparse(), r"sparse matrix; make it dense with .toarray\(\)"),
-    "tensor on a GPU": (lambda x: Tensor("cuda"), r"tensor on cuda; bring it to memory with .detach\(\).cpu\(\).numpy\(\)"),
+    "tensor on a GPU": (lambda x: Tensor(device="cuda"), r"tensor on cuda; bring it to memory with .detach\(\).cpu\(\).numpy\(\)"),
     "tensor with a gradient": (lambda x: Tensor(requires_grad=True), r"gradient; .* .detach\(\)"),
     "sparse tensor": (lambda x: Tensor(layout="torch.sparse_coo"), r"sparse tensor; make it dense with .to_dense\(\)"),
     "bfloat16": (lambda x: Tensor(dtype="torch.bfloat16"), r"convert them with .float\(\)"),
@@ -68,11 +57,9 @@ OPTIONS = {
     "unknown": ({"epsilo": 2}, "'epsilo' is not an option of fit; did you mean epsilon"),
     "out of range": ({"epsilon": -1}, "epsilon = -1"),
     "no choice": ({"center": "middle"}, r"center=.middle.: must be one of none\|dp\|public\|moments"),
-    "no number": ({"epsilon": "one"}, "epsilon=.one.: must be a number"),
     "a list": ({"epsilon": [1, 2]}, "'epsilon' takes one value, not a list"),
     "no truth value": ({"shared_gram": 3}, "shared_gram = 3: must be true or false"),
     "of another method": ({"rounds": 3}, "rounds goes with method"),
-    "output of the command": ({"out": "m.safetensors"}, "'out' is an option of the command alone"),
     "files": ({"train_x": "x.npy"}, "'train_x' is an option of the command alone"),
     "silos": ({"secure_aggregation": True}, "is an option of the command alone"),
 }
@@ -132,16 +119,14 @@ def test_no_rows_at_all_are_refused(rows, charged):
 
 
 @pytest.mark.parametrize("name", ["public_x", "validation_x"])
-def test_other_rows_that_are_not_finite_are_refused(name, rows, charged):
-    x, y = rows
+def test_other_rows_that_are_not_finite_are_refused(name, x, y, charged):
     given = {"public_x": {"center": "public"}, "validation_x": {"method": "ls", "choose": True, "validation_y": y[:200].copy()}}[name]
     words = f'{name.split("_")[0]} .*in memory: row 100: not a finite number.* or use bad_rows="zero"'
     refused(dpreduce.BadInput, words, charged, x, y, **given, **{name: with_nan(x)[:200]})
 
 
 @pytest.mark.parametrize("place", [lambda x: x, lambda x: x[5:9], lambda x: x[::-1], np.copy, lambda x: x.astype(np.float64)])
-def test_training_rows_are_no_public_ones(place, rows, charged):
-    x, y = rows
+def test_training_rows_are_no_public_ones(place, x, y, charged):
     refused(dpreduce.BadInput, "training rows are private, but public rows are used", charged, x, y, center="public", public_x=place(x))
 
 
@@ -151,14 +136,12 @@ def test_training_rows_in_a_mapped_file_are_no_public_ones(rows, charged, tmp_pa
     refused(dpreduce.BadInput, "public_x and X are the same", charged, one, rows[1], center="public", public_x=other[7:20])
 
 
-def test_training_rows_are_no_validation_rows(rows, charged):
-    x, y = rows
+def test_training_rows_are_no_validation_rows(x, y, charged):
     refused(dpreduce.BadInput, "training rows are private, but validation rows are used", charged, x, y, method="ls", choose=True,
             validation_x=x, validation_y=y)
 
 
-def test_an_object_that_is_copied_has_one_role_all_the_same(rows, charged):
-    x, y = rows
+def test_an_object_that_is_copied_has_one_role_all_the_same(x, y, charged):
     words = "validation_y and {} are the same rows: training rows are private, but validation rows are used"
     names = [f"class {label}" for label in y]
     other = {"method": "ls", "choose": True, "validation_x": x + 1, "class_names": sorted(set(names))}

@@ -16,9 +16,8 @@ from conftest import CLASSES, DIM, labeled_rows, save_rows, words_of
 
 
 @pytest.fixture
-def fitted(rows, tmp_path, monkeypatch):
+def fitted(x, y, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    x, y = rows
     run = dpreduce.fit(x, y, class_names=["a", "b", "c", "d"], epsilon=1, delta=1e-6, method="mean", ledger="ledger.jsonl")
     run.save("model.safetensors")
     (tmp_path / "report.json").write_text(json.dumps(run.report))
@@ -45,8 +44,7 @@ def test_exports_are_the_programs(fitted, program, tmp_path):
     assert "epsilon" in its
 
 
-def test_labels_of_a_graph_are_strings_where_the_estimators_are(rows, tmp_path):
-    x, y = rows
+def test_labels_of_a_graph_are_strings_where_the_estimators_are(x, y, tmp_path):
     names = np.array(["w", "x", "y", "z"])
     model = dpreduce.DPMeanClassifier(epsilon=1, delta=1e-6, classes=names).fit(x, names[y])
     dpreduce.export_onnx(model, tmp_path / "model.onnx")
@@ -68,8 +66,7 @@ def test_pages_of_fits_and_files(fitted, program, tmp_path):
             dpreduce.export_page(*none)
 
 
-def test_a_sweep_takes_arrays_and_returns_its_results(rows, tmp_path):
-    x, y = rows
+def test_a_sweep_takes_arrays_and_returns_its_results(x, y, tmp_path):
     xt, yt = labeled_rows(200, seed=2)
     swept = dpreduce.sweep(train_x=x, train_y=y, test_x=xt, test_y=yt, classes=CLASSES, methods=["mean", "fc"], epsilons=[1, 8],
                            seeds=1, out=tmp_path / "swept")

@@ -27,6 +27,23 @@ def save_rows(folder, x, y):
     np.save(folder / "y.npy", y)
 
 
+class Tensor:
+    """As PyTorch's, which need not be installed."""
+
+    __module__ = "torch"
+    requires_grad, dtype = False, "torch.float32"
+
+    def __init__(self, values=(), device="cpu", **terms):
+        self.values, self.device = values, type("device", (), {"type": device})
+        self.__dict__.update(terms)
+
+    def __array__(self, dtype=None):
+        return np.asarray(self.values, dtype)
+
+    def __len__(self):
+        return len(self.values)
+
+
 def peak_memory(anew=False):
     """The most memory that this process has had, in KiB; since now, where it is counted anew."""
     if anew:
@@ -46,6 +63,16 @@ def module_of(path):
 @pytest.fixture
 def rows():
     return labeled_rows(2000)
+
+
+@pytest.fixture
+def x(rows):
+    return rows[0]
+
+
+@pytest.fixture
+def y(rows):
+    return rows[1]
 
 
 @pytest.fixture

@@ -7,7 +7,9 @@ import time
 
 import dpreduce  # before NumPy: it chooses the kernels of OpenBLAS
 import dask.array as da
+import dask.dataframe as dd
 import numpy as np
+import pandas as pd
 import pytest
 
 import dpreduce.dask
@@ -24,10 +26,7 @@ def client():
                 yield client
 
 
-def test_persons_are_counted_over_all_partitions(rows):
-    import pandas as pd
-    import dask.dataframe as dd
-    x, y = rows
+def test_persons_are_counted_over_all_partitions(x, y):
     persons = np.random.default_rng(5).integers(0, 300, len(y))
     of_persons = dict(rows_per_person=2, method="mean", metric="euclidean", **TERMS)  # weighed: any cut makes the same bytes
     expected = dpreduce.fit(x, y, person=persons, **of_persons).classifier.to_bytes()
@@ -49,10 +48,7 @@ def test_progress_is_of_the_sums(rows, capfd):
     assert capfd.readouterr().err == ""
 
 
-def test_data_frames(rows):
-    import dask.dataframe as dd
-    import pandas as pd
-    x, y = rows
+def test_data_frames(x, y):
     frame = dd.from_pandas(pd.DataFrame(x).assign(label=y), npartitions=3)
     run = dpreduce.dask.fit(frame.drop(columns="label"), frame["label"], method="mean", **TERMS)
     assert run.classifier.to_bytes() == dpreduce.fit(x, y, method="mean", **TERMS).classifier.to_bytes()
@@ -102,9 +98,8 @@ class Killer:
 METHODS = {"mean": {}, "ls": {}, "fc": {"rounds": 3}, "adam": {"rounds": 3}}
 
 
-def test_workers_that_are_killed_do_no_harm(client, rows, tmp_path):
+def test_workers_that_are_killed_do_no_harm(client, x, y, tmp_path):
     """The bytes of the program, for each method, and for 1, 3 and 7 partitions."""
-    x, y = rows
     save_rows(tmp_path, x, y)
     expected = {method: model_of_program(tmp_path, method=method, **options) for method, options in METHODS.items()}
     with Killer(client) as killer:
@@ -123,8 +118,7 @@ def test_workers_that_are_killed_do_no_harm(client, rows, tmp_path):
     assert killer.killed > 1
 
 
-def test_what_is_no_collection_or_cut_otherwise_is_refused(rows):
-    x, y = rows
+def test_what_is_no_collection_or_cut_otherwise_is_refused(x, y):
     X = da.from_array(x, chunks=(500, -1))
     with pytest.raises(dpreduce.BadInput, match="4 partitions of rows and y has 2"):
         dpreduce.dask.fit(X, da.from_array(y, chunks=1000), method="mean", **TERMS)

@@ -115,11 +115,10 @@ class Broadcast:
 
 
 @pytest.mark.parametrize("method, options", [("mean", {}), ("ls", {}), ("fc", {"rounds": 3})])
-def test_spark(method, options, rows, tmp_path, monkeypatch):
+def test_spark(method, options, x, y, tmp_path, monkeypatch):
     context = types.SimpleNamespace(get=lambda: types.SimpleNamespace(partitionId=lambda: Frame.place))
     monkeypatch.setitem(sys.modules, "pyspark", types.SimpleNamespace(TaskContext=context))
     monkeypatch.setitem(sys.modules, "pyarrow", types.SimpleNamespace(RecordBatch=RecordBatch))
-    x, y = rows
     tasks = Tasks()
     records = [(list(map(float, row)), int(label)) for row, label in zip(x, y)]
     frame = Frame(tasks, [records[place::5] for place in range(5)] + [[]])
@@ -153,19 +152,10 @@ class Ray:
 
 
 @pytest.mark.parametrize("method, options", [("mean", {}), ("adam", {"rounds": 3})])
-def test_ray(method, options, rows):
-    x, y = rows
+def test_ray(method, options, x, y):
     tasks = Tasks()
     ray = Ray(tasks)
     blocks = [ray.put((x[place::11], y[place::11])) for place in range(11)]
     run = module_of(EXAMPLES / "ray_fit.py").fit_blocks(ray, blocks, DIM, method=method, **options, **TERMS)
     assert run.classifier.to_bytes() == dpreduce.fit(x, y, method=method, **options, **TERMS).classifier.to_bytes()
     assert tasks.lost and tasks.duplicated
-
-
-def test_an_engine_that_merges_both_twins_of_a_task_is_refused(rows):
-    x, y = rows
-    plan = dpreduce.Plan(DIM, method="mean", **TERMS)
-    parts = [plan.partial(x, y, 0), plan.partial(x, y, 1), plan.partial(x, y, 1)]
-    with pytest.raises(dpreduce.UsageError, match="partition 1 is in both"):
-        Tasks().tree(lambda a, b: a + b, parts)

@@ -6,6 +6,7 @@ import pickle
 import warnings
 
 import numpy as np
+import pandas
 import pytest
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -29,16 +30,14 @@ def no_fits_so_far():
         yield
 
 
-def test_the_first_example(rows):
-    x, y = rows
+def test_the_first_example(x, y):
     assert DPClassifier(epsilon=1, delta=1e-6, classes=range(CLASSES)).fit(x[:1500], y[:1500]).score(x[1500:], y[1500:]) > 0.7
     estimators._fits.clear()
     assert DPMeanClassifier(**BUDGET, ledger=None, normalize="l2").fit(x, y).report_["method"] == "mean"
 
 
 @pytest.mark.parametrize("classes", [["fig", "apple", "plum", "pear"], [10, 20, 30, 40], [0, 1, 2, 3], [False, True]], ids=str)
-def test_labels_are_of_any_kind(classes, rows):
-    x, y = rows
+def test_labels_are_of_any_kind(classes, x, y):
     y = np.array(classes)[y % len(classes)]
     model = DPClassifier(**{**BUDGET, "classes": classes}).fit(x, y)
     assert list(model.classes_) == sorted(classes)
@@ -46,8 +45,7 @@ def test_labels_are_of_any_kind(classes, rows):
     assert model.classifier_.class_names == ([] if classes[0] == 0 else [str(c) for c in sorted(classes)])
 
 
-def test_a_float_among_integers_merges_no_classes(rows):
-    x, y = rows
+def test_a_float_among_integers_merges_no_classes(x, y):
     large = [3, 2**53, 2**53 + 1]
     labels = [large[label % 3] for label in y]
     assert DPClassifier(**{**BUDGET, "classes": large}).fit(x, labels).classes_.dtype == np.int64
@@ -57,16 +55,13 @@ def test_a_float_among_integers_merges_no_classes(rows):
         DPClassifier(**{**BUDGET, "classes": large}).fit(x, np.array(labels, np.float64))
 
 
-def test_labels_of_a_data_frame(rows):
-    import pandas
-    x, y = rows
+def test_labels_of_a_data_frame(x, y):
     frame = pandas.DataFrame(x, columns=[f"f{a}" for a in range(x.shape[1])])
     model = DPClassifier(**{**BUDGET, "classes": list("abcd")}).fit(frame, pandas.Series(list("abcd"))[y])
     assert list(model.feature_names_in_) == list(frame.columns) and model.score(frame, pandas.Series(list("abcd"))[y]) > 0.7
 
 
-def test_classes_from_the_rows_forfeit_private_in_every_file_that_says_it(rows, tmp_path, program):
-    x, y = rows
+def test_classes_from_the_rows_forfeit_private_in_every_file_that_says_it(x, y, tmp_path, program):
     names = np.array(["healthy", "flu", "cold", "HIV (one person)"])[y]
     ledger = tmp_path / "ledger.jsonl"
     with pytest.warns(dpreduce.DataDependentClassesWarning, match="not private.*the public list, classes=") as caught:
@@ -131,8 +126,7 @@ def test_parameters_are_the_options_of_fit(rows):
         model.set_params(gram_shar=0.2)
 
 
-def test_a_random_state_is_a_seed(rows):
-    x, y = rows
+def test_a_random_state_is_a_seed(x, y):
     models = [DPClassifier(**BUDGET, method="mean", random_state=state).fit(x, y) for state in (5, 5, 6, np.random.RandomState(1))]
     labels = [model.decision_function(x) for model in models]
     assert (labels[0] == labels[1]).all() and (labels[0] != labels[2]).any()
@@ -140,16 +134,14 @@ def test_a_random_state_is_a_seed(rows):
     assert "NOT private" in models[0].report_["note"]
 
 
-def test_a_fitted_model_is_pickled(rows):
-    x, y = rows
+def test_a_fitted_model_is_pickled(x, y):
     model = DPClassifier(**BUDGET).fit(x, y)
     again = pickle.loads(pickle.dumps(model))
     assert (again.decision_function(x) == model.decision_function(x)).all() and (again.predict_proba(x) == model.predict_proba(x)).all()
     assert again.privacy_ == model.privacy_ and again.explain() == model.explain()
 
 
-def test_two_classes_have_one_score(rows):
-    x, y = rows
+def test_two_classes_have_one_score(x, y):
     model = DPClassifier(**{**BUDGET, "classes": [0, 1]}).fit(x, y % 2)
     scores = model.decision_function(x)
     assert scores.shape == (len(x),) and ((scores > 0) == model.predict(x)).all()
@@ -165,8 +157,7 @@ def test_probabilities_are_there_where_the_method_has_some(rows):
         assert unfitted == ((True, True) if options == {"method": "gd", "rounds": 2} else (False, False))
 
 
-def test_logarithms_are_those_of_the_probabilities(rows):
-    x, y = rows
+def test_logarithms_are_those_of_the_probabilities(x, y):
     model = DPClassifier(**BUDGET, random_state=1).fit(x, y)
     np.testing.assert_array_equal(np.exp(model.predict_log_proba(x)).argmax(axis=1), model.predict(x))
     np.testing.assert_allclose(np.exp(model.predict_log_proba(x)), model.predict_proba(x))
@@ -175,8 +166,7 @@ def test_logarithms_are_those_of_the_probabilities(rows):
         assert model.predict_log_proba(x).tolist() == [[-np.inf, 0.0]]
 
 
-def test_a_score_is_exact_and_says_so(rows):
-    x, y = rows
+def test_a_score_is_exact_and_says_so(x, y):
     model = DPClassifier(**BUDGET, random_state=1).fit(x, y)
     assert model.score(x, y) == np.mean(model.predict(x) == y)
     weights = (y == 0).astype(float)
@@ -185,10 +175,8 @@ def test_a_score_is_exact_and_says_so(rows):
         assert "It has no noise" in estimator.score.__doc__ and "DPScore" in estimator.score.__doc__
 
 
-def test_the_output_of_other_steps_is_set_in_a_pipeline(rows):
-    import pandas
+def test_the_output_of_other_steps_is_set_in_a_pipeline(x, y):
     from sklearn.preprocessing import FunctionTransformer
-    x, y = rows
     frame = pandas.DataFrame(x).add_prefix("f")
     public = FunctionTransformer(lambda X: X * 0.5, feature_names_out="one-to-one")
     model = make_pipeline(public, DPClassifier(**BUDGET, random_state=1)).set_output(transform="pandas").fit(frame, y)
@@ -198,15 +186,13 @@ def test_the_output_of_other_steps_is_set_in_a_pipeline(rows):
         model[-1].set_output(transform="pandas")
 
 
-def test_public_rows_are_fit_parameters(rows):
-    x, y = rows
+def test_public_rows_are_fit_parameters(x, y):
     model = make_pipeline(DPMeanClassifier(**BUDGET, center="public")).fit(x, y, dpmeanclassifier__public_x=x[:100] + 1)
     assert model[0].report_["center"] == "public"
 
 
-def test_a_search_is_charged_and_warned_of(rows, tmp_path):
+def test_a_search_is_charged_and_warned_of(x, y, tmp_path):
     ledger = tmp_path / "ledger.jsonl"
-    x, y = rows
     search = GridSearchCV(make_pipeline(StandardScaler(), DPMeanClassifier(**BUDGET, ledger=ledger)),
                           {"dpmeanclassifier__metric": ["cosine", "euclidean"]}, cv=2)
     with pytest.warns(dpreduce.RepeatedFitWarning) as caught:
@@ -312,8 +298,7 @@ def test_an_estimator_saves_what_fit_saves(rows, tmp_path):
                                      {"method": "fisher", "select": 6, "center": "dp"}, {"method": "fc", "rounds": 3},
                                      {"method": "ls", "pca": 5, "select": 3, "pool": 2}], ids=str)
 @pytest.mark.parametrize("classes", [2, CLASSES])
-def test_coefficients_are_those_of_the_scores(options, classes, rows):
-    x, y = rows
+def test_coefficients_are_those_of_the_scores(options, classes, x, y):
     model = DPClassifier(**{**BUDGET, "classes": classes}, normalize="none", clip=100, random_state=1, **options).fit(x, y % classes)
     rows_of_scores = classes if classes > 2 else 1
     assert model.coef_.shape == (rows_of_scores, x.shape[1]) and model.intercept_.shape == (rows_of_scores,)
@@ -344,8 +329,7 @@ def test_balanced_class_weights_are_the_balanced_objective(rows):
             DPClassifier(**terms, **others).fit(*rows)
 
 
-def test_weights_of_single_classes_are_those_of_export(rows, tmp_path, program):
-    x, y = rows
+def test_weights_of_single_classes_are_those_of_export(x, y, tmp_path, program):
     names = np.array(["fig", "apple", "plum", "pear"])[y % 4]
     terms = {"epsilon": 1, "delta": 1e-6, "classes": sorted(set(names)), "rounds": 2, "random_state": 1}
     plain = DPClassifier(**terms).fit(x, names)
@@ -359,8 +343,7 @@ def test_weights_of_single_classes_are_those_of_export(rows, tmp_path, program):
     assert search.fit(x, names).best_params_ == {"class_weight": None}
 
 
-def test_weights_that_are_none_are_refused_before_anything_is_charged(rows, tmp_path):
-    x, y = rows
+def test_weights_that_are_none_are_refused_before_anything_is_charged(x, y, tmp_path):
     terms = {**BUDGET, "ledger": tmp_path / "ledger.jsonl"}
     for make, weights, words in ((DPClassifier, {7: 2}, "7 is none of the classes"), (DPClassifier, {1: 0}, "must be above 0"),
                                  (DPClassifier, {1: float("nan")}, "must be above 0"), (DPMeanClassifier, {1: 2}, "no log probabilities"),
@@ -374,8 +357,7 @@ def test_weights_that_are_none_are_refused_before_anything_is_charged(rows, tmp_
 
 
 @pytest.mark.parametrize("method", ["mean", "ls", "fc"])
-def test_rows_count_for_their_weight_of_its_bound(rows, method):
-    x, y = rows
+def test_rows_count_for_their_weight_of_its_bound(x, y, method):
     wrong = (y + 1) % CLASSES
     terms = {"classes": range(CLASSES), "method": method, "non_private": True}
     both, labels = np.concatenate([x, x]), np.concatenate([y, wrong])
@@ -388,8 +370,7 @@ def test_rows_count_for_their_weight_of_its_bound(rows, method):
     assert np.mean(whole.classifier.labels(x) == of_y) > .99
 
 
-def test_a_row_of_the_largest_weight_is_what_noise_is_made_for(rows):
-    x, y = rows
+def test_a_row_of_the_largest_weight_is_what_noise_is_made_for(x, y):
     terms = {**BUDGET, "random_state": 1, "method": "mean"}
     plain = DPClassifier(**terms).fit(x, y).report_["privacy"]
     for weights, bound in ((np.ones(len(y)), 1), (np.arange(len(y)) % 2, 1e6)):
@@ -403,8 +384,7 @@ def test_a_row_of_the_largest_weight_is_what_noise_is_made_for(rows):
         assert run.privacy.epsilon <= 1
 
 
-def test_weights_that_noise_is_not_made_for_are_refused(rows):
-    x, y = rows
+def test_weights_that_noise_is_not_made_for_are_refused(x, y):
     ones = np.ones(len(y))
     for bound, given, words in (({}, {"sample_weight": ones}, "sample_weight: give weight_bound=W, .* objective='balanced'"),
                                 ({"weight_bound": 2}, {}, "weight_bound goes with sample_weight"),
@@ -424,8 +404,7 @@ def test_weights_that_noise_is_not_made_for_are_refused(rows):
         dpreduce.Plan(x.shape[1], **{**BUDGET, "classes": CLASSES}, weight_bound=2)
 
 
-def test_a_method_that_was_chosen_is_told_by_both_names(rows):
-    x, y = rows
+def test_a_method_that_was_chosen_is_told_by_both_names(x, y):
     model = DPClassifier(**BUDGET, random_state=1).fit(x, y)
     assert model.report_["method"] == "fc" and "auto (by fc), " in model._repr_html_()
     terms = {"classes": CLASSES, "epsilon": 1, "delta": 1e-6, "seed": 1}

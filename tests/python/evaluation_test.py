@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold, cross_val_score
 
 import dpreduce
 from conftest import CLASSES, labeled_rows, save_rows
@@ -135,8 +136,7 @@ def test_a_label_that_the_model_does_not_know_is_its_error(run, test_rows):
     assert run.evaluate(x, strange, mu=1e4, seed=1).accuracy["value"] < kept - 0.1
 
 
-def test_names_of_classes_are_labels(rows, test_rows):
-    x, y = rows
+def test_names_of_classes_are_labels(x, y, test_rows):
     names = ["ant", "bee", "cat", "dog"]
     animals = np.array(names)
     estimator = dpreduce.DPMeanClassifier(mu=2, random_state=1, classes=names).fit(x, animals[y])
@@ -165,7 +165,6 @@ def test_no_label_ends_an_evaluation(test_rows):
 
 @pytest.mark.filterwarnings("ignore::dpreduce.RepeatedFitWarning")
 def test_a_score_of_n_splits_is_n_charges(rows, tmp_path):
-    from sklearn.model_selection import cross_val_score
     score = dpreduce.DPScore(epsilon=2, delta=1e-5, ledger=tmp_path / "scores.jsonl")
     estimator = dpreduce.DPMeanClassifier(epsilon=4, delta=1e-6, classes=CLASSES)
     values = cross_val_score(estimator, *rows, cv=3, scoring=score, error_score="raise")
@@ -182,7 +181,6 @@ def sets_of(splitter, x, y, row=None):
 
 def test_one_row_more_moves_no_other_from_split_to_split():
     """What a ledger adds up is the cost of a row that changes each split by itself alone."""
-    from sklearn.model_selection import KFold, StratifiedKFold
     x, y = labeled_rows(404)
     moved = {}
     for splitter in (dpreduce.RowFolds(5), StratifiedKFold(5), KFold(5, shuffle=True, random_state=1)):
@@ -223,7 +221,6 @@ def test_splits_hold_each_row_once_whatever_it_is_stored_as():
 
 @pytest.mark.filterwarnings("ignore::dpreduce.RepeatedFitWarning")
 def test_searches_take_row_folds(rows):
-    from sklearn.model_selection import GridSearchCV
     estimator = dpreduce.DPMeanClassifier(epsilon=4, delta=1e-6, classes=CLASSES)
     search = GridSearchCV(estimator, {"metric": ["cosine", "euclidean"]}, cv=dpreduce.RowFolds(3),
                           scoring=dpreduce.DPScore(epsilon=2, delta=1e-5)).fit(*rows)

@@ -11,7 +11,7 @@ import pytest
 
 import dpreduce
 from dpreduce import fitting
-from conftest import CLASSES, labeled_rows, model_of_program, peak_memory, save_rows
+from conftest import CLASSES, Tensor, labeled_rows, model_of_program, peak_memory, save_rows
 
 BUDGET = {"classes": CLASSES, "epsilon": 1, "delta": 1e-6}
 METHODS = [{"method": "mean"}, {"method": "ls", "gram_share": 0.3}, {"method": "fc", "center": "dp"}, {"method": "adam", "rounds": 3}]
@@ -30,8 +30,7 @@ def bytes_of(x, y):
     return dpreduce.fit(x, y, **BUDGET, method="ls", seed=3).classifier.to_bytes()
 
 
-def test_rows_are_read_wherever_they_lie(rows, tmp_path):
-    x, y = rows
+def test_rows_are_read_wherever_they_lie(x, y, tmp_path):
     expected = bytes_of(x, y)
     wide = np.zeros((len(x), 40), np.float32)
     wide[:, 3:35:2] = x
@@ -44,24 +43,7 @@ def test_rows_are_read_wherever_they_lie(rows, tmp_path):
     assert bytes_of(half, y) == bytes_of(half.astype(np.float32), y)
 
 
-class Tensor:
-    """As PyTorch's, which need not be installed."""
-
-    __module__ = "torch"
-    device, requires_grad, dtype = type("device", (), {"type": "cpu"}), False, "torch.float32"
-
-    def __init__(self, values):
-        self.values = values
-
-    def __array__(self, dtype=None):
-        return np.asarray(self.values, dtype)
-
-    def __len__(self):
-        return len(self.values)
-
-
-def test_tensors_are_rows_and_labels(rows):
-    x, y = rows
+def test_tensors_are_rows_and_labels(x, y):
     assert bytes_of(Tensor(x), Tensor(y)) == bytes_of(x, y)
 
 
@@ -77,14 +59,12 @@ def test_features_are_not_copied():
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64, ">i4"])
-def test_labels_are_of_any_integer_type(dtype, rows):
-    x, y = rows
+def test_labels_are_of_any_integer_type(dtype, x, y):
     assert bytes_of(x, y.astype(dtype)) == bytes_of(x, y)
     assert bytes_of(x, np.repeat(y, 2).astype(dtype)[::2]) == bytes_of(x, y)
 
 
-def test_labels_may_be_truth_values_names_or_sets(rows):
-    x, y = rows
+def test_labels_may_be_truth_values_names_or_sets(x, y):
     assert dpreduce.fit(x, y > 1, classes=2, epsilon=1, delta=1e-6, method="mean").classifier.classes == 2
     names = ["pear", "apple", "fig", "plum"]
     run = dpreduce.fit(x, np.array(names)[y], class_names=names, epsilon=1, delta=1e-6, method="mean")
@@ -95,8 +75,7 @@ def test_labels_may_be_truth_values_names_or_sets(rows):
     assert run.classifier.threshold is not None and run.probabilities(x).shape == (len(x), CLASSES)
 
 
-def test_one_label_of_a_list_changes_no_other(rows):
-    x, y = rows
+def test_one_label_of_a_list_changes_no_other(x, y):
     names = ["1", "2", "3", "unknown"]
     indices = [int(label) % 3 for label in y]
     for own in (["unknown"] + indices[1:], [True] + [str(label) for label in indices[1:]]):
@@ -107,16 +86,14 @@ def test_one_label_of_a_list_changes_no_other(rows):
     assert same.classifier.to_bytes() == dpreduce.fit(x, np.array(words), class_names=names, mu=1, method="mean", seed=1).classifier.to_bytes()
 
 
-def test_public_and_validation_rows_are_arrays(rows):
-    x, y = rows
+def test_public_and_validation_rows_are_arrays(x, y):
     public = labeled_rows(300, seed=2)[0]
     assert dpreduce.fit(x, y, **BUDGET, method="mean", center="public", public_x=public).report["center"] == "public"
     run = dpreduce.fit(x, y, **BUDGET, method="ls", choose=True, validation_x=public, validation_y=labeled_rows(300, seed=2)[1])
     assert run.report["choice"]["by"] == "validation rows"
 
 
-def test_predictions_scores_and_probabilities_are_of_any_array(rows):
-    x, y = rows
+def test_predictions_scores_and_probabilities_are_of_any_array(x, y):
     run = dpreduce.fit(x, y, **BUDGET, method="auto", seed=1)
     labels, scores, probabilities = run.predict(x), run.scores(x), run.probabilities(x)
     assert (labels == y).mean() > 0.7
@@ -185,8 +162,7 @@ def test_threads_leave_the_number_of_blas_threads_as_it_was(rows):
         assert threads_of_blas() == {2}
 
 
-def test_the_interpreter_goes_on_meanwhile(rows):
-    x, y = rows
+def test_the_interpreter_goes_on_meanwhile(x, y):
     turns, done = [], threading.Event()
     def turn():
         while not done.is_set():

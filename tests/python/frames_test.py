@@ -190,8 +190,7 @@ class TextOfPandas3:
 
 
 @pytest.mark.parametrize("kind", ["string", "category", "object", "pandas 3", "frame", "convert_dtypes"])
-def test_labels_of_text_are_of_any_type(kind, rows):
-    x, y = rows
+def test_labels_of_text_are_of_any_type(kind, x, y):
     words = pd.Series(np.array(LABELS)[y], dtype=object)
     given = {"frame": lambda: words.to_frame("label"), "pandas 3": lambda: TextOfPandas3(words),
              "convert_dtypes": words.convert_dtypes}.get(kind, lambda: words.astype(kind))()
@@ -205,8 +204,7 @@ def test_labels_of_text_are_of_any_type(kind, rows):
 
 
 @pytest.mark.parametrize("dtype", ["Int64", "category", "object", "UInt8"])
-def test_labels_of_numbers_are_of_any_type(dtype, rows):
-    x, y = rows
+def test_labels_of_numbers_are_of_any_type(dtype, x, y):
     expected = dpreduce.fit(x, y, **TERMS).classifier.to_bytes()
     given = pd.Series(y).astype(dtype)
     assert dpreduce.fit(x, given, **TERMS).classifier.to_bytes() == expected
@@ -219,8 +217,7 @@ def test_labels_of_numbers_are_of_any_type(dtype, rows):
 @pytest.mark.parametrize("labels", [lambda y: pd.Series(y).astype("Int64").mask(y == 3), lambda y: pd.Series(y).where(y != 3),
                                     lambda y: pd.Series(np.array(LABELS)[y]).where(y != 3).astype("category"),
                                     lambda y: pd.Series(np.array(LABELS)[y], dtype="string").where(y != 3)], ids=range(4))
-def test_a_row_without_a_label_is_named(labels, rows):
-    x, y = rows
+def test_a_row_without_a_label_is_named(labels, x, y):
     row = int(np.argmax(y == 3))
     for call in (functools.partial(dpreduce.fit, x, labels(y), **TERMS),
                  functools.partial(dpreduce.DPClassifier(epsilon=1, delta=1e-6, classes=LABELS).fit, x, labels(y))):
@@ -228,14 +225,12 @@ def test_a_row_without_a_label_is_named(labels, rows):
             call()
 
 
-def test_labels_of_several_types_are_refused(rows):
-    x, y = rows
+def test_labels_of_several_types_are_refused(x, y):
     with pytest.raises(dpreduce.BadInput, match="row 1 has the label 1, and other labels are strings"):
         dpreduce.fit(x, pd.Series(["apple", 1] + ["fig"] * (len(y) - 2), dtype=object), **TERMS)
 
 
-def test_a_model_keeps_the_names_of_its_columns(rows, tmp_path):
-    x, y = rows
+def test_a_model_keeps_the_names_of_its_columns(x, y, tmp_path):
     frame = pd.DataFrame(x, columns=NAMES)
     run = dpreduce.fit(frame, y, **TERMS)
     run.save(tmp_path / "m.safetensors")
@@ -252,8 +247,7 @@ def test_a_model_keeps_the_names_of_its_columns(rows, tmp_path):
         dpreduce.fit(frame, y, **TERMS, center="public", public_x=frame[NAMES[::-1]][:9] + 1)
 
 
-def test_a_table_and_a_frame_have_the_same_names(rows, program, tmp_path):
-    x, y = rows
+def test_a_table_and_a_frame_have_the_same_names(x, y, program, tmp_path):
     frame = pd.DataFrame(x, columns=NAMES)
     frame.to_csv(tmp_path / "x.csv", index=False)
     frame[NAMES[::-1]].to_csv(tmp_path / "other.csv", index=False)
@@ -268,8 +262,7 @@ def test_a_table_and_a_frame_have_the_same_names(rows, program, tmp_path):
         program("predict", "--model", "frame.safetensors", "--x", "other.csv", "--out", "labels.csv")
 
 
-def test_estimators_compare_names_of_any_frame(rows):
-    x, y = rows
+def test_estimators_compare_names_of_any_frame(x, y):
     frame = pd.DataFrame(x, columns=NAMES)
     model = dpreduce.DPClassifier(epsilon=1, delta=1e-6, classes=CLASSES, method="mean").fit(Foreign(frame), y)
     assert list(model.feature_names_in_) == NAMES == model.classifier_.feature_names
@@ -279,8 +272,7 @@ def test_estimators_compare_names_of_any_frame(rows):
             model.predict(other)
 
 
-def test_a_plan_has_names_of_columns(rows):
-    x, y = rows
+def test_a_plan_has_names_of_columns(x, y):
     frame = pd.DataFrame(x, columns=NAMES)
     plan = dpreduce.Plan.from_json(dpreduce.Plan(NAMES, **TERMS).to_json())
     assert repr(plan) == f"<dpreduce.Plan: {DIM} features, {CLASSES} classes>"

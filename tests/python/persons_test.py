@@ -20,20 +20,19 @@ def persons():
 
 
 @pytest.fixture
-def own():
+def rows():
     return labeled_rows(ROWS)
 
 
 @pytest.fixture
-def of_program(own, persons, tmp_path):
+def of_program(rows, persons, tmp_path):
     """The bytes of the program's model with these options."""
-    save_rows(tmp_path, *own)
+    save_rows(tmp_path, *rows)
     np.save(tmp_path / "p.npy", persons)
     return lambda **options: model_of_program(tmp_path, train_person="p.npy", **options)
 
 
-def test_identifiers_of_any_kind_make_the_model_of_the_program(own, persons, of_program):
-    x, y = own
+def test_identifiers_of_any_kind_make_the_model_of_the_program(x, y, persons, of_program):
     expected = of_program(method="fc", rounds=2, rows_per_person=3)
     words = persons.astype(str)
     twice = np.repeat(words.astype("U40"), 2)
@@ -67,8 +66,7 @@ except dpreduce.UsageError as error:
     assert len(list(tmp_path.glob("said.*"))) == 3  # identifiers on some ranks alone
 
 
-def test_estimators_take_persons_where_they_fit(own, persons, of_program):
-    x, y = own
+def test_estimators_take_persons_where_they_fit(x, y, persons, of_program):
     expected = of_program(method="mean", rows_per_person=2)
     estimator = dpreduce.DPMeanClassifier(epsilon=1, delta=1e-6, classes=range(CLASSES), random_state=7, rows_per_person=2)
     assert estimator.get_params()["rows_per_person"] == 2
@@ -97,8 +95,7 @@ def counted(plan, parts):
 @pytest.mark.parametrize("method, options", [("mean", {"metric": "euclidean"}), ("newton", {"rounds": 2}), ("coinpress", {}), ("fisher", {}),
                                              ("global-adapt", {"rounds": 2})])
 @pytest.mark.parametrize("partitions", [1, 3, 7])
-def test_any_cut_gives_the_bytes_of_the_program(method, options, partitions, own, persons, of_program, tmp_path):
-    x, y = own
+def test_any_cut_gives_the_bytes_of_the_program(method, options, partitions, x, y, persons, of_program, tmp_path):
     expected = of_program(method=method, rows_per_person=2, **options)
     plan = dpreduce.Plan(DIM, method=method, rows_per_person=2, **options, **TERMS)
     parts = cut(partitions, x, y, persons)
@@ -118,8 +115,7 @@ def test_any_cut_gives_the_bytes_of_the_program(method, options, partitions, own
 
 @pytest.mark.parametrize("method, options", [("auto", {"rounds": 2}), ("mean", {}), ("ls", {}), ("fc", {"rounds": 2}), ("fc-one-step", {}),
                                              ("gd", {"rounds": 2}), ("adam", {"rounds": 2})])
-def test_partitions_clip_whoever_is_in_one_of_them_as_the_program_does(method, options, own, persons, of_program):
-    x, y = own
+def test_partitions_clip_whoever_is_in_one_of_them_as_the_program_does(method, options, x, y, persons, of_program):
     expected = of_program(method=method, **options)
     plan = dpreduce.Plan(DIM, method=method, rows_per_person=1, **options, **TERMS)
 
@@ -140,8 +136,7 @@ def test_partitions_clip_whoever_is_in_one_of_them_as_the_program_does(method, o
     assert in_parts == model_of([(name, a[::-1], b[::-1], p[::-1]) for name, a, b, p in apart]) != expected
 
 
-def test_what_was_counted_is_what_is_summed(own, persons):
-    x, y = own
+def test_what_was_counted_is_what_is_summed(x, y, persons):
     plan = dpreduce.Plan(DIM, method="mean", rows_per_person=2, **TERMS)
     parts = cut(3, x, y, persons)
     ready = counted(plan, parts)
@@ -168,8 +163,7 @@ def sum_of(plan, parts):
     return functools.reduce(operator.add, (plan.partial(x, y, name, person=p) for name, x, y, p in parts))
 
 
-def test_counts_are_of_each_partition_once_and_of_one_plan(own, persons):
-    x, y = own
+def test_counts_are_of_each_partition_once_and_of_one_plan(x, y, persons):
     plan = dpreduce.Plan(DIM, method="mean", rows_per_person=1, **TERMS)
     counts = plan.count(persons, "p0")
     assert counts.partitions == ["p0"] and "1 partitions" in repr(counts)
@@ -221,14 +215,12 @@ def test_counts_on_their_way_show_no_person_and_no_number():
     (np.ones(ROWS, dtype=bool), "integers or strings"),
     (np.ones(ROWS, dtype="datetime64[s]"), "integers or strings"),
     ("alice", "")])
-def test_what_is_no_identifier_is_refused_by_row(person, says, own, tmp_path):
-    x, y = own
+def test_what_is_no_identifier_is_refused_by_row(person, says, x, y, tmp_path):
     with pytest.raises(dpreduce.BadInput, match=re.escape(says)):
         dpreduce.fit(x, y, person=person, ledger=tmp_path / "ledger.jsonl", **TERMS)
     assert not (tmp_path / "ledger.jsonl").exists()
 
 
-def test_a_bound_without_persons_is_refused(own):
-    x, y = own
+def test_a_bound_without_persons_is_refused(x, y):
     with pytest.raises(dpreduce.UsageError, match="rows_per_person goes with person"):
         dpreduce.fit(x, y, rows_per_person=2, **TERMS)

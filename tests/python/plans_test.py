@@ -58,8 +58,7 @@ def finish(session, plan, engine, partitions):
 
 @pytest.mark.parametrize("method, options", [("ls", {}), ("auto", {"rounds": 3})])
 @pytest.mark.parametrize("partitions", [1, 3, 7])
-def test_any_cut_gives_the_bytes_of_one_fit(method, options, partitions, rows, tmp_path):
-    x, y = rows
+def test_any_cut_gives_the_bytes_of_one_fit(method, options, partitions, x, y, tmp_path):
     whole = dpreduce.fit(x, y, method=method, **options, **TERMS)
     plan = dpreduce.Plan(DIM, method=method, **options, **TERMS)
     session = plan.start(tmp_path / "ledger.jsonl", [f"p{p}" for p in range(partitions)])
@@ -86,8 +85,7 @@ def test_numbers_are_predicted_by_the_bytes_of_one_fit(method, options, rows, tm
         dpreduce.Plan(DIM, targets=0, **terms)
 
 
-def test_a_method_of_one_release_needs_one_sum(rows):
-    x, y = rows
+def test_a_method_of_one_release_needs_one_sum(x, y):
     plan = dpreduce.Plan(DIM, method="mean", **TERMS)
     total = functools.reduce(operator.add, (plan.partial(x, y, name) for name, x, y in cut(x, y, 4)))
     assert total.partitions == ["p0", "p1", "p2", "p3"]
@@ -124,8 +122,7 @@ def test_gram_matrices_of_classes_never_meet_on_the_driver():
     assert peak_memory() - before < 64 * 1024  # KiB; all of them would take 126 MB
 
 
-def test_a_partition_counts_once(rows):
-    x, y = rows
+def test_a_partition_counts_once(x, y):
     plan = dpreduce.Plan(DIM, method="mean", **TERMS)
     part = plan.partial(x, y, "17")
     with pytest.raises(dpreduce.UsageError, match="partition 17 is in both"):
@@ -138,8 +135,7 @@ def test_a_partition_counts_once(rows):
         part + 1
 
 
-def test_bytes_of_partial_sums_differ_each_time_and_damaged_ones_are_refused(rows):
-    x, y = rows
+def test_bytes_of_partial_sums_differ_each_time_and_damaged_ones_are_refused(x, y):
     plan = dpreduce.Plan(DIM, method="mean", **TERMS)
     once, again = (pickle.dumps(plan.partial(x, y, "p")) for _ in range(2))
     assert once != again
@@ -150,8 +146,7 @@ def test_bytes_of_partial_sums_differ_each_time_and_damaged_ones_are_refused(row
         damaged.__setstate__(bytes(state))
 
 
-def test_json_is_public_and_makes_the_same_plan_with_another_secret(rows):
-    x, y = rows
+def test_json_is_public_and_makes_the_same_plan_with_another_secret(x, y):
     plan = dpreduce.Plan(DIM, method="mean", center="dp", **TERMS)
     text = plan.to_json()
     assert set(json.loads(text)) == {"format", "features", "class_names", "options"}
@@ -164,8 +159,7 @@ def test_json_is_public_and_makes_the_same_plan_with_another_secret(rows):
             dpreduce.Plan.from_json(wrong)
 
 
-def test_names_of_classes(rows):
-    x, y = rows
+def test_names_of_classes(x, y):
     names = ["ant", "bee", "cat", "dog"]
     terms = {**OF_NO_CLASSES, "method": "mean", "class_names": names}
     plan = dpreduce.Plan(DIM, **terms)
@@ -186,8 +180,7 @@ def test_what_cannot_travel_is_refused(options, words):
         dpreduce.Plan(DIM, **{**TERMS, **options})
 
 
-def test_rows_that_do_not_fit_are_refused_before_anything_is_charged(rows, tmp_path):
-    x, y = rows
+def test_rows_that_do_not_fit_are_refused_before_anything_is_charged(x, y, tmp_path):
     plan = dpreduce.Plan(DIM, method="mean", classes=CLASSES, epsilon=1, delta=1e-6)
     ledger = tmp_path / "ledger.jsonl"
     session = plan.start(ledger)
@@ -208,8 +201,7 @@ def test_rows_that_do_not_fit_are_refused_before_anything_is_charged(rows, tmp_p
         session.step(plan.partial(x, y, 3))
 
 
-def test_a_session_that_is_dropped_gives_back_what_it_reserved(rows, tmp_path):
-    x, y = rows
+def test_a_session_that_is_dropped_gives_back_what_it_reserved(x, y, tmp_path):
     plan = dpreduce.Plan(DIM, method="fc", classes=CLASSES, epsilon=1, delta=1e-6)
     session = plan.start(tmp_path / "ledger.jsonl")
     assert not (tmp_path / "ledger.jsonl").exists()
@@ -219,8 +211,7 @@ def test_a_session_that_is_dropped_gives_back_what_it_reserved(rows, tmp_path):
     assert json.loads(_core.ledger(str(tmp_path / "ledger.jsonl"), None))["open_runs"] == []
 
 
-def test_budgets_are_kept_on_the_ledger(rows, tmp_path):
-    x, y = rows
+def test_budgets_are_kept_on_the_ledger(x, y, tmp_path):
     plan = dpreduce.Plan(DIM, method="mean", classes=CLASSES, epsilon=1, delta=1e-6, budget_epsilon=1.2, budget_delta=1e-5)
     plan.release(plan.partial(x, y, "p"), tmp_path / "ledger.jsonl")
     with pytest.raises(dpreduce.BudgetRefused):
@@ -230,15 +221,13 @@ def test_budgets_are_kept_on_the_ledger(rows, tmp_path):
 
 
 @pytest.mark.parametrize("wrong", [{"threads": -1}, {"threads": 2.0}, {"task": 3}, {"partition": "\udcff"}])
-def test_messages_of_workers_show_no_rows(wrong, rows):
-    x, y = rows
+def test_messages_of_workers_show_no_rows(wrong, x, y):
     with pytest.raises(dpreduce.UsageError) as raised:
         dpreduce.Plan(DIM, method="mean", **TERMS).partial(x, y, **{"partition": "p", **wrong})
     assert "array" not in str(raised.value) and str(x[0, 0])[:5] not in str(raised.value)
 
 
-def test_what_is_paid_for_is_not_lost_where_warnings_are_errors(rows, tmp_path):
-    x, y = rows
+def test_what_is_paid_for_is_not_lost_where_warnings_are_errors(x, y, tmp_path):
     plan = dpreduce.Plan(DIM, method="mean", classes=CLASSES, epsilon=1, delta=1e-2)  # a delta to warn of
     session = plan.start(tmp_path / "ledger.jsonl")
     session.step(plan.partial(x, y, "p"))
@@ -263,8 +252,7 @@ def test_features_are_a_number(features):
         dpreduce.Plan(features, method="mean", **TERMS)
 
 
-def test_rows_that_change_between_sums_of_classes_get_no_noise(rows):
-    x, y = rows
+def test_rows_that_change_between_sums_of_classes_get_no_noise(x, y):
     plan = dpreduce.Plan(DIM, method="ls", **TERMS)
     session = plan.start()
     session.step(plan.partial(x, y, "p", session.task))
@@ -286,8 +274,7 @@ def test_what_is_no_partial_sum_is_refused(rows):
 
 
 @pytest.mark.parametrize("options, charges", [({"method": "gd", "rounds": 5}, 5), ({"method": "ls"}, 2)])
-def test_a_fit_of_all_rows_goes_on_where_a_session_was_dropped(rows, tmp_path, options, charges):
-    x, y = rows
+def test_a_fit_of_all_rows_goes_on_where_a_session_was_dropped(x, y, tmp_path, options, charges):
     terms = dict(options, classes=CLASSES, epsilon=1, delta=1e-6)
     ledger = tmp_path / "ledger.jsonl"
     plan = dpreduce.Plan(DIM, **terms)
@@ -302,8 +289,7 @@ def test_a_fit_of_all_rows_goes_on_where_a_session_was_dropped(rows, tmp_path, o
     assert sum(line["kind"] == "charge" for line in lines) == charges
 
 
-def test_labels_that_are_bytes_beyond_ascii_are_refused(rows):
-    x, y = rows
+def test_labels_that_are_bytes_beyond_ascii_are_refused(x, y):
     labels = np.array([b"ant", b"bee", b"cat", b"d\xff"])[y]
     with pytest.raises(dpreduce.BadInput, match="decode them to strings"):
         dpreduce.fit(x, labels, method="mean", class_names=["ant", "bee", "cat", "dog"], epsilon=1, delta=1e-6)
@@ -324,8 +310,7 @@ os.write(1, b"end\\n")
 
 
 @pytest.mark.parametrize("how", ["before", "torn"])
-def test_a_driver_that_is_killed_at_any_write_has_charged_what_it_was_shown(how, rows, tmp_path):
-    x, y = rows
+def test_a_driver_that_is_killed_at_any_write_has_charged_what_it_was_shown(how, x, y, tmp_path):
     for killed_at in itertools.count(1):
         folder = tmp_path / str(killed_at)
         folder.mkdir()

@@ -2,6 +2,7 @@
 import pickle
 
 import numpy as np
+import pandas
 import pytest
 from sklearn.base import clone
 from sklearn.linear_model import Ridge
@@ -13,7 +14,7 @@ BUDGET = {"epsilon": 4, "delta": 1e-6, "target_range": (80, 120)}
 
 
 @pytest.fixture(scope="module")
-def table():
+def rows():
     """Rows in the unit ball, numbers 100 + 20 x_0 - 10 x_1 and a little noise."""
     random = np.random.RandomState(0)
     x = (0.3 * random.standard_normal((3000, 5))).astype(np.float32)
@@ -21,8 +22,7 @@ def table():
     return x, 100 + 20 * x[:, 0] - 10 * x[:, 1] + 0.5 * random.standard_normal(len(x))
 
 
-def test_numbers_are_predicted_in_their_own_units(table):
-    x, y = table
+def test_numbers_are_predicted_in_their_own_units(x, y):
     model = DPRegressor(**BUDGET, normalize="none").fit(x[:2500], y[:2500])
     assert model.predict(x[2500:]).shape == (500,)
     assert model.score(x[2500:], y[2500:]) > 0.9
@@ -30,8 +30,7 @@ def test_numbers_are_predicted_in_their_own_units(table):
     assert model.report_["targets"] == 1
 
 
-def test_without_noise_it_is_least_squares(table):
-    x, y = table
+def test_without_noise_it_is_least_squares(x, y):
     model = DPRegressor(non_private=True, method="ls", target_range=(80, 120), normalize="none").fit(x, y)
     ridge = Ridge(1e-9).fit(x, np.clip(y, 80, 120))
     np.testing.assert_allclose(model.coef_, ridge.coef_, atol=0.05)
@@ -39,8 +38,7 @@ def test_without_noise_it_is_least_squares(table):
     np.testing.assert_allclose(x @ model.coef_ + model.intercept_, model.predict(x), atol=1e-3)
 
 
-def test_ranges_of_targets_and_raw_columns_are_found_in_the_rows(table):
-    x, y = table
+def test_ranges_of_targets_and_raw_columns_are_found_in_the_rows(x, y):
     raw = np.array([1000, 5, 0.01, 1, 1]) * x + np.array([2000, 0, 0, 0, 7])
     model = DPRegressor(epsilon=8, delta=1e-6, feature_range="private", normalize="none").fit(raw, y)
     assert model.score(raw, y) > 0.8 and model.privacy_.epsilon <= 8
@@ -49,15 +47,13 @@ def test_ranges_of_targets_and_raw_columns_are_found_in_the_rows(table):
     np.testing.assert_allclose((raw @ model.coef_ + model.intercept_)[within.all(axis=1)], model.predict(raw)[within.all(axis=1)], atol=0.1)
 
 
-def test_each_of_several_targets_has_a_column(table):
-    x, y = table
+def test_each_of_several_targets_has_a_column(x, y):
     model = DPRegressor(**{**BUDGET, "target_range": (80, 120, -60, -40)}, normalize="none").fit(x, np.c_[y, -y / 2])
     assert model.predict(x).shape == (3000, 2) and model.coef_.shape == (2, 5) and model.intercept_.shape == (2,)
     assert model.score(x, np.c_[y, -y / 2]) > 0.8
 
 
-def test_a_saved_or_pickled_model_predicts_the_same(table, tmp_path):
-    x, y = table
+def test_a_saved_or_pickled_model_predicts_the_same(x, y, tmp_path):
     model = DPRegressor(**BUDGET).fit(x, y)
     path = tmp_path / "model.safetensors"
     model.save(path)
@@ -67,8 +63,7 @@ def test_a_saved_or_pickled_model_predicts_the_same(table, tmp_path):
         assert np.array_equal(other.predict(x), model.predict(x))
 
 
-def test_fit_takes_targets_in_the_place_of_labels(table):
-    x, y = table
+def test_fit_takes_targets_in_the_place_of_labels(x, y):
     run = dpreduce.fit(x, targets=y, **BUDGET, seed=1)
     assert np.array_equal(run.predict(x), DPRegressor(**BUDGET, random_state=1).fit(x, y).predict(x))
     for given in ({}, {"y": np.zeros(len(x), int), "targets": y}):
@@ -77,7 +72,6 @@ def test_fit_takes_targets_in_the_place_of_labels(table):
 
 
 def test_a_data_frame_of_targets_is_read_as_doubles():
-    import pandas
     x = np.full((4, 1), 0.5, np.float32)
     y = pandas.DataFrame({"dollars": [2**24 + 1] * 4})
     model = DPRegressor(non_private=True, method="ls", target_range=(2**24, 2**24 + 2), normalize="none").fit(x, y)
@@ -89,7 +83,6 @@ def test_a_data_frame_of_targets_is_read_as_doubles():
 def test_one_row_of_fractions_moves_no_large_integers_of_others(of_rows, one_more):
     """Integers as float32 at once, or by doubles, differ beyond 2^53: one row of another type must not change which."""
     if of_rows == "data frame":
-        import pandas
         of_rows = pandas.DataFrame
     large = 2**60 - 2**35 - 1
     assert np.float32(np.int64(large)) != np.float32(np.float64(large))
@@ -115,16 +108,14 @@ def test_options_of_classes_are_none_of_a_regressor():
     assert "objective" not in DPRegressor().get_params() and "pca" in DPRegressor().get_params()
 
 
-def test_a_range_may_be_an_array_and_small_errors_are_told(table):
-    x, y = table
+def test_a_range_may_be_an_array_and_small_errors_are_told(x, y):
     model = DPRegressor(epsilon=4, delta=1e-6, target_range=np.array([8e-5, 12e-5]), normalize="none", random_state=1).fit(x, y / 1e6)
     assert model.score(x, y / 1e6) > 0.9
     told = model.evaluate(x, y / 1e6, epsilon=8, delta=1e-6, seed=1)
     assert told.rmse["value"] < 1e-5 and f"rmse {told.rmse['value']:.6g} (" in repr(told)
 
 
-def test_what_only_classes_have_says_so(table):
-    x, y = table
+def test_what_only_classes_have_says_so(x, y):
     run = dpreduce.fit(x, targets=y, **BUDGET)
     with pytest.raises(UsageError, match="predicts numbers, and has no classes"):
         run.probabilities(x)
@@ -134,8 +125,7 @@ def test_what_only_classes_have_says_so(table):
         dpreduce.fit(x, y, classes=2, epsilon=1, delta=1e-6)
 
 
-def test_private_figures_of_numbers_are_near_the_exact_ones(table):
-    x, y = table
+def test_private_figures_of_numbers_are_near_the_exact_ones(x, y):
     model = DPRegressor(**BUDGET, normalize="none", random_state=1).fit(x[:1000], y[:1000])
     told = model.evaluate(x[1000:], y[1000:], epsilon=8, delta=1e-6, seed=2)
     assert told.r2["low"] <= model.score(x[1000:], y[1000:]) <= told.r2["high"] and told.rmse["value"] > 0
@@ -145,11 +135,10 @@ def test_private_figures_of_numbers_are_near_the_exact_ones(table):
     assert abs(score(model, x[1000:], y[1000:]) - told.r2["value"]) < 0.3
 
 
-def test_weights_go_through_tools_of_scikit_learn_where_they_are_bounded(table):
+def test_weights_go_through_tools_of_scikit_learn_where_they_are_bounded(x, y):
     from sklearn.ensemble import BaggingRegressor, VotingRegressor
     from sklearn.multioutput import MultiOutputRegressor
     from sklearn.utils.validation import has_fit_parameter
-    x, y = table
     wrong = np.concatenate([y, 200 - y])
     weights = np.repeat([2.0, 0.0], len(y))
     bounded = DPRegressor(non_private=True, method="ls", target_range=(80, 120), normalize="none", weight_bound=2)
@@ -172,8 +161,7 @@ def test_weights_go_through_tools_of_scikit_learn_where_they_are_bounded(table):
     assert pickle.loads(pickle.dumps(bounded)).predict(x[:5]).shape == (5,)
 
 
-def test_the_report_has_the_coefficients_of_the_estimator(table):
-    x, y = table
+def test_the_report_has_the_coefficients_of_the_estimator(x, y):
     raw = np.array([1000, 5, 0.01, 1, 1]) * x + np.array([2000, 0, 0, 0, 7])
     for given in ({"feature_range": "private"}, {"feature_range": (1000, 3000, -5, 5, -.01, .01, -1, 1, 6, 8)}, {"method": "ls", "clip": 3000}):
         model = DPRegressor(**{**BUDGET, **given}, normalize="none").fit(raw, y)
@@ -188,10 +176,7 @@ def test_the_report_has_the_coefficients_of_the_estimator(table):
     assert "why" in DPRegressor(**BUDGET, normalize="l2").fit(x, y).report_["coefficients"]
 
 
-def test_coefficients_of_a_data_frame_have_its_names_and_intervals(table):
-    import pandas
-
-    x, y = table
+def test_coefficients_of_a_data_frame_have_its_names_and_intervals(x, y):
     ranges = {"target_range": (80, 120, -120, -80)}
     model = DPRegressor(**{**BUDGET, **ranges}, normalize="none", method="ls", random_state=1).fit(pandas.DataFrame(x, columns=list("abcde")), np.c_[y, -y])
     told = model.report_["coefficients"]

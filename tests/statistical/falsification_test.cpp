@@ -63,7 +63,7 @@ class Classes {
         {.input_dim = kDim, .pool = 1, .normalize = Normalize::kL2, .clip_norm = 1.0, .center = {}, .intercept = 0.0});
     const StreamPlan plan{kClasses, BadRows::kFail, std::size_t{1} << 20, 1};
     const OnChunk on_chunk = [](double) {};
-    return registered_statistic("class_means").compute(request, {rows, transform, plan, on_chunk});
+    return registered_statistic("class_means").compute(request, {{rows, transform, plan, on_chunk}});
   }
 
   std::string ledger() const { return folder_ / "ledger.jsonl"; }

@@ -175,7 +175,8 @@ TEST_F(TravelingPlanTest, APartitionIsNamedInPrintableCharacters) {
   const TravelingPlan plan = plan_of(options_of("mean"));
   PartialSum sum = part(plan, first_task(plan), "b\n\x1b[2J", 0, 30);
   EXPECT_THAT(refusal<UsageError>([&] { sum.add(PartialSum(sum)); }), HasSubstr("partition b??[2J is in both"));
-  EXPECT_THAT(refusal<UsageError>([&] { require_partitions(sum, {"a\r"}); }), HasSubstr("missing from the sum: a?;"));
+  EXPECT_THAT(refusal<UsageError>([&] { require_partitions(sum.partitions(), {"a\r"}, "sum"); }),
+              HasSubstr("missing from the sum: a?;"));
 }
 
 // Whoever adds sums up needs no secret. A list that names one partition twice, with its words in twice, would open.

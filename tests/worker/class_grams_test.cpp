@@ -40,12 +40,12 @@ class ClassGramsTest : public testing::Test {
   Statistic statistic(std::size_t memory, double alpha = 1.0) const {
     WorkerRows rows = WorkerRows::open({folder_ / "x.npy"}, {folder_ / "y.npy"}, 0, 1);
     const StreamPlan plan{kClasses, BadRows::kFail, memory, 1};
-    return entry_.compute(request(alpha), {rows, transform_, plan, kUnwatched});
+    return entry_.compute(request(alpha), {{rows, transform_, plan, kUnwatched}});
   }
 
   // Of these rows, in that order of classes.
   ClassGrams grams(WorkerRows& rows, const std::vector<std::size_t>& order) const {
-    return {request(1.0), {rows, transform_, plan_, kUnwatched}, hasher_, order};
+    return {request(1.0), {{rows, transform_, plan_, kUnwatched}}, hasher_, order};
   }
 
   const StatisticEntry& entry_ = registered_statistic("class_least_squares");

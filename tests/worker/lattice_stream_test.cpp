@@ -25,7 +25,7 @@ class LatticeStreamTest : public testing::Test {
   // A pass over the rows in the order of chunks, on so many threads.
   template <typename Visit>
   void pass(WorkerRows& stored, unsigned threads, const Visit& visit, const OnChunk& on_chunk = kUnwatched) const {
-    for_each_lattice_chunk(stored, transform_, plan(threads), visit, on_chunk);
+    for_each_lattice_chunk({stored, transform_, plan(threads), on_chunk}, visit);
   }
 
   // 60 rows a chunk.
@@ -76,30 +76,28 @@ TEST_F(LatticeStreamTest, KeptRowsAreThoseThatAreShownAlsoWhereTheyAreProjectedL
       kMostRowsPerChunk * bytes_per_row(kDim, kDim + 1, 1) + kRows * bytes_per_kept_row(kDim + 1, 1, false);
   WorkerRows stored = rows();
   std::optional<KeptChunks> unprojected =
-      keep_lattice_chunks(stored, transform_, all, KeptFor::kProjection, kUnwatched);
+      keep_lattice_chunks({stored, transform_, all, kUnwatched}, KeptFor::kProjection);
   ASSERT_TRUE(unprojected);
   EXPECT_TRUE(unprojected->front().energies().of_rows.empty());
-  const KeptChunks projected = project_kept_chunks(std::move(*unprojected), stored, projection, all, kUnwatched);
-  const std::optional<KeptChunks> read = keep_lattice_chunks(stored, projection, all, KeptFor::kRounds, kUnwatched);
+  const RowPass pass{stored, projection, all, kUnwatched};
+  const KeptChunks projected = project_kept_chunks(std::move(*unprojected), pass);
+  const std::optional<KeptChunks> read = keep_lattice_chunks(pass, KeptFor::kRounds);
   ASSERT_TRUE(read);
   std::size_t next = 0;
-  for_each_lattice_chunk(
-      stored, projection, all,
-      [&](const LatticeRows& chunk) {
-        ASSERT_LT(next, projected.size());
-        for (const LatticeRows& kept : {projected[next], (*read)[next]}) {
-          ASSERT_EQ(kept.rows(), chunk.rows());
-          for (std::size_t row = 0; row < chunk.rows(); ++row) {
-            EXPECT_TRUE(std::ranges::equal(kept.row(row), chunk.row(row)));
-            EXPECT_EQ(kept.labels()[row], chunk.labels()[row]);
-          }
-        }
-        EXPECT_EQ(projected[next].energies().of_rows, (*read)[next].energies().of_rows);
-        ++next;
-      },
-      kUnwatched);
+  for_each_lattice_chunk(pass, [&](const LatticeRows& chunk) {
+    ASSERT_LT(next, projected.size());
+    for (const LatticeRows& kept : {projected[next], (*read)[next]}) {
+      ASSERT_EQ(kept.rows(), chunk.rows());
+      for (std::size_t row = 0; row < chunk.rows(); ++row) {
+        EXPECT_TRUE(std::ranges::equal(kept.row(row), chunk.row(row)));
+        EXPECT_EQ(kept.labels()[row], chunk.labels()[row]);
+      }
+    }
+    EXPECT_EQ(projected[next].energies().of_rows, (*read)[next].energies().of_rows);
+    ++next;
+  });
   EXPECT_EQ(next, projected.size());
-  EXPECT_FALSE(keep_lattice_chunks(stored, transform_, plan(2), KeptFor::kRounds, kUnwatched)) << "there is no room";
+  EXPECT_FALSE(keep_lattice_chunks({stored, transform_, plan(2), kUnwatched}, KeptFor::kRounds)) << "there is no room";
 }
 
 TEST_F(LatticeStreamTest, ChunksAreVisitedOnTheThreadOfTheCaller) {

@@ -61,7 +61,7 @@ class ProductsTest : public testing::Test {
     const StatisticEntry& registered = registered_statistic(release);
     WorkerRows worker = WorkerRows::in_memory(array_view(x_, kInputDim), array_view(labels_), "x", "y");
     const StreamPlan plan{kClasses, BadRows::kFail, memory, threads};
-    return registered.compute(registered.request(terms, 1.0), {worker, transform_, plan, kUnwatched, point});
+    return registered.compute(registered.request(terms, 1.0), {{worker, transform_, plan, kUnwatched}, point});
   }
 
   std::vector<float> x_;
@@ -162,7 +162,7 @@ TEST_F(ProductsTest, CorrectRowsAreCountedForEveryCandidate) {
     for_each_way([&](unsigned threads, std::size_t memory) {
       WorkerRows rows = WorkerRows::in_memory(array_view(x_, kInputDim), array_view(labels_), "x", "y");
       const StreamPlan plan{kClasses, BadRows::kFail, memory, threads};
-      const Statistic counts = correct_counts(candidates, {rows, transform_, plan, kUnwatched}, prior);
+      const Statistic counts = correct_counts(candidates, {{rows, transform_, plan, kUnwatched}}, prior);
       ASSERT_EQ(counts.shape(), (std::vector<BlockShape>{{"utilities", candidates.size()}}));
       EXPECT_TRUE(std::ranges::equal(expected, counts.block(0)));
     });

@@ -64,7 +64,7 @@ class PrototypeUtilities : public testing::Test {
     WorkerRows candidates = public_rows();
     const StreamPlan plan{kClasses, bad_rows, memory, threads};
     return prototype_utilities(prototype_selection(kClasses, kCandidates, 1, clip, 1.0), clip,
-                               {worker, transform_, plan, kUnwatched}, {candidates, transform_, plan, kUnwatched});
+                               {{worker, transform_, plan, kUnwatched}}, {{candidates, transform_, plan, kUnwatched}});
   }
 
   // Those of the last utilities.
@@ -136,14 +136,14 @@ TEST_F(PrototypeUtilities, ByClassSumsAreThoseOfEachPartOfThePublicRows) {
   const std::vector<std::int64_t> expected = values(utilities(rows_, CosineClip{}));  // writes the rows, too
   WorkerRows worker = written_rows();
   WorkerRows candidates = public_rows();
-  const SecretVector<std::int64_t> sums = exact_class_sums({worker, transform_, plan_, kUnwatched});
+  const SecretVector<std::int64_t> sums = exact_class_sums({{worker, transform_, plan_, kUnwatched}});
   for (const std::size_t workers : {std::size_t{1}, std::size_t{3}, kCandidates + 2}) {
     std::size_t candidates_seen = 0;
     for (std::size_t w = 0; w < workers; ++w) {
       candidates.keep_share(w, workers);
       const RowRange range = candidates.range();
       EXPECT_EQ(range.first, candidates_seen);
-      const auto part = utilities_by_class_sums(sums, {candidates, transform_, plan_, kUnwatched});
+      const auto part = utilities_by_class_sums(sums, {{candidates, transform_, plan_, kUnwatched}});
       ASSERT_EQ(part.size(), kClasses * range.count);
       for (std::size_t c = 0; c < kClasses; ++c) {
         for (std::size_t z = 0; z < range.count; ++z) {
@@ -162,7 +162,7 @@ TEST_F(PrototypeUtilities, ClassSumsWhoseUtilitiesCouldWrapAreRefused) {
     SecretVector<std::int64_t> sums(kClasses * kDim, 0);
     sums[kDim] = one;
     sums[kDim + 1] = other;
-    return utilities_by_class_sums(sums, {candidates, transform_, plan_, kUnwatched});
+    return utilities_by_class_sums(sums, {{candidates, transform_, plan_, kUnwatched}});
   };
   constexpr std::int64_t kTwoTo48 = std::int64_t{1} << 48;
   const std::vector<std::int16_t> q = lattice_row(candidates_.data());

@@ -50,7 +50,7 @@ Digests digest_of(const std::vector<Row>& rows, std::size_t chunk_rows = 100, un
       if (labels_per_row == 2) y.push_back(rows[row].second);
     }
     chunk.assign(transform, x, y, 1);
-    hasher.accumulate(chunk, by_class, threads);
+    hasher.accumulate(chunk, chunk.weights(), by_class, threads);
   }
   return by_class;
 }
@@ -145,7 +145,7 @@ TEST(RowDigest, CoversTheWholeSetOfARowsClasses) {
 
 TEST(RowDigest, RowsMustHaveItsDimension) {
   Digests by_class(kClasses);
-  EXPECT_THROW(hasher_of(1, kDim + 1).accumulate(LatticeRows({1.0, kDim}, 1), by_class, 1), std::logic_error);
+  EXPECT_THROW(hasher_of(1, kDim + 1).accumulate(LatticeRows({1.0, kDim}, 1), {}, by_class, 1), std::logic_error);
 }
 
 }  // namespace dpreduce::row_digest_test

@@ -61,8 +61,8 @@ class RowSampleTest : public testing::Test {
     const LatticeWeights weights(weights_, {1.0, kDim});
     const GradientPoint point{weights};
     std::optional<KeptChunks> kept;
-    if (reading.is_kept) kept = keep_lattice_chunks(rows, transform, plan, KeptFor::kRounds, kUnwatched);
-    StatisticInputs inputs{rows, transform, plan, kUnwatched, point, std::move(sample)};
+    if (reading.is_kept) kept = keep_lattice_chunks({rows, transform, plan, kUnwatched}, KeptFor::kRounds);
+    StatisticInputs inputs{{rows, transform, plan, kUnwatched}, point, std::move(sample)};
     if (kept) inputs.kept = *kept;
     inputs.are_checked = reading.are_checked;
     ReleaseTerms terms{.classes = kClasses, .dim = kDim};

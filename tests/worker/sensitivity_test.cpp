@@ -144,7 +144,7 @@ Statistic statistic_of(const StatisticEntry& registered, const ReleaseRequest& r
   std::vector<Classifier> models{scoring_model(kDim, kClasses), scoring_model(kDim, kClasses, 1.1)};
   if (terms.has_targets) models = {predicting_model()};
   const SteepPoints points(transform, std::move(models), asked);
-  StatisticInputs inputs{worker, transform, plan, kUnwatched, points.of(registered, terms.loss, terms.has_prior)};
+  StatisticInputs inputs{{worker, transform, plan, kUnwatched}, points.of(registered, terms.loss, terms.has_prior)};
   if (terms.is_sampled) inputs.sample.emplace(RowSample{SecretVector<std::byte>(32, std::byte{3}), 0.5, 0});
   return registered.compute(request, inputs);
 }
@@ -294,7 +294,7 @@ TEST(CorrectCounts, AnotherRowAddsAtMostOneToEveryUtility) {
           const HeldRows held(of, most_labels);
           WorkerRows worker = held.worker();
           const StreamPlan plan{kClasses, BadRows::kFail, 4096, 1, most_labels};
-          return correct_counts(candidates, {worker, transform, plan, kUnwatched}, prior);
+          return correct_counts(candidates, {{worker, transform, plan, kUnwatched}}, prior);
         };
         const Statistic fewer = counts(rows);
         const Statistic more = counts(neighbor);

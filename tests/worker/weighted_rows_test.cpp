@@ -92,7 +92,7 @@ Statistic of_persons(const std::vector<Person>& persons, std::uint64_t rows_per_
   if (rows_per_person > 0) rows.set_weights(std::move(weights));
   if (held == Held::kAsPlanned) rows.set_units(std::move(of_rows));
   const StreamPlan plan{kWeighedClasses, BadRows::kFail, 4096, threads, rows.label_slots(1)};
-  return compute(StatisticInputs{rows, transform, plan, kUnwatched});
+  return compute(StatisticInputs{{rows, transform, plan, kUnwatched}});
 }
 
 Statistic registered_of(const StatisticEntry& entry, const ReleaseRequest& request, const std::vector<Person>& persons,
@@ -105,7 +105,7 @@ Statistic registered_of(const StatisticEntry& entry, const ReleaseRequest& reque
       transform, {scoring_model(kWeighedDim, kWeighedClasses), scoring_model(kWeighedDim, kWeighedClasses, 1.1)},
       asked);
   const auto compute = [&](const StatisticInputs& of) {
-    return entry.compute(request, {of.rows, of.transform, of.plan, of.on_chunk, points.of(entry)});
+    return entry.compute(request, {{of.rows, of.transform, of.plan, of.on_chunk}, points.of(entry)});
   };
   return of_persons(persons, rows_per_person, transform, compute, held, threads, counted);
 }
@@ -353,7 +353,7 @@ TEST(WeightedRows, NobodyAddsMoreToAPrototypeThanSoManyRows) {
       return of_persons(candidates, 0, transform, [&](const StatisticInputs& of_candidates) {
         return of_persons(persons, kBound, transform, [&](const StatisticInputs& inputs) {
           return prototype_utilities(
-              selection, clip, {inputs.rows, of_candidates.transform, inputs.plan, inputs.on_chunk}, of_candidates);
+              selection, clip, {{inputs.rows, of_candidates.transform, inputs.plan, inputs.on_chunk}}, of_candidates);
         });
       });
     };
@@ -427,7 +427,8 @@ TEST(WeightedRows, DigestsTellWeightsApart) {
     std::vector<RowDigest> of_classes(kWeighedClasses, RowDigest{});
     const auto take = [&](const StatisticInputs& inputs) {
       const RowHasher hasher(std::array<std::byte, 32>{}, transform.output_dim());
-      for_each_chunk(inputs, [&](const LatticeRows& chunk) { hasher.accumulate(chunk, of_classes, 1); });
+      for_each_chunk(inputs,
+                     [&](const LatticeRows& chunk) { hasher.accumulate(chunk, chunk.weights(), of_classes, 1); });
       return Statistic({{"none", 1}});
     };
     of_persons(persons, rows_per_person, transform, take);

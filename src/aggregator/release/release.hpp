@@ -141,16 +141,15 @@ class Releaser {
   ///
   /// Unlike the sum of a release, the exact sum of utilities does exist, in the coordinator's memory, until the choice
   /// is made. Without noise: the best candidates, of equal ones those with the smaller index. Collective.
-  /// Preconditions: the plan has this very selection, which is made once; 1 <= chosen <= candidates; `local` has its
-  /// shape; over all ranks the largest utilities of each rank add up to less than 2^63, and the smallest to at least
-  /// -2^63, so that no sum can wrap around. Throws as release; UsageError naming the shapes; BadInput where sums could
-  /// wrap.
+  /// Preconditions: the plan has this very selection, which is made once; 1 <= chosen <= candidates, and `local` has
+  /// its shape (both asserted); over all ranks the largest utilities of each rank add up to less than 2^63, and the
+  /// smallest to at least -2^63, so that no sum can wrap around. Throws as release; BadInput where sums could wrap.
   Selection select(const PlannedSelection& selection, Statistic local);
 
   /// The same choice and charge where nothing is left to sum up: of every group this rank has the utilities of the
   /// candidates from `first` on, `utilities` being groups x |utilities| / groups, and the ranks' parts follow one
   /// another. Parts are put together group by group: no rank holds more than its own and, the coordinator, those of one
-  /// group. Collective. Preconditions, errors: as select; UsageError unless the parts make up all candidates.
+  /// group. Collective. Preconditions, errors: as select; the parts make up all candidates (asserted).
   Selection select_from_parts(const PlannedSelection& selection, std::uint64_t first,
                               SecretVector<std::int64_t> utilities);
 

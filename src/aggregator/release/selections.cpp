@@ -13,11 +13,8 @@ namespace {
 
 constexpr const char* kChosen = "chosen";  // the block of a selection's record
 
-void require_chosen(const PlannedSelection& selection) {
-  if (selection.terms.chosen == 0 || selection.terms.chosen > selection.terms.candidates) {
-    throw UsageError("selection {}: cannot choose {} of {} candidates", selection.name, selection.terms.chosen,
-                     selection.terms.candidates);
-  }
+bool can_choose(const SelectionTerms& terms) {
+  return terms.chosen >= 1 && terms.chosen <= terms.candidates;
 }
 
 // Throws unless sums of such utilities over silos stay within 64 bits; nobody learns how large they are. A silo that
@@ -34,28 +31,11 @@ void require_summable_by_silos(const PlannedSelection& selection, std::span<cons
       selection.name, parties - 1);
 }
 
-// Rank r has the widths[r] candidates after those of lower ranks.
-void require_part(const PlannedSelection& selection, std::uint64_t first, std::size_t elements,
-                  std::span<const std::uint64_t> widths, int rank) {
-  const SelectionTerms& terms = selection.terms;
-  const auto before = std::accumulate(widths.begin(), widths.begin() + rank, std::uint64_t{0});
-  const auto all = std::accumulate(widths.begin(), widths.end(), std::uint64_t{0});
-  if (elements % terms.groups == 0 && first == before && all == terms.candidates) return;
-  throw UsageError(
-      "selection {}: {} utilities from candidate {} on, where {} are next, and {} on all ranks; it takes {} candidates "
-      "in each of {} groups",
-      selection.name, elements, first, before, all, terms.candidates, terms.groups);
-}
-
-void require_utilities(const PlannedSelection& selection, const Statistic& local) {
-  require_chosen(selection);
+// Whether this is one block of the utilities of all groups.
+bool has_shape_of(const Statistic& local, const PlannedSelection& selection) {
   const std::vector<BlockShape>& shape = local.shape();
-  const std::uint64_t expected = selection.terms.groups * selection.terms.candidates;
-  if (shape.size() == 1 && shape[0].elements == expected && shape[0].fraction_bits == selection.fraction_bits) return;
-  throw UsageError(
-      "selection {}: {} blocks of utilities, the first of {} elements; it takes one of {} ({} "
-      "candidates in each of {} groups)",
-      selection.name, shape.size(), shape[0].elements, expected, selection.terms.candidates, selection.terms.groups);
+  return shape.size() == 1 && shape[0].elements == selection.terms.groups * selection.terms.candidates &&
+         shape[0].fraction_bits == selection.fraction_bits;
 }
 
 }  // namespace
@@ -119,7 +99,7 @@ Selection Releaser::choose(const PlannedSelection& selection, const std::functio
 Selection Releaser::select(const PlannedSelection& selection, Statistic local) {
   const bool is_of_silos = ranks_.silos() != nullptr;
   ranks_.together([&] {
-    require_utilities(selection, local);
+    DPREDUCE_ASSERT(can_choose(selection.terms) && has_shape_of(local, selection));
     if (is_of_silos) require_summable_by_silos(selection, local.block(0), ranks_.size());
   });
   if (!is_of_silos) {
@@ -157,16 +137,20 @@ Selection Releaser::select_from_parts(const PlannedSelection& selection, std::ui
   std::vector<std::uint64_t> widths(static_cast<std::size_t>(ranks_.size()), 0);
   widths[static_cast<std::size_t>(ranks_.rank())] = utilities.size() / terms.groups;
   ranks_.sum_everywhere(widths);
-  ranks_.together([&] {
-    require_chosen(selection);
-    require_part(selection, first, utilities.size(), widths, ranks_.rank());
+  ranks_.together([&] {  // a rank has the candidates after those of lower ranks
+    const auto before = std::accumulate(widths.begin(), widths.begin() + ranks_.rank(), std::uint64_t{0});
+    const auto all = std::accumulate(widths.begin(), widths.end(), std::uint64_t{0});
+    DPREDUCE_ASSERT(can_choose(terms) && utilities.size() % terms.groups == 0 && first == before &&
+                    all == terms.candidates);
   });
   const std::uint64_t width = utilities.size() / terms.groups;
   SecretVector<std::int64_t> of_group(ranks_.is_coordinator() && ranks_.size() > 1 ? terms.candidates : 0);
   return choose(selection, [&](const ChooseInGroup& choose_in) {
     for (std::uint64_t group = 0; group < terms.groups; ++group) {
       const std::span<const std::int64_t> part = std::span(utilities).subspan(group * width, width);
-      if (ranks_.size() > 1) ranks_.gather_to_coordinator(part, of_group);
+      if (ranks_.size() > 1) {
+        ranks_.gather_to_coordinator(std::as_bytes(part), std::as_writable_bytes(std::span(of_group)));
+      }
       ranks_.at_coordinator(
           [&] { choose_in(group, ranks_.size() > 1 ? std::span<const std::int64_t>(of_group) : part); });
     }

@@ -26,6 +26,19 @@ struct KeptThreads {
 };
 KeptThreads kept_threads;
 
+// Rows of `dim` entries each times a matrix, dim x dim, or times the transpose of other such rows.
+std::vector<double> matrix_product(std::span<const double> rows, std::span<const double> other, std::size_t dim,
+                                   CBLAS_TRANSPOSE transpose) {
+  use_one_blas_thread();
+  const std::size_t count = rows.size() / dim;
+  const std::size_t columns = other.size() / dim;
+  const auto order = static_cast<int>(dim);
+  std::vector<double> products(count * columns);
+  cblas_dgemm(CblasRowMajor, CblasNoTrans, transpose, static_cast<int>(count), static_cast<int>(columns), order, 1.0,
+              rows.data(), order, other.data(), order, 0.0, products.data(), static_cast<int>(columns));
+  return products;
+}
+
 }  // namespace
 
 void use_one_blas_thread() {
@@ -33,22 +46,11 @@ void use_one_blas_thread() {
 }
 
 std::vector<double> rows_times(std::span<const double> rows, std::span<const double> matrix, std::size_t dim) {
-  use_one_blas_thread();
-  std::vector<double> products(rows.size());
-  const auto order = static_cast<int>(dim);
-  cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, static_cast<int>(rows.size() / dim), order, order, 1.0,
-              rows.data(), order, matrix.data(), order, 0.0, products.data(), order);
-  return products;
+  return matrix_product(rows, matrix, dim, CblasNoTrans);
 }
 
 std::vector<double> inner_products(std::span<const double> one, std::span<const double> other, std::size_t dim) {
-  use_one_blas_thread();
-  const auto rows = static_cast<int>(one.size() / dim);
-  const auto columns = static_cast<int>(other.size() / dim);
-  std::vector<double> products(one.size() / dim * (other.size() / dim));
-  cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, rows, columns, static_cast<int>(dim), 1.0, one.data(),
-              static_cast<int>(dim), other.data(), static_cast<int>(dim), 0.0, products.data(), columns);
-  return products;
+  return matrix_product(one, other, dim, CblasTrans);
 }
 
 void require_lapack(int info) {

@@ -32,8 +32,7 @@ namespace dpreduce {
 /// Method by which intervals were made.
 enum class IntervalKind { kFormula, kNone };
 template <>
-inline constexpr std::array spellings<IntervalKind>{std::pair{std::string_view{"formula"}, IntervalKind::kFormula},
-                                                    std::pair{std::string_view{"none"}, IntervalKind::kNone}};
+inline constexpr auto spellings<IntervalKind> = spelled<IntervalKind>("formula", "none");
 
 /// Largest kappa for which intervals of regressions with d columns are given. With one or two columns, what the Gram
 /// matrix has of the noise decides too much.

@@ -28,21 +28,7 @@ void require_ranges(const GivenBudget& stated) {
   if (stated.mu) require_between("--mu", *stated.mu, kSmallestMu, kLargestMu);
 }
 
-double PrivacyBudget::mu(Accountant accountant) const {
-  if (options_.mu) return *options_.mu;
-  if (options_.rho) return mu_from_zcdp(*options_.rho);
-  if (uses_tight_zcdp(accountant)) return mu_from_zcdp(zcdp_from_epsilon_tight(*options_.epsilon, *options_.delta));
-  return gdp_mu(*options_.epsilon, *options_.delta);
-}
-
-double PrivacyBudget::epsilon_at(double delta, Accountant accountant) const {
-  require_probability("--delta", delta);
-  if (options_.delta && *options_.delta == delta) return *options_.epsilon;
-  if (!uses_tight_zcdp(accountant)) return gdp_epsilon(mu(accountant), delta);
-  return epsilon_from_zcdp_tight(options_.rho ? *options_.rho : zcdp_from_mu(mu(accountant)), delta);
-}
-
-PrivacyBudget budget_from(GivenBudget stated) {
+void require_budget(const GivenBudget& stated) {
   const int budgets = stated.epsilon.has_value() + stated.rho.has_value() + stated.mu.has_value();
   if (budgets == 0) throw UsageError("no privacy budget: give --epsilon and --delta, or --rho, or --mu");
   if (budgets > 1)
@@ -52,15 +38,23 @@ PrivacyBudget budget_from(GivenBudget stated) {
                      print_number(*stated.epsilon));
   }
   require_ranges(stated);
-  if (!stated.epsilon) stated.delta.reset();
-  return PrivacyBudget(stated);
+}
+
+double mu_of(const BudgetOptions& budget) {
+  require_budget(budget);
+  if (budget.mu) return *budget.mu;
+  if (budget.rho) return mu_from_zcdp(*budget.rho);
+  if (uses_tight_zcdp(budget.accountant)) return mu_from_zcdp(zcdp_from_epsilon_tight(*budget.epsilon, *budget.delta));
+  return gdp_mu(*budget.epsilon, *budget.delta);
 }
 
 Guarantee guarantee_of(const BudgetOptions& options, double mu) {
   const double delta = options.delta.value_or(kReportedDelta);
-  const double epsilon =
-      options.epsilon ? *options.epsilon : budget_from({.mu = mu}).epsilon_at(delta, options.accountant);
-  return {epsilon, delta, mu, zcdp_from_mu(mu)};
+  if (options.epsilon) return {*options.epsilon, delta, mu, zcdp_from_mu(mu)};
+  require_ranges({.delta = delta, .mu = mu});
+  const double rho = zcdp_from_mu(mu);
+  return {uses_tight_zcdp(options.accountant) ? epsilon_from_zcdp_tight(rho, delta) : gdp_epsilon(mu, delta), delta, mu,
+          rho};
 }
 
 Guarantee sampled_guarantee_of(const BudgetOptions& options) {
@@ -71,7 +65,7 @@ Guarantee sampled_guarantee_of(const BudgetOptions& options) {
 double selection_epsilon_of(const BudgetOptions& options) {
   GivenBudget stated = options;
   if (stated.epsilon && !stated.delta) stated.delta = kReportedDelta;
-  budget_from(stated);  // throws where it is none
+  require_budget(stated);
   if (stated.epsilon) return *stated.epsilon;
   if (stated.mu) return selection_epsilon(*stated.mu);
   double epsilon = std::sqrt(8.0 * *stated.rho);

@@ -18,9 +18,7 @@ namespace dpreduce {
 /// at every real order alpha, and the best order is the tight conversion's.
 enum class Accountant { kGdp, kZcdp, kRdp, kPld };
 template <>
-inline constexpr std::array spellings<Accountant>{
-    std::pair{std::string_view{"gdp"}, Accountant::kGdp}, std::pair{std::string_view{"zcdp"}, Accountant::kZcdp},
-    std::pair{std::string_view{"rdp"}, Accountant::kRdp}, std::pair{std::string_view{"pld"}, Accountant::kPld}};
+inline constexpr auto spellings<Accountant> = spelled<Accountant>("gdp", "zcdp", "rdp", "pld");
 
 /// Exactly one of (epsilon, delta), rho, mu.
 struct GivenBudget {
@@ -31,11 +29,7 @@ struct GivenBudget {
   bool operator==(const GivenBudget&) const = default;
 };
 
-template <typename Archive>
-void serialize(Archive& archive, GivenBudget& options, unsigned) {
-  auto& [epsilon, delta, rho, mu] = options;
-  archive_all(archive, epsilon, delta, rho, mu);
-}
+DPREDUCE_ARCHIVE(GivenBudget, epsilon, delta, rho, mu)
 
 /// Non-private goes without any of them.
 struct BudgetOptions : GivenBudget {
@@ -52,28 +46,17 @@ void serialize(Archive& archive, BudgetOptions& options, unsigned) {
 /// Throws UsageError naming the option if a declared number is outside the range that a budget accepts.
 void require_ranges(const GivenBudget& stated);
 
-/// Privacy budget, declared in one of three ways; what it allows is one number, mu.
-class PrivacyBudget {
- public:
-  /// The GDP parameter that all Gaussian releases together may reach, rounded down. For a budget in rho, mu = sqrt(2
-  /// rho), with every accountant. Throws UsageError if (epsilon, delta) is too small to be met by any noise in range.
-  double mu(Accountant accountant = Accountant::kGdp) const;
+/// Throws UsageError unless exactly one of (epsilon, delta), rho and mu is declared, in range: 0 < epsilon <=
+/// kLargestEpsilon, 0 < delta < 1, kSmallestRho <= rho <= kLargestRho, kSmallestMu <= mu <= kLargestMu. A delta beside
+/// rho or mu is only the one at which epsilon is reported.
+void require_budget(const GivenBudget& stated);
 
-  /// The epsilon that a run with this budget can claim at the given delta, rounded up: at the budget's own delta its
-  /// own epsilon, elsewhere what mu(accountant) converts to. Throws UsageError unless 0 < delta < 1.
-  double epsilon_at(double delta, Accountant accountant = Accountant::kGdp) const;
+/// The GDP parameter that all Gaussian releases together may reach, rounded down. For a budget in rho, mu = sqrt(2
+/// rho), with every accountant. Throws UsageError as require_budget, and if (epsilon, delta) is too small to be met by
+/// any noise in range.
+double mu_of(const BudgetOptions& budget);
 
-  /// Figures as the user declared them; empty for a budget in rho or mu.
-  std::optional<double> epsilon() const { return options_.epsilon; }
-  std::optional<double> delta() const { return options_.delta; }
-
- private:
-  friend PrivacyBudget budget_from(GivenBudget stated);
-  explicit PrivacyBudget(const GivenBudget& options) : options_(options) {}
-  GivenBudget options_;
-};
-
-// Budget options of a user become a budget, and a run's budget a claim.
+// A run's budget becomes a claim.
 
 /// Delta at which epsilon is reported for a budget that is declared in rho or mu without a delta.
 inline constexpr double kReportedDelta = 1e-5;
@@ -95,11 +78,6 @@ struct Guarantee {
   bool is_pure() const { return delta == 0.0; }
 };
 
-/// Throws UsageError unless exactly one of (epsilon, delta), rho and mu is declared, in range: 0 < epsilon <=
-/// kLargestEpsilon, 0 < delta < 1, kSmallestRho <= rho <= kLargestRho, kSmallestMu <= mu <= kLargestMu. A delta beside
-/// rho or mu is only the one at which epsilon is reported.
-PrivacyBudget budget_from(GivenBudget stated);
-
 /// mu as realized (at most the budget's), with the declared (epsilon, delta), or epsilon at the delta to report.
 Guarantee guarantee_of(const BudgetOptions& options, double mu);
 
@@ -108,7 +86,7 @@ Guarantee sampled_guarantee_of(const BudgetOptions& options);
 
 /// The epsilon of a single selection by the exponential mechanism that may spend all of the budget: the declared one,
 /// pure, whatever delta is beside it; or the largest that keeps to a declared mu or rho. Throws UsageError as
-/// budget_from, but that a delta may be missing.
+/// require_budget, but that a delta may be missing.
 double selection_epsilon_of(const BudgetOptions& options);
 
 /// The guarantee of that selection: (epsilon, 0), mu and rho (selection_charge.hpp), and epsilon at the declared delta

@@ -122,58 +122,34 @@ std::int64_t core_reach(const TiltedLoss& loss) {
 
 }  // namespace
 
-struct RealFourier::Plans {
-  double* values = nullptr;
-  fftw_complex* coefficients = nullptr;
-  fftw_plan forward = nullptr;
-  fftw_plan backward = nullptr;
+void RealFourier::Free::operator()(void* memory) const {
+  fftw_free(memory);
+}
 
-  explicit Plans(std::size_t n) : values(fftw_alloc_real(n)), coefficients(fftw_alloc_complex(n / 2 + 1)) {
-    if (values == nullptr || coefficients == nullptr) {
-      release();
-      throw std::bad_alloc();
-    }
-    const std::scoped_lock lock(planner);
-    // ESTIMATE: no timing, hence the same algorithm and the same bits in every run.
-    forward = fftw_plan_dft_r2c_1d(static_cast<int>(n), values, coefficients, FFTW_ESTIMATE);
-    backward = fftw_plan_dft_c2r_1d(static_cast<int>(n), coefficients, values, FFTW_ESTIMATE);
-  }
-  Plans(const Plans&) = delete;
-  Plans& operator=(const Plans&) = delete;
-  ~Plans() {
-    const std::scoped_lock lock(planner);
-    if (forward != nullptr) fftw_destroy_plan(forward);
-    if (backward != nullptr) fftw_destroy_plan(backward);
-    release();
-  }
-  void release() {
-    fftw_free(values);
-    fftw_free(coefficients);
-  }
-};
+void RealFourier::Destroy::operator()(fftw_plan_s* plan) const {
+  const std::scoped_lock lock(planner);
+  fftw_destroy_plan(plan);
+}
 
 RealFourier::RealFourier(std::size_t n) : n_(n) {
   DPREDUCE_ASSERT(n > 0 && n % 2 == 0 && n < (std::size_t{1} << 30));
-  plans_ = std::make_unique<Plans>(n);
-  DPREDUCE_ASSERT(plans_->forward != nullptr && plans_->backward != nullptr);
-}
-
-RealFourier::~RealFourier() = default;
-
-std::span<double> RealFourier::values() {
-  return {plans_->values, n_};
-}
-
-std::span<std::complex<double>> RealFourier::coefficients() {
-  return {reinterpret_cast<std::complex<double>*>(plans_->coefficients), n_ / 2 + 1};
+  values_.reset(fftw_alloc_real(n));
+  fftw_complex* const modes = fftw_alloc_complex(n / 2 + 1);
+  coefficients_.reset(reinterpret_cast<std::complex<double>*>(modes));
+  if (values_ == nullptr || coefficients_ == nullptr) throw std::bad_alloc();
+  const std::scoped_lock lock(planner);
+  // ESTIMATE: no timing, hence the same algorithm and the same bits in every run.
+  forward_.reset(fftw_plan_dft_r2c_1d(static_cast<int>(n), values_.get(), modes, FFTW_ESTIMATE));
+  backward_.reset(fftw_plan_dft_c2r_1d(static_cast<int>(n), modes, values_.get(), FFTW_ESTIMATE));
+  DPREDUCE_ASSERT(forward_ != nullptr && backward_ != nullptr);
 }
 
 void RealFourier::forward() {
-  fftw_execute(plans_->forward);
+  fftw_execute(forward_.get());
 }
 
 void RealFourier::backward() {
-  fftw_execute(plans_->backward);
+  fftw_execute(backward_.get());
 }
 
 double RealFourier::relative_error() const {

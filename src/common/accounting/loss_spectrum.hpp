@@ -23,6 +23,8 @@
 
 #include "common/accounting/loss_grid.hpp"
 
+struct fftw_plan_s;  // of fftw3.h
+
 namespace dpreduce {
 
 // Real discrete Fourier transforms of one length, by FFTW, with a bound of their rounding error.
@@ -32,14 +34,11 @@ class RealFourier {
  public:
   /// Precondition: n even and > 0.
   explicit RealFourier(std::size_t n);
-  ~RealFourier();
-  RealFourier(const RealFourier&) = delete;
-  RealFourier& operator=(const RealFourier&) = delete;
 
   std::size_t size() const { return n_; }
   /// The buffers of both transforms.
-  std::span<double> values();
-  std::span<std::complex<double>> coefficients();
+  std::span<double> values() { return {values_.get(), n_}; }
+  std::span<std::complex<double>> coefficients() { return {coefficients_.get(), n_ / 2 + 1}; }
 
   /// values -> coefficients.
   void forward();
@@ -51,9 +50,17 @@ class RealFourier {
   double relative_error() const;
 
  private:
-  struct Plans;
+  struct Free {
+    void operator()(void* memory) const;
+  };
+  struct Destroy {
+    void operator()(fftw_plan_s* plan) const;
+  };
   std::size_t n_;
-  std::unique_ptr<Plans> plans_;
+  std::unique_ptr<double[], Free> values_;
+  std::unique_ptr<std::complex<double>[], Free> coefficients_;
+  std::unique_ptr<fftw_plan_s, Destroy> forward_;
+  std::unique_ptr<fftw_plan_s, Destroy> backward_;
 };
 
 /// The least even length >= n that is a power of 2, or 3 times one.

@@ -23,7 +23,7 @@ SelectionCharge selection_charge(double epsilon, double delta) {
   const HighPrecision range(epsilon);
   const HighPrecision left = 1 - sqrt(HighPrecision(delta) * -expm1(-range));
   const HighPrecision single = range + 2 * log(left);
-  return {epsilon, round_up(range * range / 8), single > 0 ? round_up(single + kCancellationError * range) : 0.0};
+  return {round_up(range * range / 8), single > 0 ? round_up(single + kCancellationError * range) : 0.0};
 }
 
 double selection_mu(double epsilon) {

@@ -23,7 +23,6 @@
 namespace dpreduce {
 
 struct SelectionCharge {
-  double pure_epsilon;
   double rho;      ///< epsilon^2 / 8, rounded up
   double epsilon;  ///< of one use: epsilon + 2 ln(1 - sqrt(delta (1 - e^-epsilon))), rounded up, at least 0
 };

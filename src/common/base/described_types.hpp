@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <optional>
 #include <string_view>
 #include <type_traits>
@@ -15,6 +16,15 @@ namespace dpreduce {
 /// spellings<E>: every value of E with its spelling, in the order in which help lists them.
 template <typename E>
 inline constexpr auto spellings = std::array<std::pair<std::string_view, E>, 0>{};
+
+/// spellings<E> of an enumeration whose values are 0, 1, 2, ..., in the order of its declaration.
+template <typename E, typename... Text>
+constexpr auto spelled(const Text&... texts) {
+  std::array<std::pair<std::string_view, E>, sizeof...(Text)> all;
+  std::size_t next = 0;
+  ((all[next] = std::pair(std::string_view(texts), static_cast<E>(next)), ++next), ...);
+  return all;
+}
 
 template <typename E>
 requires std::is_enum_v<E>

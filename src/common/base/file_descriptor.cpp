@@ -25,10 +25,10 @@ std::size_t write_all(int file, std::span<const std::byte> bytes) {
   return done;
 }
 
-std::optional<std::size_t> read_from_start(int file, std::span<std::byte> bytes) {
+std::optional<std::size_t> read_at(int file, std::span<std::byte> bytes, std::uint64_t first) {
   std::size_t done = 0;
   while (done < bytes.size()) {
-    const ssize_t got = ::pread(file, bytes.data() + done, bytes.size() - done, static_cast<off_t>(done));
+    const ssize_t got = ::pread(file, bytes.data() + done, bytes.size() - done, static_cast<off_t>(first + done));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return std::nullopt;
     if (got == 0) break;

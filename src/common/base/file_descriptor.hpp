@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <span>
@@ -37,8 +38,8 @@ class FileDescriptor {
 /// Number of bytes written: fewer than all if the file takes no more.
 std::size_t write_all(int file, std::span<const std::byte> bytes);
 
-/// Fills `bytes` from the file's beginning, and returns how many it has; nothing where it cannot be read.
-std::optional<std::size_t> read_from_start(int file, std::span<std::byte> bytes);
+/// Fills `bytes` from the file's byte `first` on, and returns how many it has; nothing where it cannot be read.
+std::optional<std::size_t> read_at(int file, std::span<std::byte> bytes, std::uint64_t first = 0);
 
 /// Makes the names durable in the folder where the file of that path lies, behind links. Returns whether it could.
 bool sync_folder_of(const std::filesystem::path& path);

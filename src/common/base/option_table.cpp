@@ -71,13 +71,7 @@ std::uint64_t read_count(std::string_view option, const std::string& text, std::
 }
 
 void refuse_choice(std::string_view option, const std::string& text, const std::string& all) {
-  std::vector<std::string> spellings;
-  for (std::size_t begin = 0; begin <= all.size();) {
-    const std::size_t end = std::min(all.find('|', begin), all.size());
-    spellings.push_back(all.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  throw UsageError("{} {}: must be one of {}{}", option, text, all, did_you_mean(text, spellings));
+  throw UsageError("{} {}: must be one of {}{}", option, text, all, did_you_mean(text, parts_of(all, '|')));
 }
 
 std::vector<std::string> OptionTable::long_names() const {
@@ -99,14 +93,6 @@ Option& OptionTable::flag(const std::string& names, bool& value, std::string hel
                         .read = [&value](const std::vector<std::string>&) { value = true; }});
 }
 
-Option& OptionTable::text(const std::string& names, std::string& value, std::string help) {
-  return add_of(value, {.names = names,
-                        .help = std::move(help),
-                        .type = "TEXT",
-                        .usual = value,
-                        .read = [&value](const std::vector<std::string>& arguments) { value = arguments.back(); }});
-}
-
 Option& OptionTable::optional_text(const std::string& names, std::optional<std::string>& value, std::string help) {
   return add({.names = names,
               .help = std::move(help),
@@ -125,13 +111,12 @@ Option& OptionTable::files(const std::string& names, std::vector<std::string>& v
 }
 
 Option& OptionTable::number_or_auto(const std::string& names, std::optional<double>& value, std::string help) {
-  const auto read = [&value, names](const std::vector<std::string>& arguments) {
-    value = number_of(arguments.back());
-    if (!value && arguments.back() != "auto") {
-      throw UsageError("{} {}: must be a number or auto", names, arguments.back());
-    }
+  const auto read = [names](const std::string& given) {
+    const std::optional<double> number = number_of(given);
+    if (!number && given != "auto") throw UsageError("{} {}: must be a number or auto", names, given);
+    return number;
   };
-  return add_of(value, {.names = names, .help = std::move(help), .type = "NUMBER|auto", .usual = "auto", .read = read});
+  return word(names, value, std::move(help), "NUMBER|auto", read).defaults_to("auto");
 }
 
 Option& OptionTable::numbers(const std::string& names, std::vector<double>& values, std::string help) {
@@ -158,7 +143,7 @@ bool OptionTable::holds(std::string_view side) const {
   if (option == nullptr) throw std::logic_error(fmt::format("dpreduce: internal error: no option is '{}'", side));
   if (space == side.size()) return option->is_set();
   const std::string word = option->word();
-  std::string_view words = side.substr(space + 1);
+  const std::string_view words = side.substr(space + 1);
   if (words == "twice") return option->given.size() > 1;
   if (words == "{rank}") return has_rank(word);
   constexpr std::string_view kAbove = "above ";
@@ -168,21 +153,17 @@ bool OptionTable::holds(std::string_view side) const {
   }
   std::string own = fmt::format(" {} ", word);
   std::ranges::replace(own, ',', ' ');
-  while (true) {
-    const std::size_t end = std::min(words.find('|'), words.size());
-    if (own.find(fmt::format(" {} ", words.substr(0, end))) != std::string::npos) return true;
-    if (end == words.size()) return false;
-    words.remove_prefix(end + 1);
-  }
+  return std::ranges::any_of(parts_of(words, '|'), [&](const std::string& one) {
+    return own.find(fmt::format(" {} ", one)) != std::string::npos;
+  });
 }
 
 std::string OptionTable::text_of(const OptionRule& rule) const {
-  const auto shown = [&](std::string side) {
+  const auto shown = [&](const std::string& side) {
     const std::size_t space = side.find(' ');
     if (side.find('|') == std::string::npos) return side;
     if (holds(side)) return fmt::format("{} {}", side.substr(0, space), find(side.substr(0, space))->word());
-    for (std::size_t bar = side.find('|'); bar != std::string::npos; bar = side.find('|')) side.replace(bar, 1, " or ");
-    return side;
+    return fmt::format("{}", fmt::join(parts_of(side, '|'), " or "));
   };
   const bool excludes = rule.kind == OptionRule::Kind::kExcludes;
   const std::string where =

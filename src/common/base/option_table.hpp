@@ -115,7 +115,7 @@ struct Option {
   Option& positive() { return range = {"be a positive finite number", 0, kInfinity, false}, *this; }
   Option& share() { return range = {"lie between 0 and 1, both excluded", 0, 1, false}, *this; }
   Option& shown_as(std::function<std::string()> word) { return now = std::move(word), at_first = now(), *this; }
-  Option& of_own_rows() { return names_own_rows = true, *this; }
+  Option& of_own_rows() { return names_own_rows = true, of_command_alone(SetBy::kParty); }
   Option& of_command_alone(SetBy who = SetBy::kAll) { return is_of_command_alone = true, said(who); }
   Option& of_parties() { return marks_party = true, *this; }
   Option& of_sweeps() { return is_of_sweeps = true, *this; }
@@ -218,7 +218,10 @@ class OptionTable {
   void begin_group(std::string heading) { group_ = std::move(heading); }
 
   Option& flag(const std::string& names, bool& value, std::string help);
-  Option& text(const std::string& names, std::string& value, std::string help);
+  template <typename Text>
+  Option& text(const std::string& names, Text& value, std::string help) {
+    return word(names, value, std::move(help), "TEXT", [](const std::string& given) { return given; });
+  }
   /// The path of a file.
   Option& file(const std::string& names, std::string& value, std::string help) {
     return text(names, value, std::move(help)).typed("FILE");
@@ -229,12 +232,8 @@ class OptionTable {
 
   template <typename Number>
   Option& number(const std::string& names, Number& value, std::string help) {
-    Option option{.names = names, .help = std::move(help), .type = "NUMBER"};
-    if constexpr (std::is_same_v<Number, double>) option.usual = fmt::format("{}", value);
-    option.read = [&value, names](const std::vector<std::string>& arguments) {
-      value = read_number(names, arguments.back());
-    };
-    return add_of(value, std::move(option));
+    return word(names, value, std::move(help), "NUMBER",
+                [names](const std::string& given) { return read_number(names, given); });
   }
 
   /// A number, or the word auto for the program's own choice.
@@ -246,25 +245,18 @@ class OptionTable {
   /// A number that counts something.
   template <typename Count>
   Option& count(const std::string& names, Count& value, std::string help) {
-    Option option{.names = names, .help = std::move(help), .type = "COUNT"};
     using Number = Plain<Count>;
-    if constexpr (std::is_same_v<Number, Count>) option.usual = fmt::format("{}", value);
-    option.read = [&value, names](const std::vector<std::string>& arguments) {
-      value = static_cast<Number>(read_count(names, arguments.back(), std::numeric_limits<Number>::max()));
-    };
-    return add_of(value, std::move(option));
+    return word(names, value, std::move(help), "COUNT", [names](const std::string& given) {
+      return static_cast<Number>(read_count(names, given, std::numeric_limits<Number>::max()));
+    });
   }
 
   /// A value of an enumeration.
   template <typename Choice>
   Option& choice(const std::string& names, Choice& value, std::string help) {
     using E = Plain<Choice>;
-    Option option{.names = names, .help = std::move(help), .type = all_spellings<E>()};
-    if constexpr (std::is_same_v<E, Choice>) option.usual = to_string(value);
-    option.read = [&value, names](const std::vector<std::string>& arguments) {
-      value = read_choice<E>(names, arguments.back());
-    };
-    return add_of(value, std::move(option));
+    return word(names, value, std::move(help), all_spellings<E>(),
+                [names](const std::string& given) { return read_choice<E>(names, given); });
   }
 
   /// Marks the option of this name as one of the most used, which help shows first, with this line. Precondition: the
@@ -291,6 +283,15 @@ class OptionTable {
   template <typename Value>
   Option& add_of(const Value& value, Option option) {
     return add(std::move(option)).shown_as([&value] { return option_word(value); });
+  }
+
+  // An option with one argument, which `read` makes a value of; an optional has no default that help shows.
+  template <typename Value, typename Read>
+  Option& word(const std::string& names, Value& value, std::string help, std::string type, Read read) {
+    Option option{.names = names, .help = std::move(help), .type = std::move(type)};
+    if constexpr (std::is_same_v<Plain<Value>, Value>) option.usual = option_word(value);
+    option.read = [&value, read](const std::vector<std::string>& arguments) { value = read(arguments.back()); };
+    return add_of(value, std::move(option));
   }
 
   std::deque<Option> options_;

@@ -87,6 +87,12 @@ class AtomicFile {
   /// Makes the file appear, durably: fsync, rename, fsync of the directory. Once only; nothing may be written after
   /// (both asserted). Throws BadInput; the target is then as it was.
   void commit();
+  /// Appends these bytes or this text, and commits: for a file that is written at once.
+  template <typename Content>
+  void commit(const Content& content) {
+    write(content);
+    commit();
+  }
 
   /// Removes the names that unfinished files of this process have at this moment. For a signal handler that ends the
   /// process: async-signal-safe.

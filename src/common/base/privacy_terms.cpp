@@ -6,15 +6,13 @@
 namespace dpreduce {
 
 std::string_view reason_of(Forfeit forfeit) {
-  switch (forfeit) {
-    case Forfeit::kClassesFromRows:
-      return "classes were taken from the labels of the rows, so the model may reveal the label of one row; give the "
-             "public list of classes (--classes, --class-names)";
-    case Forfeit::kModel:
-      return "the evaluated model has no guarantee, or none for persons where they are the unit, so it may reveal its "
-             "rows; evaluate a model with a guarantee for the same unit, or give --public-model if the model is public";
-    case Forfeit::kSeed:
-      break;
+  if (forfeit == Forfeit::kClassesFromRows) {
+    return "classes were taken from the labels of the rows, so the model may reveal the label of one row; give the "
+           "public list of classes (--classes, --class-names)";
+  }
+  if (forfeit == Forfeit::kModel) {
+    return "the evaluated model has no guarantee, or none for persons where they are the unit, so it may reveal its "
+           "rows; evaluate a model with a guarantee for the same unit, or give --public-model if the model is public";
   }
   return "the noise has a seed, so anyone can compute it and remove it";
 }

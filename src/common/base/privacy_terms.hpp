@@ -20,8 +20,7 @@ enum class Adjacency {
   kReplaceOne  ///< one record exchanged for another
 };
 template <>
-inline constexpr std::array spellings<Adjacency>{std::pair{std::string_view{"add-remove"}, Adjacency::kAddRemove},
-                                                 std::pair{std::string_view{"replace-one"}, Adjacency::kReplaceOne}};
+inline constexpr auto spellings<Adjacency> = spelled<Adjacency>("add-remove", "replace-one");
 
 /// Unit whose presence a guarantee hides.
 enum class PrivacyUnit {
@@ -29,8 +28,7 @@ enum class PrivacyUnit {
   kPerson   ///< all rows of one person
 };
 template <>
-inline constexpr std::array spellings<PrivacyUnit>{std::pair{std::string_view{"record"}, PrivacyUnit::kRecord},
-                                                   std::pair{std::string_view{"person"}, PrivacyUnit::kPerson}};
+inline constexpr auto spellings<PrivacyUnit> = spelled<PrivacyUnit>("record", "person");
 
 /// Parties that add noise to a sum.
 enum class NoiseSource {
@@ -38,9 +36,7 @@ enum class NoiseSource {
   kDistributed  ///< each silo its share
 };
 template <>
-inline constexpr std::array spellings<NoiseSource>{
-    std::pair{std::string_view{"central"}, NoiseSource::kCentral},
-    std::pair{std::string_view{"distributed"}, NoiseSource::kDistributed}};
+inline constexpr auto spellings<NoiseSource> = spelled<NoiseSource>("central", "distributed");
 
 /// Mechanism that chooses one of several candidates privately. Ledger lines name it.
 enum class SelectionMechanism {
@@ -48,9 +44,7 @@ enum class SelectionMechanism {
   kPermuteAndFlip  ///< only on lines of earlier versions, which count as pure epsilon-DP; no run draws it
 };
 template <>
-inline constexpr std::array spellings<SelectionMechanism>{
-    std::pair{std::string_view{"exponential"}, SelectionMechanism::kExponential},
-    std::pair{std::string_view{"permute-and-flip"}, SelectionMechanism::kPermuteAndFlip}};
+inline constexpr auto spellings<SelectionMechanism> = spelled<SelectionMechanism>("exponential", "permute-and-flip");
 
 // Reasons why a run with noise is still not private, and inputs that the user declared public. Every file of the run
 // has both.
@@ -62,10 +56,7 @@ enum class Forfeit {
 };
 
 template <>
-inline constexpr std::array spellings<Forfeit>{
-    std::pair{std::string_view{"seed"}, Forfeit::kSeed},
-    std::pair{std::string_view{"classes-from-rows"}, Forfeit::kClassesFromRows},
-    std::pair{std::string_view{"model"}, Forfeit::kModel}};
+inline constexpr auto spellings<Forfeit> = spelled<Forfeit>("seed", "classes-from-rows", "model");
 
 using Forfeits = std::vector<Forfeit>;
 
@@ -73,10 +64,7 @@ using Forfeits = std::vector<Forfeit>;
 enum class PublicByWord { kPublicX, kValidationX, kModel };
 
 template <>
-inline constexpr std::array spellings<PublicByWord>{
-    std::pair{std::string_view{"public_x"}, PublicByWord::kPublicX},
-    std::pair{std::string_view{"validation_x"}, PublicByWord::kValidationX},
-    std::pair{std::string_view{"model"}, PublicByWord::kModel}};
+inline constexpr auto spellings<PublicByWord> = spelled<PublicByWord>("public_x", "validation_x", "model");
 
 /// The reason in words, with what to do.
 std::string_view reason_of(Forfeit forfeit);

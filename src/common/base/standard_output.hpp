@@ -14,8 +14,7 @@ namespace dpreduce {
 
 enum class OutputFormat { kText, kJson };
 template <>
-inline constexpr std::array spellings<OutputFormat>{std::pair{std::string_view{"text"}, OutputFormat::kText},
-                                                    std::pair{std::string_view{"json"}, OutputFormat::kJson}};
+inline constexpr auto spellings<OutputFormat> = spelled<OutputFormat>("text", "json");
 
 // All that a command prints reaches its reader, or the command fails.
 //

@@ -96,6 +96,16 @@ std::string shown_text(std::string_view text, std::size_t most) {
   return shown;
 }
 
+std::vector<std::string> parts_of(std::string_view text, char separator) {
+  std::vector<std::string> parts;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(separator, begin), text.size());
+    parts.emplace_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
 namespace {
 
 constexpr std::size_t kMostEdits = 2;

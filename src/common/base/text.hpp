@@ -41,6 +41,9 @@ std::string in_quotes(std::string_view text);
 /// The first `most` bytes of `text`; what is no printable ASCII as a question mark.
 std::string shown_text(std::string_view text, std::size_t most);
 
+/// The parts of a text between separators: one more than it has of these.
+std::vector<std::string> parts_of(std::string_view text, char separator);
+
 // Suggestions for mistyped names ("did you mean").
 
 /// Number of characters that have to be inserted, deleted, exchanged, or swapped with their neighbor, to make `first`

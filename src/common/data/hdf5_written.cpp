@@ -15,6 +15,7 @@
 
 #include "common/base/error.hpp"
 #include "common/base/file_descriptor.hpp"
+#include "common/base/text.hpp"
 #include "common/data/array_file.hpp"
 
 namespace dpreduce {
@@ -148,14 +149,10 @@ std::vector<fs::path> places_of_source(const std::string& name, hid_t dataset) {
     places.push_back(below);
     below = below.filename();
   }
-  if (const char* const prefixes = std::getenv("HDF5_VDS_PREFIX"); prefixes != nullptr) {
-    const std::string_view all = prefixes;
-    for (std::size_t first = 0; first < all.size();) {
-      const std::size_t end = std::min(all.find(':', first), all.size());
-      const std::string folder = folder_of(all.substr(first, end - first), dataset);
-      if (!folder.empty()) places.push_back(fs::path(folder) / below);
-      first = end + 1;
-    }
+  const char* const prefixes = std::getenv("HDF5_VDS_PREFIX");
+  for (const std::string& prefix : parts_of(prefixes == nullptr ? "" : prefixes, ':')) {
+    const std::string folder = folder_of(prefix, dataset);
+    if (!folder.empty()) places.push_back(fs::path(folder) / below);
   }
   places.push_back(main_file.parent_path() / below);
   places.push_back(below);

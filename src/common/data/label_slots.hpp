@@ -38,10 +38,7 @@ enum class UnlistedLabels {
   kInAnyNumber  ///< the same, and of a row of more labels than others allow
 };
 template <>
-inline constexpr std::array spellings<UnlistedLabels>{
-    std::pair{std::string_view{"refused"}, UnlistedLabels::kRefused},
-    std::pair{std::string_view{"taken"}, UnlistedLabels::kTaken},
-    std::pair{std::string_view{"in-any-number"}, UnlistedLabels::kInAnyNumber}};
+inline constexpr auto spellings<UnlistedLabels> = spelled<UnlistedLabels>("refused", "taken", "in-any-number");
 
 /// The slots of row `row` among those of all rows.
 inline std::span<const std::int32_t> slots_of(std::span<const std::int32_t> slots, std::size_t per_row,

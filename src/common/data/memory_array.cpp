@@ -1,5 +1,7 @@
 #include "common/data/memory_array.hpp"
 
+#include <array>
+#include <bit>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -94,22 +96,11 @@ std::span<const std::byte> MemoryArray::stored_rows(std::uint64_t first_row, std
                                                     std::vector<std::byte>& scratch) {
   if (view_.is_c_order()) return c_ordered_rows(first_row, count);
   scratch.resize(count * row_bytes());
-  switch (is_string(view_.dtype) ? 0 : size_of(view_.dtype)) {
-    case 0:
-      gather<0>(view_, first_row, count, scratch.data());
-      break;
-    case 1:
-      gather<1>(view_, first_row, count, scratch.data());
-      break;
-    case 2:
-      gather<2>(view_, first_row, count, scratch.data());
-      break;
-    case 4:
-      gather<4>(view_, first_row, count, scratch.data());
-      break;
-    default:
-      gather<8>(view_, first_row, count, scratch.data());
-  }
+  constexpr std::array kGathers{gather<1>, gather<2>, gather<4>, gather<8>};
+  const auto gather_rows = is_string(view_.dtype)
+                               ? gather<0>
+                               : kGathers.at(static_cast<std::size_t>(std::countr_zero(size_of(view_.dtype))));
+  gather_rows(view_, first_row, count, scratch.data());
   return scratch;
 }
 

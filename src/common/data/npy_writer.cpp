@@ -14,6 +14,7 @@ namespace dpreduce {
 namespace {
 
 constexpr std::size_t kPieceElements = 1 << 16;
+constexpr std::size_t kGatheredBytes = 1 << 15;  // rows that are written together
 constexpr std::size_t kAlignment = 64;
 static_assert(std::endian::native == std::endian::little, "elements are written as they lie in memory");
 
@@ -59,6 +60,12 @@ void NpyWriter::append(std::span<const float> elements) {
   append_encoded<std::uint16_t>(elements, float_to_half);
 }
 
+void NpyWriter::append(std::span<const double> elements) {
+  DPREDUCE_ASSERT(is_float(dtype_));
+  if (dtype_ == DType::kFloat64) return append_stored(std::as_bytes(elements));
+  append(std::span<const float>(std::vector<float>(elements.begin(), elements.end())));
+}
+
 void NpyWriter::append(std::span<const std::int64_t> elements) {
   DPREDUCE_ASSERT(dtype_ == DType::kInt64);
   append_stored(std::as_bytes(elements));
@@ -73,11 +80,18 @@ void NpyWriter::append_stored(std::span<const std::byte> elements) {
   const std::size_t element = size_of(dtype_);
   DPREDUCE_ASSERT(elements.size() % element == 0 && elements.size() / element <= missing_);
   missing_ -= elements.size() / element;
+  if (gathered_.size() + elements.size() < kGatheredBytes) {
+    gathered_.insert(gathered_.end(), elements.begin(), elements.end());
+    return;
+  }
+  file_.write(gathered_);
+  gathered_.clear();
   file_.write(elements);
 }
 
 void NpyWriter::commit() {
   DPREDUCE_ASSERT(missing_ == 0);
+  file_.write(gathered_);
   file_.commit();
 }
 

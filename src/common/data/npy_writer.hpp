@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "common/base/output_file.hpp"
 #include "common/data/element_conversion.hpp"
@@ -18,10 +19,12 @@ class NpyWriter {
   /// Throws BadInput as AtomicFile does. Precondition (asserted): shape has one or two extents.
   NpyWriter(const std::string& path, DType dtype, const Shape& shape, Existing existing = Existing::kKeep);
 
-  /// Appends elements in C order, in pieces of any length. float16 is rounded to nearest, ties to even.
-  /// Preconditions (asserted): the type fits (float to float16 or float32; integers to int64); not more elements than
-  /// the shape has. Throws BadInput.
+  /// Appends elements in C order, in pieces of any length, which are written once there are 32 KiB of them. float16 is
+  /// rounded to nearest, ties to even, from a double by way of a float.
+  /// Preconditions (asserted): the type fits (float to float16 or float32; double to any float type; integers to
+  /// int64); not more elements than the shape has. Throws BadInput.
   void append(std::span<const float> elements);
+  void append(std::span<const double> elements);
   void append(std::span<const std::int64_t> elements);
   void append(std::span<const std::int32_t> elements);
 
@@ -39,6 +42,7 @@ class NpyWriter {
   AtomicFile file_;
   DType dtype_;
   std::uint64_t missing_;  // elements still to come
+  std::vector<std::byte> gathered_;
 };
 
 }  // namespace dpreduce

@@ -17,8 +17,7 @@ enum class BadRows {
   kZero   ///< it counts nowhere
 };
 template <>
-inline constexpr std::array spellings<BadRows>{std::pair{std::string_view{"fail"}, BadRows::kFail},
-                                               std::pair{std::string_view{"zero"}, BadRows::kZero}};
+inline constexpr auto spellings<BadRows> = spelled<BadRows>("fail", "zero");
 
 /// Rows to read: features, labels or targets, the names of classes that labels may be and of features, and what to do
 /// with rows that are not finite.

@@ -35,11 +35,7 @@ static_assert(std::endian::native == std::endian::little, "tensor bytes are writ
 enum class TensorType { kF64, kF32, kF16, kI64, kI32, kI16, kU8 };
 
 template <>
-inline constexpr std::array spellings<TensorType>{
-    std::pair{std::string_view{"F64"}, TensorType::kF64}, std::pair{std::string_view{"F32"}, TensorType::kF32},
-    std::pair{std::string_view{"F16"}, TensorType::kF16}, std::pair{std::string_view{"I64"}, TensorType::kI64},
-    std::pair{std::string_view{"I32"}, TensorType::kI32}, std::pair{std::string_view{"I16"}, TensorType::kI16},
-    std::pair{std::string_view{"U8"}, TensorType::kU8}};
+inline constexpr auto spellings<TensorType> = spelled<TensorType>("F64", "F32", "F16", "I64", "I32", "I16", "U8");
 
 /// Bytes of one element.
 std::size_t element_size(TensorType type);

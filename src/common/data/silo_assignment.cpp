@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "common/base/error.hpp"
 
@@ -40,23 +41,6 @@ double log_gamma_variate(double shape, const CounterRandom& random, std::uint64_
   }
 }
 
-// round(rows (p_0 + ... + p_s)) - round(rows (p_0 + ... + p_(s-1))), the last end exactly `rows`.
-Counts counts_of_shares(const std::vector<double>& shares, std::uint64_t rows) {
-  Counts counts(shares.size());
-  double sum = 0.0;
-  std::uint64_t before = 0;
-  for (std::size_t silo = 0; silo < shares.size(); ++silo) {
-    sum += shares[silo];
-    std::uint64_t end = rows;
-    if (silo + 1 < shares.size()) {
-      end = std::clamp(static_cast<std::uint64_t>(static_cast<double>(rows) * sum + 0.5), before, rows);
-    }
-    counts[silo] = end - before;
-    before = end;
-  }
-  return counts;
-}
-
 // Rows spread as evenly as integers allow: the first holders have one row more than the last.
 Counts even_counts(std::size_t silos, const std::vector<std::size_t>& holders, std::uint64_t rows) {
   Counts counts(silos, 0);
@@ -85,7 +69,9 @@ std::vector<Counts> planned_counts(const SiloSpec& spec, const std::vector<std::
   if (spec.scheme == Partition::kDirichlet || spec.scheme == Partition::kQuantity) {
     for (std::size_t stratum = 0; stratum < strata.size(); ++stratum) {
       const CounterRandom random(spec.seed, kShareStream + stratum);
-      counts.push_back(counts_of_shares(dirichlet_shares(spec.silos, spec.alpha, random), strata[stratum]));
+      Counts ends = ends_of_shares(dirichlet_shares(spec.silos, spec.alpha, random), strata[stratum]);
+      std::adjacent_difference(ends.begin(), ends.end(), ends.begin());
+      counts.push_back(std::move(ends));
     }
     return counts;
   }
@@ -140,6 +126,17 @@ std::vector<double> dirichlet_shares(std::size_t count, double alpha, const Coun
   }
   for (double& share : shares) share /= total;
   return shares;
+}
+
+std::vector<std::uint64_t> ends_of_shares(const std::vector<double>& shares, std::uint64_t rows) {
+  std::vector<std::uint64_t> ends(shares.size());
+  double sum = 0.0;
+  for (std::size_t part = 0; part < shares.size(); ++part) {
+    sum += shares[part];
+    ends[part] = std::min(rows, static_cast<std::uint64_t>(static_cast<double>(rows) * sum + 0.5));
+  }
+  ends.back() = rows;
+  return ends;
 }
 
 SiloAssignment::SiloAssignment(const SiloSpec& spec, const std::vector<std::uint64_t>& class_counts) {

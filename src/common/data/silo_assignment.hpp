@@ -28,12 +28,8 @@ enum class Partition {
   kFeatureShift  ///< evenly, at random; each silo's rows are rotated and moved by a transformation of its own
 };
 template <>
-inline constexpr std::array spellings<Partition>{
-    std::pair{std::string_view{"iid"}, Partition::kIid},
-    std::pair{std::string_view{"dirichlet"}, Partition::kDirichlet},
-    std::pair{std::string_view{"classes"}, Partition::kClasses},
-    std::pair{std::string_view{"quantity"}, Partition::kQuantity},
-    std::pair{std::string_view{"feature-shift"}, Partition::kFeatureShift}};
+inline constexpr auto spellings<Partition> = spelled<Partition>("iid", "dirichlet", "classes", "quantity",
+                                                                "feature-shift");
 
 struct SiloSpec {
   Partition scheme = Partition::kIid;
@@ -50,6 +46,10 @@ bool is_label_skew(Partition scheme);
 /// their sum. Drawn in logarithms, so that small alpha gives shares of 0 and 1, not 0 / 0. Source: [marsaglia2000],
 /// with its Section 6 for alpha < 1. Preconditions (asserted): count >= 1; alpha > 0 and finite.
 std::vector<double> dirichlet_shares(std::size_t count, double alpha, const CounterRandom& random);
+
+/// Ends of parts of these shares, which have the sum 1: round(rows (p_0 + ... + p_s)), the last exactly `rows`.
+/// Precondition: some share, none negative.
+std::vector<std::uint64_t> ends_of_shares(const std::vector<double>& shares, std::uint64_t rows);
 
 class SiloAssignment {
  public:

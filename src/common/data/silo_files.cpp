@@ -1,9 +1,9 @@
 #include "common/data/silo_files.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <deque>
 #include <filesystem>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -24,57 +24,36 @@ constexpr double kDegrees = 360.0;                             // in a turn
 namespace fs = std::filesystem;
 
 constexpr std::uint64_t kChunkBytes = std::uint64_t{8} << 20;
+constexpr std::uint64_t kLabelsAtOnce = kChunkBytes / sizeof(std::int32_t);
 // Open at a time, two files each: well below the usual limit of 1024 descriptors.
 constexpr std::size_t kSilosAtOnce = 128;
 
-// The rows of a data set, some at a time, with their classes.
-class Pass {
- public:
-  Pass(WorkerRows& rows, std::size_t classes, bool with_features)
-      : rows_(rows),
-        classes_(classes),
-        slots_(rows.has_label_sets() ? classes : 1),
-        x_bytes_(with_features ? rows.features().row_bytes() : 0),
-        y_bytes_(with_features ? rows.labels().row_bytes() : 0) {
-    const std::uint64_t row = x_bytes_ + y_bytes_ + slots_ * sizeof(std::int32_t);
-    chunk_ = std::clamp<std::uint64_t>(kChunkBytes / row, 1, std::max<std::uint64_t>(1, rows.range().count));
-  }
-
-  // False after the last.
-  bool next() {
-    first_ += count_;
-    count_ = std::min(chunk_, rows_.range().count - first_);
-    if (count_ == 0) return false;
-    labels_.resize(count_ * slots_);
-    rows_.labels().read_labels(first_, count_, classes_, labels_);
-    if (x_bytes_ > 0) {
-      x_.resize(count_ * x_bytes_);
-      y_.resize(count_ * y_bytes_);
-      rows_.features().read_stored(first_, count_, x_);
-      rows_.labels().read_stored(first_, count_, y_);
-      rows_.features().release_rows(first_, count_);
+// visit(classes, stored features, stored labels) for each row, in the order of the data set.
+template <typename Visit>
+void for_each_stored_row(WorkerRows& rows, std::size_t classes, const Visit& visit) {
+  const std::size_t slots = rows.has_label_sets() ? classes : 1;
+  const std::uint64_t x_bytes = rows.features().row_bytes();
+  const std::uint64_t y_bytes = rows.labels().row_bytes();
+  const std::uint64_t at_once =
+      std::max<std::uint64_t>(1, kChunkBytes / (x_bytes + y_bytes + slots * sizeof(std::int32_t)));
+  std::vector<std::int32_t> labels;
+  std::vector<std::byte> x;
+  std::vector<std::byte> y;
+  for (std::uint64_t first = 0; first < rows.range().count; first += at_once) {
+    const std::uint64_t count = std::min(at_once, rows.range().count - first);
+    labels.resize(count * slots);
+    x.resize(count * x_bytes);
+    y.resize(count * y_bytes);
+    rows.labels().read_labels(first, count, classes, labels);
+    rows.features().read_stored(first, count, x);
+    rows.labels().read_stored(first, count, y);
+    rows.features().release_rows(first, count);
+    for (std::uint64_t row = 0; row < count; ++row) {
+      visit(classes_in(slots_of(labels, slots, row)), std::span(x).subspan(row * x_bytes, x_bytes),
+            std::span(y).subspan(row * y_bytes, y_bytes));
     }
-    return true;
   }
-
-  std::size_t count() const { return count_; }
-  std::span<const std::int32_t> classes_of(std::size_t row) const { return classes_in(slots_of(labels_, slots_, row)); }
-  std::span<const std::byte> x(std::size_t row) const { return std::span(x_).subspan(row * x_bytes_, x_bytes_); }
-  std::span<const std::byte> y(std::size_t row) const { return std::span(y_).subspan(row * y_bytes_, y_bytes_); }
-
- private:
-  WorkerRows& rows_;
-  std::size_t classes_;
-  std::size_t slots_;
-  std::uint64_t x_bytes_;
-  std::uint64_t y_bytes_;
-  std::uint64_t chunk_;
-  std::uint64_t first_ = 0;
-  std::uint64_t count_ = 0;
-  std::vector<std::int32_t> labels_;
-  std::vector<std::byte> x_;
-  std::vector<std::byte> y_;
-};
+}
 
 // Rows of each class, or of all where classes do not decide.
 std::vector<std::uint64_t> stratum_counts(WorkerRows& rows, std::size_t classes, Partition scheme) {
@@ -86,101 +65,50 @@ std::vector<std::uint64_t> stratum_counts(WorkerRows& rows, std::size_t classes,
         to_string(scheme));
   }
   std::vector<std::uint64_t> counts(classes, 0);
-  for (Pass pass(rows, classes, false); pass.next();) {
-    for (std::size_t row = 0; row < pass.count(); ++row) ++counts[static_cast<std::size_t>(pass.classes_of(row)[0])];
+  std::vector<std::int32_t> labels;
+  for (std::uint64_t done = 0; done < rows.range().count; done += labels.size()) {
+    labels.resize(std::min(kLabelsAtOnce, rows.range().count - done));
+    rows.labels().read_labels(done, labels.size(), classes, labels);
+    for (const std::int32_t label : labels) ++counts[static_cast<std::size_t>(label)];
   }
   return counts;
 }
 
-template <typename Element, typename Encode>
-void store(std::span<const double> numbers, std::span<std::byte> stored, Encode encode) {
-  std::vector<Element> elements(numbers.size());
-  std::ranges::transform(numbers, elements.begin(), encode);
-  std::memcpy(stored.data(), elements.data(), stored.size());
-}
-
-// One stored row of features, shifted in place.
-void shift_row(const FeatureShift& shift, DType dtype, std::span<std::byte> stored, std::vector<double>& scratch) {
-  scratch.resize(stored.size() / size_of(dtype));
-  convert_numbers(stored, dtype, ByteOrder::kLittle, scratch);
-  shift.apply(scratch);
-  const auto to_float = [](double value) { return static_cast<float>(value); };
-  if (dtype == DType::kFloat16) {
-    store<std::uint16_t>(scratch, stored, [&](double value) { return float_to_half(to_float(value)); });
-  } else if (dtype == DType::kFloat32) {
-    store<float>(scratch, stored, to_float);
-  } else {
-    std::memcpy(stored.data(), scratch.data(), stored.size());
-  }
-}
-
-struct OpenSilo {
-  OpenSilo(const SiloFiles& files, DType x_type, std::size_t dim, DType y_type, const Shape& y_shape)
-      : x(files.x, x_type, {files.rows, dim}), y(files.y, y_type, y_shape) {}
-  NpyWriter x;
-  NpyWriter y;
-  std::optional<FeatureShift> shift;
-};
-
-// Gathers the rows of a chunk by silo, so that each file is written in few pieces.
-class Writers {
+// The files of a silo, while they are written.
+class OpenSilo {
  public:
-  Writers(WorkerRows& rows, std::span<SiloFiles> files, std::size_t first_silo, const SiloSpec& spec,
-          const std::optional<ShiftSize>& shift)
-      : dtype_(rows.features().dtype()), files_(files) {
-    const DType label_type = rows.labels().dtype();
-    for (std::size_t silo = 0; silo < files.size(); ++silo) {
-      const SiloFiles& of = files[silo];
-      Shape label_shape{of.rows};
-      if (rows.has_label_sets()) label_shape.push_back(rows.labels().columns());
-      open_.emplace_back(of, dtype_, rows.dim(), label_type, label_shape);
-      if (shift) open_.back().shift.emplace(*shift, rows.dim(), first_silo + silo, spec.seed);
-    }
-    members_.resize(files.size());
-  }
+  OpenSilo(const WorkerRows& rows, SiloFiles& files, std::optional<FeatureShift> shift)
+      : files_(files),
+        dtype_(rows.features().dtype()),
+        x_(files.x, dtype_, {files.rows, rows.dim()}),
+        y_(files.y, rows.labels().dtype(),
+           rows.has_label_sets() ? Shape{files.rows, rows.labels().columns()} : Shape{files.rows}),
+        shift_(std::move(shift)) {}
 
-  // `silos`: of each row of the chunk, among those of all passes, the first of these being `first`.
-  void write(const Pass& chunk, std::span<const std::size_t> silos, std::size_t first) {
-    for (std::vector<std::size_t>& rows : members_) rows.clear();
-    for (std::size_t row = 0; row < silos.size(); ++row) {
-      if (silos[row] >= first && silos[row] < first + members_.size()) members_[silos[row] - first].push_back(row);
-    }
-    for (std::size_t silo = 0; silo < members_.size(); ++silo) write_rows(chunk, members_[silo], silo);
+  void append(std::span<const std::int32_t> classes, std::span<const std::byte> x, std::span<const std::byte> y) {
+    for (const std::int32_t c : classes) ++files_.class_counts[static_cast<std::size_t>(c)];
+    y_.append_stored(y);
+    if (!shift_) return x_.append_stored(x);
+    features_.resize(x.size() / size_of(dtype_));
+    convert_numbers(x, dtype_, ByteOrder::kLittle, features_);
+    shift_->apply(features_);
+    x_.append(std::span<const double>(features_));
   }
 
   void commit(MadeFiles& made) {
-    for (std::size_t silo = 0; silo < open_.size(); ++silo) {
-      open_[silo].x.commit();
-      made.add(files_[silo].x);
-      open_[silo].y.commit();
-      made.add(files_[silo].y);
-    }
+    x_.commit();
+    made.add(files_.x);
+    y_.commit();
+    made.add(files_.y);
   }
 
  private:
-  void write_rows(const Pass& chunk, const std::vector<std::size_t>& rows, std::size_t silo) {
-    OpenSilo& open = open_[silo];
-    x_.clear();
-    y_.clear();
-    for (const std::size_t row : rows) {
-      const std::span<const std::byte> x = chunk.x(row);
-      const std::span<const std::byte> y = chunk.y(row);
-      x_.insert(x_.end(), x.begin(), x.end());
-      y_.insert(y_.end(), y.begin(), y.end());
-      if (open.shift) shift_row(*open.shift, dtype_, std::span(x_).last(x.size()), scratch_);
-      for (const std::int32_t c : chunk.classes_of(row)) ++files_[silo].class_counts[static_cast<std::size_t>(c)];
-    }
-    open.x.append_stored(x_);
-    open.y.append_stored(y_);
-  }
-
+  SiloFiles& files_;
   DType dtype_;
-  std::span<SiloFiles> files_;
-  std::deque<OpenSilo> open_;
-  std::vector<std::vector<std::size_t>> members_;  // rows of the chunk
-  std::vector<std::byte> x_;
-  std::vector<std::byte> y_;
-  std::vector<double> scratch_;
+  NpyWriter x_;
+  NpyWriter y_;
+  std::optional<FeatureShift> shift_;
+  std::vector<double> features_;  // of a row
 };
 
 }  // namespace
@@ -226,20 +154,23 @@ std::vector<SiloFiles> write_silos(WorkerRows& rows, std::size_t classes, const 
   }
   MadeFiles made;
   for (const SiloFiles& of : files) made.make_folder(fs::path(of.x).parent_path());
-  std::vector<std::size_t> silos;
   for (std::size_t first = 0; first < files.size(); first += kSilosAtOnce) {
-    const std::size_t count = std::min(kSilosAtOnce, files.size() - first);
-    Writers writers(rows, std::span(files).subspan(first, count), first_silo + first, spec, shift);
-    assignment.rewind();
-    for (Pass pass(rows, classes, true); pass.next();) {
-      silos.resize(pass.count());
-      for (std::size_t row = 0; row < silos.size(); ++row) {
-        silos[row] =
-            assignment.next(is_label_skew(spec.scheme) ? static_cast<std::size_t>(pass.classes_of(row)[0]) : 0);
-      }
-      writers.write(pass, silos, first);
+    const std::size_t end = std::min(first + kSilosAtOnce, files.size());
+    std::deque<OpenSilo> open;
+    for (std::size_t silo = first; silo < end; ++silo) {
+      std::optional<FeatureShift> own_shift;
+      if (shift) own_shift.emplace(*shift, rows.dim(), first_silo + silo, spec.seed);
+      open.emplace_back(rows, files[silo], std::move(own_shift));
     }
-    writers.commit(made);
+    assignment.rewind();
+    for_each_stored_row(
+        rows, classes,
+        [&](std::span<const std::int32_t> of_row, std::span<const std::byte> x, std::span<const std::byte> y) {
+          const std::size_t silo =
+              assignment.next(is_label_skew(spec.scheme) ? static_cast<std::size_t>(of_row[0]) : 0);
+          if (silo >= first && silo < end) open[silo - first].append(of_row, x, y);
+        });
+    for (OpenSilo& silo : open) silo.commit(made);
   }
   made.keep();
   return files;

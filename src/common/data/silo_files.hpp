@@ -56,11 +56,11 @@ struct SiloFiles {
 /// are kept, elements become little-endian and C order. With a shift, features are transformed in double precision and
 /// rounded to their type.
 ///
-/// Passes: one over the labels where classes decide, then one over all rows for every 128 silos. Memory: two chunks of
-/// at most 8 MiB (or one row), and 8 bytes a silo and class; whatever the number of rows.
-/// Throws UsageError as SiloAssignment, and where classes decide and labels are not one class index a row; BadInput
-/// where files differ in type, cannot be read or written, or exist already: what this call has written is then removed.
-/// Preconditions (asserted): `rows` are all rows of their files, with labels.
+/// Passes: one over the labels where classes decide, then one over all rows for every 128 silos. Memory: a chunk of at
+/// most 8 MiB (or one row), 32 KiB for each of at most 256 open files, and 8 bytes a silo and class; whatever the
+/// number of rows. Throws UsageError as SiloAssignment, and where classes decide and labels are not one class index a
+/// row; BadInput where files differ in type, cannot be read or written, or exist already: what this call has written is
+/// then removed. Preconditions (asserted): `rows` are all rows of their files, with labels.
 std::vector<SiloFiles> write_silos(WorkerRows& rows, std::size_t classes, const SiloSpec& spec,
                                    const std::optional<ShiftSize>& shift, const std::string& directory,
                                    std::size_t first_silo);

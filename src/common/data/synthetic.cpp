@@ -14,6 +14,7 @@
 #include "common/data/label_slots.hpp"
 #include "common/data/long_tail.hpp"
 #include "common/data/npy_writer.hpp"
+#include "common/data/silo_assignment.hpp"
 #include "common/data/worker_rows.hpp"
 
 namespace dpreduce {
@@ -126,21 +127,8 @@ std::vector<double> class_weights(const SyntheticSpec& spec) {
   return weights;
 }
 
-// Ends of the classes: round(rows * (w_0 + ... + w_c)), the last exactly `rows`.
-std::vector<std::uint64_t> class_ends(const std::vector<double>& weights, std::uint64_t rows) {
-  std::vector<std::uint64_t> ends(weights.size());
-  double share = 0.0;
-  for (std::size_t c = 0; c < weights.size(); ++c) {
-    share += weights[c];
-    const double end = std::floor(static_cast<double>(rows) * share + 0.5);
-    ends[c] = std::min(rows, static_cast<std::uint64_t>(end));
-  }
-  ends.back() = rows;
-  return ends;
-}
-
 std::vector<std::uint64_t> checked_class_ends(const SyntheticSpec& spec) {
-  std::vector<std::uint64_t> ends = class_ends(class_weights(spec), spec.train_rows);
+  std::vector<std::uint64_t> ends = ends_of_shares(class_weights(spec), spec.train_rows);
   std::uint64_t before = 0;
   for (std::size_t c = 0; c < ends.size(); ++c) {
     if (ends[c] == before) {
@@ -152,37 +140,25 @@ std::vector<std::uint64_t> checked_class_ends(const SyntheticSpec& spec) {
   return ends;
 }
 
-constexpr std::size_t kWrittenAtOnce = std::size_t{8} << 20;
-
 void write_pair(const SyntheticRows& rows, SyntheticPart part, RowRange range, const std::string& x_path,
                 const std::string& y_path, Existing existing, MadeFiles& made) {
-  const std::size_t dim = rows.spec().dim;
-  NpyWriter x(x_path, DType::kFloat32, {range.count, dim}, existing);
-  const std::size_t slots = rows.labels_per_row();
-  const std::size_t classes = rows.spec().classes;
-  const bool has_sets = rows.spec().max_labels.has_value();
-  NpyWriter y = has_sets ? NpyWriter(y_path, DType::kUint8, {range.count, classes}, existing)
+  const SyntheticSpec& spec = rows.spec();
+  const bool has_sets = spec.max_labels.has_value();
+  NpyWriter x(x_path, DType::kFloat32, {range.count, spec.dim}, existing);
+  NpyWriter y = has_sets ? NpyWriter(y_path, DType::kUint8, {range.count, spec.classes}, existing)
                          : NpyWriter(y_path, DType::kInt64, {range.count}, existing);
-  const std::uint64_t chunk =
-      std::min<std::uint64_t>(range.count, std::max<std::size_t>(1, kWrittenAtOnce / (4 * dim)));
-  std::vector<float> features(chunk * dim);
-  std::vector<std::int32_t> labels(chunk * slots);
-  std::vector<std::byte> zeros_and_ones(has_sets ? classes : 0);
-  for (std::uint64_t done = 0; done < range.count;) {
-    const std::uint64_t count = std::min(chunk, range.count - done);
-    const std::span<float> some_features = std::span(features).first(count * dim);
-    const std::span<std::int32_t> some_labels = std::span(labels).first(count * slots);
-    rows.fill(part, range.first + done, count, some_features, some_labels);
-    x.append(std::span<const float>(some_features));
-    if (!has_sets) y.append(std::span<const std::int32_t>(some_labels));
-    for (std::uint64_t row = 0; has_sets && row < count; ++row) {
-      std::fill(zeros_and_ones.begin(), zeros_and_ones.end(), std::byte{0});
-      for (const std::int32_t c : classes_in(slots_of(some_labels, slots, row))) {
-        zeros_and_ones[static_cast<std::size_t>(c)] = std::byte{1};
-      }
-      y.append_stored(zeros_and_ones);
+  std::vector<float> features(spec.dim);
+  std::vector<std::int32_t> labels(rows.labels_per_row());
+  for (std::uint64_t row = range.first; row < range.end(); ++row) {
+    rows.fill(part, row, 1, features, labels);
+    x.append(std::span<const float>(features));
+    if (!has_sets) {
+      y.append(std::span<const std::int32_t>(labels));
+      continue;
     }
-    done += count;
+    std::vector<std::byte> zeros_and_ones(spec.classes);
+    for (const std::int32_t c : classes_in(labels)) zeros_and_ones[static_cast<std::size_t>(c)] = std::byte{1};
+    y.append_stored(zeros_and_ones);
   }
   x.commit();
   made.add(x_path);
@@ -193,12 +169,9 @@ void write_pair(const SyntheticRows& rows, SyntheticPart part, RowRange range, c
 void write_persons(const SyntheticRows& rows, RowRange range, const std::string& path, Existing existing,
                    MadeFiles& made) {
   NpyWriter persons(path, DType::kInt64, {range.count}, existing);
-  std::vector<std::int32_t> piece;
   for (std::uint64_t row = range.first; row < range.end(); ++row) {
-    piece.push_back(static_cast<std::int32_t>(rows.person(row)));
-    if (piece.size() < kWrittenAtOnce / sizeof(std::int64_t) && row + 1 < range.end()) continue;
-    persons.append(std::span<const std::int32_t>(piece));
-    piece.clear();
+    const auto person = static_cast<std::int64_t>(rows.person(row));
+    persons.append(std::span(&person, 1));
   }
   persons.commit();
   made.add(path);
@@ -281,7 +254,7 @@ std::vector<double> worst_perturbations(const std::vector<double>& means, std::s
 SyntheticRows::SyntheticRows(const SyntheticSpec& spec)
     : spec_(validated(spec)),
       train_{checked_class_ends(spec), IndexPermutation(spec.train_rows, spec.seed, kShuffleStream)},
-      test_{class_ends(std::vector<double>(spec.classes, 1.0 / static_cast<double>(spec.classes)), spec.test_rows),
+      test_{ends_of_shares(std::vector<double>(spec.classes, 1.0 / static_cast<double>(spec.classes)), spec.test_rows),
             IndexPermutation(spec.test_rows, spec.seed, kShuffleStream + 1)} {
   means_ = spec_.means == ClassMeans::kNeuralCollapse
                ? simplex_frame(spec_.classes, spec_.dim, spec_.seed)

@@ -37,9 +37,6 @@ struct KnownEnergies {
   }
 };
 
-/// Seconds for which products that this thread requested have packed operands, since the thread began. For benchmarks.
-double packing_seconds();
-
 /// Entries of C that a product computes.
 enum class ProductPart { kFull, kUpperTriangle };
 

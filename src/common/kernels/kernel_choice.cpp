@@ -136,13 +136,10 @@ void accumulate_ranges(const MicroKernel& micro, ThreadTeam& team, const Operand
                    kColumnsInCache / (kMaxTileVectors * micro.lanes), part, team.size());
   for (std::size_t first_k = 0; first_k < depth; first_k += 2 * kBlockPairs) {
     const std::size_t block_depth = std::min(2 * kBlockPairs, depth - first_k);
-    {
-      const PackingClock clock;
-      team.for_each(PackedPanels::stripes(block_depth), [&](std::size_t stripe) {
-        packed_a.pack_stripe(a, range_a.begin, first_k, block_depth, stripe);
-        if (!one_operand) packed_b.pack_stripe(b, range_b.begin, first_k, block_depth, stripe);
-      });
-    }
+    team.for_each(PackedPanels::stripes(block_depth), [&](std::size_t stripe) {
+      packed_a.pack_stripe(a, range_a.begin, first_k, block_depth, stripe);
+      if (!one_operand) packed_b.pack_stripe(b, range_b.begin, first_k, block_depth, stripe);
+    });
     team.for_each(panel_rows.size(), [&](std::size_t index) { product.accumulate(panel_rows[index], block_depth); });
   }
 }

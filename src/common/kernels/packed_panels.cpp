@@ -59,7 +59,6 @@ void plan_segments(std::span<const std::uint32_t> energies_a, std::span<const st
 
 namespace {
 
-thread_local double seconds_of_packing = 0.0;
 constexpr std::size_t kMaxPanelColumns = kMaxTileVectors * kMaxLanes;
 
 // Pairs of rows k of a matrix that is summed over its rows. The rows of the next stripe are requested meanwhile.
@@ -147,14 +146,6 @@ void pack_columns(const MicroKernel& micro, const Int16View& view, std::size_t f
 }
 
 }  // namespace
-
-double packing_seconds() {
-  return seconds_of_packing;
-}
-
-PackingClock::~PackingClock() {
-  seconds_of_packing += std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count();
-}
 
 std::vector<Panel> split_into_panels(std::size_t columns, std::size_t lanes) {
   const std::size_t vectors = (columns + lanes - 1) / lanes;

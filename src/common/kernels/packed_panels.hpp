@@ -1,7 +1,6 @@
 // Packed panels of a product, and the runs of them whose sums fit in int32.
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -90,18 +89,6 @@ class PackingMemory {
 
  private:
   LargeVector<std::int16_t> values_;
-};
-
-/// Counts the time of its life as packing (packing_seconds).
-class PackingClock {
- public:
-  PackingClock() = default;
-  ~PackingClock();
-  PackingClock(const PackingClock&) = delete;
-  PackingClock& operator=(const PackingClock&) = delete;
-
- private:
-  std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
 };
 
 class PackedPanels {

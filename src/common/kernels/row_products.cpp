@@ -242,7 +242,6 @@ class OuterBlock {
 }  // namespace
 
 DotFactors::DotFactors(const RowKernel& kernel, const Int16View& b) : RowFactors(b, kRowsInCache) {
-  const PackingClock clock;
   for (std::size_t first = 0; first < b.cols; first += kMostValues) {
     parts_.emplace_back(kernel, b, Range{first, std::min(first + kMostValues, b.cols)});
   }
@@ -274,11 +273,8 @@ void accumulate_outer(const RowKernel& kernel, const MicroKernel& micro, ThreadT
   const OuterBlock block(kernel, micro, packed, b, c);
   for (std::size_t first = 0; first < a.depth(); first += kOuterRows) {
     const Range rows{first, std::min(first + kOuterRows, a.depth())};
-    {
-      const PackingClock clock;
-      team.for_each(PackedPanels::stripes(rows.size()),
-                    [&](std::size_t stripe) { packed.pack_stripe(a, 0, rows.begin, rows.size(), stripe); });
-    }
+    team.for_each(PackedPanels::stripes(rows.size()),
+                  [&](std::size_t stripe) { packed.pack_stripe(a, 0, rows.begin, rows.size(), stripe); });
     team.for_each((b.columns() + width - 1) / width, [&](std::size_t index) {
       block.accumulate(rows, {index * width, std::min((index + 1) * width, b.columns())});
     });

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/kernels/matrix_view.hpp"
 #include "common/lattice/lattice_rows.hpp"
 
 namespace dpreduce {
@@ -34,6 +35,7 @@ class LatticeWeights {
   std::size_t dim() const { return dim_; }
   /// w, K x d, row-major.
   const std::int16_t* values() const { return values_.data(); }
+  Int16View view() const { return {values(), classes(), dim_, dim_}; }
   /// The same, which nobody may ask for again.
   std::vector<std::int16_t> take_values() { return std::move(values_); }
   /// factor_c; 0 for a class whose weights are all 0.

@@ -38,12 +38,12 @@ void TargetColumns::scaled(std::span<const std::int32_t> row_slots, std::span<do
   scaled_numbers(targets, out);
 }
 
-Ranges ranges_of(const char* option, std::span<const double> ranges, std::size_t count) {
+FeatureColumns ranges_of(const char* option, std::span<const double> ranges, std::size_t count) {
   if (ranges.size() != 2 && ranges.size() != 2 * count) {
     throw UsageError("{}: {} numbers for {} column(s); give LO,HI for all, or a pair for each", option, ranges.size(),
                      count);
   }
-  Ranges parts;
+  FeatureColumns columns;
   for (std::size_t column = 0; column < count; ++column) {
     const std::size_t place = ranges.size() == 2 ? 0 : 2 * column;
     const double low = ranges[place];
@@ -52,16 +52,16 @@ Ranges ranges_of(const char* option, std::span<const double> ranges, std::size_t
     if (!std::isfinite(low) || !std::isfinite(high) || !(half > 0.0)) {
       throw UsageError("{} {},{}: LO must be less than HI, and both finite", option, low, high);
     }
-    parts.middle.push_back(low / 2.0 + high / 2.0);
-    parts.half.push_back(half);
+    columns.center.push_back(low / 2.0 + high / 2.0);
+    columns.scale.push_back(half);
   }
-  return parts;
+  return columns;
 }
 
-TargetColumns target_columns(Ranges ranges) {
-  const double root = std::sqrt(static_cast<double>(ranges.middle.size()));
-  for (double& half : ranges.half) half *= root;
-  return {.count = ranges.middle.size(), .center = std::move(ranges.middle), .scale = std::move(ranges.half)};
+TargetColumns target_columns(FeatureColumns ranges) {
+  const double root = std::sqrt(static_cast<double>(ranges.center.size()));
+  for (double& half : ranges.scale) half *= root;
+  return {.count = ranges.center.size(), .center = std::move(ranges.center), .scale = std::move(ranges.scale)};
 }
 
 namespace {
@@ -267,8 +267,7 @@ RowTransform::RowTransform(Preprocessing preprocessing) : preprocessing_(std::mo
   require_targets(p.targets);
   if (!p.projection.empty()) {
     projection_ = std::make_shared<const LatticeWeights>(p.projection, Lattice{p.clip_norm, p.pooled_dim()});
-    packed_ =
-        select_kernel().row_factors({projection_->values(), projection_->classes(), p.pooled_dim(), p.pooled_dim()});
+    packed_ = select_kernel().row_factors(projection_->view());
   }
 }
 

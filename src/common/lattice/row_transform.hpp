@@ -36,19 +36,26 @@ struct TargetColumns {
   void scaled_numbers(std::span<const double> targets, std::span<double> out) const;
 };
 
-/// Middles and half widths of ranges.
-struct Ranges {
-  std::vector<double> middle;
-  std::vector<double> half;
+/// Public centers and scales of raw columns; empty where these stay as they are.
+struct FeatureColumns {
+  std::vector<double> center{};  ///< c, d_in
+  std::vector<double> scale{};   ///< h, above 0
+
+  bool operator==(const FeatureColumns&) const = default;
+  /// p_a of that number in column a.
+  double scaled(std::size_t a, double x) const {
+    return scale.empty() ? x : std::clamp((x - center[a]) / scale[a], -1.0, 1.0);
+  }
 };
 
-/// Ranges from lo_1, hi_1, lo_2, hi_2, ..., one for each of `count` columns, or one for all. Throws UsageError naming
-/// the option if there are neither two numbers nor twice as many as columns, one is not finite, or a range is empty.
-Ranges ranges_of(const char* option, std::span<const double> ranges, std::size_t count);
+/// Columns from ranges lo_1, hi_1, lo_2, hi_2, ..., one for each of `count` columns, or one for all: c their middles, h
+/// half their widths. Throws UsageError naming the option if there are neither two numbers nor twice as many as
+/// columns, one is not finite, or a range is empty.
+FeatureColumns ranges_of(const char* option, std::span<const double> ranges, std::size_t count);
 
-/// m targets with those ranges: c their middles, h half their widths times sqrt(m), so that no row whose targets are
-/// within them is clipped.
-TargetColumns target_columns(Ranges ranges);
+/// m targets with those ranges: h half their widths times sqrt(m), so that no row whose targets are within them is
+/// clipped.
+TargetColumns target_columns(FeatureColumns ranges);
 
 // The per-row preprocessing, one function for training rows and for prediction.
 //
@@ -69,25 +76,12 @@ TargetColumns target_columns(Ranges ranges);
 // The transform reads one row and public constants only, in a fixed order of double operations: its bits cannot depend
 // on any other row, on the row's position, on threads or on alignment.
 
-/// Public centers and scales of raw columns; empty where these stay as they are.
-struct FeatureColumns {
-  std::vector<double> center{};  ///< c, d_in
-  std::vector<double> scale{};   ///< h, above 0
-
-  bool operator==(const FeatureColumns&) const = default;
-  /// p_a of that number in column a.
-  double scaled(std::size_t a, double x) const {
-    return scale.empty() ? x : std::clamp((x - center[a]) / scale[a], -1.0, 1.0);
-  }
-};
-
 enum class Normalize {
   kL2,   ///< every row is scaled to norm C
   kNone  ///< rows longer than C are scaled down to C
 };
 template <>
-inline constexpr std::array spellings<Normalize>{std::pair{std::string_view{"l2"}, Normalize::kL2},
-                                                 std::pair{std::string_view{"none"}, Normalize::kNone}};
+inline constexpr auto spellings<Normalize> = spelled<Normalize>("l2", "none");
 
 /// The public constants of the transform. Saved with a model, so that prediction does what training did.
 struct Preprocessing {

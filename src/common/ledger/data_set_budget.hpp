@@ -13,10 +13,7 @@
 
 namespace dpreduce {
 
-struct DataSetBudget {
-  double epsilon;
-  double delta;
-};
+using DataSetBudget = EpsilonAtDelta;
 
 /// Returns the stricter of `least` and of the relations of all private lines: replace-one where one of them has it.
 Adjacency strictest_adjacency(const LedgerState& state, Adjacency least = Adjacency::kAddRemove);

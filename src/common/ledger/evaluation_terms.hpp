@@ -2,11 +2,9 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <optional>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "common/base/described_types.hpp"
@@ -29,20 +27,10 @@ enum class EvaluationMetric {
   kRmse  ///< the same
 };
 template <>
-inline constexpr std::array spellings<EvaluationMetric>{
-    std::pair{std::string_view{"accuracy"}, EvaluationMetric::kAccuracy},
-    std::pair{std::string_view{"recall"}, EvaluationMetric::kRecall},
-    std::pair{std::string_view{"precision"}, EvaluationMetric::kPrecision},
-    std::pair{std::string_view{"confusion"}, EvaluationMetric::kConfusion},
-    std::pair{std::string_view{"topk"}, EvaluationMetric::kTopK},
-    std::pair{std::string_view{"logloss"}, EvaluationMetric::kLogLoss},
-    std::pair{std::string_view{"brier"}, EvaluationMetric::kBrier},
-    std::pair{std::string_view{"calibration"}, EvaluationMetric::kCalibration},
-    std::pair{std::string_view{"auc"}, EvaluationMetric::kAuc},
-    std::pair{std::string_view{"roc"}, EvaluationMetric::kRoc},
-    std::pair{std::string_view{"f1"}, EvaluationMetric::kF1},
-    std::pair{std::string_view{"r2"}, EvaluationMetric::kR2},
-    std::pair{std::string_view{"rmse"}, EvaluationMetric::kRmse}};
+inline constexpr auto spellings<EvaluationMetric> = spelled<EvaluationMetric>("accuracy", "recall", "precision",
+                                                                              "confusion", "topk", "logloss", "brier",
+                                                                              "calibration", "auc", "roc", "f1", "r2",
+                                                                              "rmse");
 
 /// Lower bound on reported R^2: a smaller one is reported as this.
 inline constexpr double kLeastR2 = -1.0;

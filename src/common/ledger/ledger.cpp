@@ -52,22 +52,16 @@ bool lock(int file, const fs::path& path, int kind) {
   return ::stat(path.c_str(), &named) == 0 && named.st_dev == opened.st_dev && named.st_ino == opened.st_ino;
 }
 
-// Below 0 where there is no file, and none is to be made.
-int open_locked(const fs::path& path, int flags, int kind) {
+// None where there is no file, and none is to be made.
+FileDescriptor open_locked(const fs::path& path, int flags, int kind) {
   require_local(path);
   while (true) {
     // Without O_NONBLOCK, opening a pipe would wait for its other end.
-    const int file =
-        uninterrupted([&] { return ::open(path.c_str(), flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0644); });
-    if (file < 0 && errno == ENOENT && !(flags & O_CREAT)) return file;
-    if (file < 0) refuse(path, "cannot open the ledger", errno);
-    try {
-      if (lock(file, path, kind)) return file;
-    } catch (...) {
-      ::close(file);
-      throw;
-    }
-    ::close(file);
+    FileDescriptor file(
+        uninterrupted([&] { return ::open(path.c_str(), flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0644); }));
+    if (file.get() < 0 && errno == ENOENT && !(flags & O_CREAT)) return file;
+    if (file.get() < 0) refuse(path, "cannot open the ledger", errno);
+    if (lock(file.get(), path, kind)) return file;
   }
 }
 
@@ -75,7 +69,7 @@ std::string read_all(int file, const fs::path& path) {
   const off_t size = status_of(file, path).st_size;
   if (size > kLargestLedger) throw BadInput(path.string() + ": the ledger is larger than 1 GiB; start a new one");
   std::string text(static_cast<std::size_t>(size), '\0');
-  const auto done = read_from_start(file, std::as_writable_bytes(std::span(text)));
+  const auto done = read_at(file, std::as_writable_bytes(std::span(text)));
   if (!done) refuse(path, "cannot read the ledger", errno);
   text.resize(*done);
   return text;

@@ -152,9 +152,7 @@ struct RunEnd {
 };
 
 template <>
-inline constexpr std::array spellings<RunOutcome>{std::pair{std::string_view{"finished"}, RunOutcome::kFinished},
-                                                  std::pair{std::string_view{"stopped"}, RunOutcome::kStopped},
-                                                  std::pair{std::string_view{"released"}, RunOutcome::kReleased}};
+inline constexpr auto spellings<RunOutcome> = spelled<RunOutcome>("finished", "stopped", "released");
 
 /// Content of a line, with its place in the chain.
 struct LedgerRecord {

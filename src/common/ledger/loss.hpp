@@ -12,9 +12,7 @@ enum class Loss {
   kSquare    ///< residual z - y
 };
 template <>
-inline constexpr std::array spellings<Loss>{std::pair{std::string_view{"softmax"}, Loss::kSoftmax},
-                                            std::pair{std::string_view{"sigmoid"}, Loss::kSigmoid},
-                                            std::pair{std::string_view{"square"}, Loss::kSquare}};
+inline constexpr auto spellings<Loss> = spelled<Loss>("softmax", "sigmoid", "square");
 
 /// Z where a shorter one would cost: without noise, where a clip makes nothing smaller; with --objective balanced,
 /// whose rounds begin at the shares of classes, where residuals of small classes are the longest (at .7 they lost 1.3

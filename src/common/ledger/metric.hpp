@@ -11,8 +11,7 @@ enum class Metric {
   kEuclidean  ///< nearest center; needs class sums and counts
 };
 template <>
-inline constexpr std::array spellings<Metric>{std::pair{std::string_view{"cosine"}, Metric::kCosine},
-                                              std::pair{std::string_view{"euclidean"}, Metric::kEuclidean}};
+inline constexpr auto spellings<Metric> = spelled<Metric>("cosine", "euclidean");
 
 /// Criterion that features are ranked by: the sum over pairs of classes of the distance between their means.
 enum class SelectBy {
@@ -20,7 +19,6 @@ enum class SelectBy {
   kT  ///< over the standard deviation within classes
 };
 template <>
-inline constexpr std::array spellings<SelectBy>{std::pair{std::string_view{"distance"}, SelectBy::kDistance},
-                                                std::pair{std::string_view{"t"}, SelectBy::kT}};
+inline constexpr auto spellings<SelectBy> = spelled<SelectBy>("distance", "t");
 
 }  // namespace dpreduce

@@ -312,9 +312,7 @@ NoisePlan with_selections(NoisePlan plan, std::vector<PlannedSelection> selectio
     if (const std::string fault = fault_of(selection.terms); !fault.empty()) {
       throw UsageError("selection " + selection.name + ": " + fault);
     }
-    if (selection.terms.mechanism != SelectionMechanism::kExponential) {
-      throw UsageError("selection " + selection.name + ": only the exponential mechanism is drawn");
-    }
+    DPREDUCE_ASSERT(selection.terms.mechanism == SelectionMechanism::kExponential);  // no other is drawn
     plan.selections.push_back(std::move(selection));
   }
   return plan;

@@ -149,8 +149,8 @@ NoisePlan make_noise_plan(double mu, Adjacency adjacency, std::vector<ReleaseReq
 
 /// The plan with these selections beside whatever it has.
 ///
-/// Precondition (asserted): every name is not empty and no other release's or selection's. Throws UsageError naming the
-/// selection unless fault_of(terms) is empty and the mechanism is the exponential one.
+/// Preconditions (asserted): every name is not empty and no other release's or selection's; the mechanism is the
+/// exponential one. Throws UsageError naming the selection unless fault_of(terms) is empty.
 NoisePlan with_selections(NoisePlan plan, std::vector<PlannedSelection> selections);
 
 /// B sqrt(rounds max_p sum_b D_pb^2 / s_b^2), rounded up: what given sigmas cost, B = rows_per_unit.

@@ -76,16 +76,10 @@ bool is_run_id(std::string_view text) {
 }
 
 // Fills `bytes` from there on; returns how many there are.
-std::size_t read_at(int file, const fs::path& path, std::uint64_t first, std::span<std::byte> bytes) {
-  std::size_t done = 0;
-  while (done < bytes.size()) {
-    const ssize_t got = ::pread(file, bytes.data() + done, bytes.size() - done, static_cast<off_t>(first + done));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) refuse_with_reason(path, "cannot be read");
-    if (got == 0) break;
-    done += static_cast<std::size_t>(got);
-  }
-  return done;
+std::size_t read_from(int file, const fs::path& path, std::uint64_t first, std::span<std::byte> bytes) {
+  const std::optional<std::size_t> length = read_at(file, bytes, first);
+  if (!length) refuse_with_reason(path, "cannot be read");
+  return *length;
 }
 
 // Integers of a block from there on; nullopt if the file ends before.
@@ -93,7 +87,7 @@ std::optional<std::vector<std::int64_t>> integers_at(int file, const fs::path& p
                                                      std::uint64_t length) {
   std::vector<std::int64_t> integers(length);
   const auto bytes = std::as_writable_bytes(std::span(integers));
-  return read_at(file, path, first, bytes) == bytes.size() ? std::optional(std::move(integers)) : std::nullopt;
+  return read_from(file, path, first, bytes) == bytes.size() ? std::optional(std::move(integers)) : std::nullopt;
 }
 
 std::uint64_t size_of_file(int file, const fs::path& path) {
@@ -150,7 +144,7 @@ class Reader {
   std::optional<std::string> line() {
     // Reads no further than the file was long: a living run appends to it meanwhile.
     std::string bytes(std::min<std::uint64_t>(kLongestLine, size_ - place_), '\0');
-    bytes.resize(read_at(file_, path_, place_, std::as_writable_bytes(std::span(bytes))));
+    bytes.resize(read_from(file_, path_, place_, std::as_writable_bytes(std::span(bytes))));
     const std::size_t end = bytes.find('\n');
     if (end == std::string::npos && bytes.size() == kLongestLine) refuse_damaged(path_);
     if (end == std::string::npos) return std::nullopt;

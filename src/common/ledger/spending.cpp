@@ -9,11 +9,11 @@
 #include <utility>
 #include <variant>
 
-#include "common/accounting/argument_checks.hpp"
 #include "common/accounting/calibration.hpp"
 #include "common/accounting/gaussian_dp.hpp"
 #include "common/accounting/high_precision.hpp"
 #include "common/accounting/privacy_loss.hpp"
+#include "common/base/error.hpp"
 #include "common/base/floating_point.hpp"
 
 namespace dpreduce {
@@ -121,24 +121,13 @@ bool is_sampled(const ReleaseRequest& request) {
   return request.sampling_rate < 1;
 }
 
-void check(const PrivacyBudget& budget, Accountant accountant, Adjacency adjacency,
-           const std::vector<ReleaseRequest>& releases) {
-  if (!budget.epsilon()) {
-    throw UsageError("rounds on samples have no mu and no rho; give the budget as --epsilon and --delta");
-  }
-  if (accountant != Accountant::kRdp && accountant != Accountant::kPld) {
-    throw UsageError("accountant " + std::string(to_string(accountant)) +
-                     ": does not cover sampling (the loss of a sampled Gaussian is not Gaussian); use pld or rdp");
-  }
-  if (adjacency == Adjacency::kReplaceOne && accountant != Accountant::kPld) {
-    throw UsageError("accountant " + std::string(to_string(accountant)) +
-                     ": has no useful bound for a replaced record on samples; use pld");
-  }
-  const auto sampled = std::count_if(releases.begin(), releases.end(), is_sampled);
-  if (sampled != 1) {
-    throw UsageError(std::to_string(sampled) + " releases are sampled; such a plan needs exactly one");
-  }
-  for (const ReleaseRequest& request : releases) require_positive("release " + request.name + ": share", request.share);
+// Rules of options refuse all else (fit_rules.cpp).
+void check(const BudgetOptions& budget, Adjacency adjacency, const std::vector<ReleaseRequest>& releases) {
+  DPREDUCE_ASSERT(budget.epsilon.has_value());
+  DPREDUCE_ASSERT(budget.accountant == Accountant::kPld ||
+                  (budget.accountant == Accountant::kRdp && adjacency == Adjacency::kAddRemove));
+  DPREDUCE_ASSERT(std::ranges::count_if(releases, is_sampled) == 1);
+  for (const ReleaseRequest& request : releases) DPREDUCE_ASSERT(request.share > 0 && std::isfinite(request.share));
 }
 
 // The sampled release, as noise_plan.hpp would plan it for rounds that see all rows with this z.
@@ -159,9 +148,10 @@ double rounded_up(double z) {
 
 }  // namespace
 
-NoisePlan make_sampled_noise_plan(const PrivacyBudget& budget, Accountant accountant, Adjacency adjacency,
+NoisePlan make_sampled_noise_plan(const BudgetOptions& budget, Adjacency adjacency,
                                   std::vector<ReleaseRequest> releases) {
-  check(budget, accountant, adjacency, releases);
+  const double budget_mu = mu_of(budget);
+  check(budget, adjacency, releases);
   const auto sampled = std::find_if(releases.begin(), releases.end(), is_sampled);
   const auto place = sampled - releases.begin();
   const ReleaseRequest request = *sampled;
@@ -169,20 +159,19 @@ NoisePlan make_sampled_noise_plan(const PrivacyBudget& budget, Accountant accoun
   for (const ReleaseRequest& release : releases) all_shares += release.share;
   releases.erase(sampled);
 
-  CalibrationTarget target{.epsilon = *budget.epsilon(),
-                           .delta = *budget.delta(),
+  CalibrationTarget target{.epsilon = *budget.epsilon,
+                           .delta = *budget.delta,
                            .steps = request.rounds,
                            .sampling_rate = request.sampling_rate,
                            .is_exchange = adjacency == Adjacency::kReplaceOne};
   NoisePlan plan{.adjacency = adjacency};
-  const double budget_mu = budget.mu(accountant);
   if (!releases.empty()) {
     const double plain_share = 1 - request.share / all_shares;
     plan = make_noise_plan(budget_mu * std::sqrt(plain_share), adjacency, std::move(releases));
     target.beside.push_back({GaussianMechanism{accounted_noise_multiplier(plan.mu)}, 1});
   }
   plan.budget_mu = budget_mu;
-  double z = rounded_up(calibrated_noise_multiplier(target, accountant));
+  double z = rounded_up(calibrated_noise_multiplier(target, budget.accountant));
   plan.releases.insert(plan.releases.begin() + place, planned_with(z * (1 + kAboveAccounted), adjacency, request));
   // An accountant's bound is checked at its own z; what a ledger counts, at the one that rounding left.
   while (epsilon_of(spending_of(plan), target.delta) > target.epsilon) {

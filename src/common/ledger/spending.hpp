@@ -71,10 +71,11 @@ double mu_of(const Spending& spending);
 
 /// The plan for one sampled release and any number of others, in the order given.
 ///
-/// Preconditions: the budget is (epsilon, delta); the accountant is kRdp or kPld, under replace-one kPld; exactly one
-/// release has a sampling rate below 1, at least kSmallestSamplingRate; the rest as make_noise_plan,
-/// calibrated_noise_multiplier. Throws UsageError naming the argument.
-NoisePlan make_sampled_noise_plan(const PrivacyBudget& budget, Accountant accountant, Adjacency adjacency,
+/// Preconditions (asserted): the budget is (epsilon, delta); the accountant is kRdp or kPld, under replace-one kPld;
+/// exactly one release has a sampling rate below 1; shares are > 0 and finite. That rate is at least
+/// kSmallestSamplingRate; the rest as make_noise_plan, calibrated_noise_multiplier, which throw UsageError naming the
+/// argument.
+NoisePlan make_sampled_noise_plan(const BudgetOptions& budget, Adjacency adjacency,
                                   std::vector<ReleaseRequest> releases);
 
 }  // namespace dpreduce

@@ -18,8 +18,7 @@ enum class Link {
 };
 
 template <>
-inline constexpr std::array spellings<Link>{std::pair{std::string_view{"softmax"}, Link::kSoftmax},
-                                            std::pair{std::string_view{"sigmoid"}, Link::kSigmoid}};
+inline constexpr auto spellings<Link> = spelled<Link>("softmax", "sigmoid");
 
 // The products of rows with a classifier's weights, in one fixed order of operations.
 //

@@ -87,13 +87,6 @@ const std::vector<double>& weights_of_checked(const ClassifierParts& parts, std:
   return parts.weights;
 }
 
-// v <- v / ||v||; a zero row stays zero.
-void scale_to_unit_length(std::span<double> v) {
-  const double norm = std::sqrt(squared_norm(v));
-  if (norm == 0.0) return;
-  for (double& entry : v) entry /= norm;
-}
-
 // minimum <- min(minimum, value), as one step.
 void lower_to(std::atomic<std::size_t>& minimum, std::size_t value) {
   std::size_t known = minimum;
@@ -101,9 +94,16 @@ void lower_to(std::atomic<std::size_t>& minimum, std::size_t value) {
   }
 }
 
+// c_k / ||c_k|| of each prototype; a zero row stays zero. Empty without a second head.
 std::optional<ClassScores> unit_directions(const ClassifierParts& parts, std::size_t dim) {
   if (parts.cosine_head.empty()) return std::nullopt;
-  return ClassScores(unit_prototypes(parts), parts.classes, dim);
+  std::vector<double> directions = parts.cosine_head;
+  for (std::size_t first = 0; first < directions.size(); first += dim) {
+    const std::span<double> one = std::span(directions).subspan(first, dim);
+    const double norm = std::sqrt(squared_norm(one));
+    for (double& entry : one) entry /= norm > 0.0 ? norm : 1.0;
+  }
+  return ClassScores(directions, parts.classes, dim);
 }
 
 }  // namespace
@@ -115,15 +115,6 @@ void require_terms(const ClassifierParts& parts) {
     throw UsageError("privacy: has a guarantee, and reasons why there is none");
   require_class_names(parts.class_names, parts.classes);
   require_feature_names(parts.feature_names, parts.preprocessing.input_dim);
-}
-
-std::vector<double> unit_prototypes(const ClassifierParts& parts) {
-  std::vector<double> directions = parts.cosine_head;
-  const std::size_t dim = directions.size() / parts.classes;
-  for (std::size_t first = 0; first < directions.size(); first += dim) {
-    scale_to_unit_length(std::span(directions).subspan(first, dim));
-  }
-  return directions;
 }
 
 Classifier::Classifier(ClassifierParts parts)

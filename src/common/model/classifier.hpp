@@ -115,9 +115,6 @@ class Classifier {
   std::optional<ClassScores> directions_;  // of c_k / ||c_k||
 };
 
-/// c_k / ||c_k|| of each prototype, K x d, row-major; a zero row stays zero. Empty without a second head.
-std::vector<double> unit_prototypes(const ClassifierParts& parts);
-
 /// The indices of the k largest entries, the largest first, of equal ones the smaller index first. Precondition
 /// (asserted): k <= scores.size().
 std::vector<std::int32_t> largest_classes(std::span<const double> scores, std::size_t k);

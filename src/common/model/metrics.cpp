@@ -71,24 +71,14 @@ void ClassCounts::add(std::int64_t true_label, std::int32_t predicted_label) {
   if (has_matrix()) ++counts_[(3 + label) * classes_ + given];
 }
 
-std::uint64_t ClassCounts::support(std::size_t true_label) const {
-  DPREDUCE_ASSERT(true_label < classes_);
-  return counts_[true_label];
-}
-
-std::uint64_t ClassCounts::predicted(std::size_t label) const {
+std::uint64_t ClassCounts::in_row(std::size_t row, std::size_t label) const {
   DPREDUCE_ASSERT(label < classes_);
-  return counts_[classes_ + label];
-}
-
-std::uint64_t ClassCounts::right(std::size_t label) const {
-  DPREDUCE_ASSERT(label < classes_);
-  return counts_[2 * classes_ + label];
+  return counts_[row * classes_ + label];
 }
 
 std::uint64_t ClassCounts::count(std::size_t true_label, std::size_t predicted_label) const {
-  DPREDUCE_ASSERT(has_matrix() && true_label < classes_ && predicted_label < classes_);
-  return counts_[(3 + true_label) * classes_ + predicted_label];
+  DPREDUCE_ASSERT(has_matrix() && true_label < classes_);
+  return in_row(3 + true_label, predicted_label);
 }
 
 std::uint64_t ClassCounts::total() const {

@@ -34,9 +34,10 @@ class ClassCounts {
   /// M_tp += 1. Throws BadInput where the true label is not from 0 to K - 1; asserts that the predicted one is.
   void add(std::int64_t true_label, std::int32_t predicted_label);
 
-  std::uint64_t support(std::size_t true_label) const;
-  std::uint64_t predicted(std::size_t label) const;  ///< rows that were given this class
-  std::uint64_t right(std::size_t label) const;      ///< M_cc
+  // Precondition (asserted): there is such a class.
+  std::uint64_t support(std::size_t true_label) const { return in_row(0, true_label); }
+  std::uint64_t predicted(std::size_t label) const { return in_row(1, label); }  ///< rows that were given this class
+  std::uint64_t right(std::size_t label) const { return in_row(2, label); }      ///< M_cc
   std::uint64_t total() const;
 
   /// Returns whether M is kept.
@@ -52,6 +53,7 @@ class ClassCounts {
 
  private:
   static bool has_matrix(std::size_t classes) { return classes <= kMostClassesInMatrix; }
+  std::uint64_t in_row(std::size_t row, std::size_t label) const;
 
   std::size_t classes_;
   std::vector<std::uint64_t> counts_;  // support | given | M_cc | M, row-major

@@ -24,12 +24,21 @@ std::optional<PersonStatement> person(const JsonFields& privacy) {
     }
     return std::nullopt;
   }
+  return person_in(privacy);
+}
+
+}  // namespace
+
+PersonStatement person_in(const JsonFields& privacy) {
   PersonStatement statement{.rows = privacy.count("rows_per_person")};
   if (privacy.has("silos_per_person")) statement.silos = privacy.count("silos_per_person");
   return statement;
 }
 
-}  // namespace
+void put_person(json& privacy, const PersonStatement& person) {
+  privacy["rows_per_person"] = person.rows;
+  if (person.silos) privacy["silos_per_person"] = *person.silos;
+}
 
 json statement_json(const std::optional<PrivacyStatement>& privacy, const Forfeits& forfeits) {
   if (!privacy && forfeits.empty()) return {{"private", false}};
@@ -39,10 +48,8 @@ json statement_json(const std::optional<PrivacyStatement>& privacy, const Forfei
                  {"mu", number(privacy->mu)}, {"rho", number(privacy->rho)},         {"adjacency", privacy->adjacency}};
   // A model for rows does not mention the unit: so models have the bytes that they had before there were persons.
   if (!privacy->person) return statement;
-  const PersonStatement& person = *privacy->person;
   statement["unit"] = to_string(PrivacyUnit::kPerson);
-  statement["rows_per_person"] = person.rows;
-  if (person.silos) statement["silos_per_person"] = *person.silos;
+  put_person(statement, *privacy->person);
   return statement;
 }
 

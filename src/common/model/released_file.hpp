@@ -28,6 +28,12 @@ namespace dpreduce {
 /// Ends a complaint about such a file.
 inline constexpr const char* kIsOfDpreduce = "; was this file written by dpreduce?";
 
+/// Reads how many rows and silos a person counts for from a privacy statement whose unit is a person. Throws as
+/// JsonFields.
+PersonStatement person_in(const JsonFields& privacy);
+/// Adds these members, "rows_per_person" and "silos_per_person", to a privacy statement.
+void put_person(nlohmann::json& privacy, const PersonStatement& person);
+
 /// Privacy statement of such a file: "private", and of a private one its figures, adjacency, and if the unit is a
 /// person "unit" and what goes with it; else "forfeited_by", if there is anything.
 nlohmann::json statement_json(const std::optional<PrivacyStatement>& privacy, const Forfeits& forfeits);

@@ -16,9 +16,7 @@ Multiplicities::Multiplicities(std::vector<BigInteger> counts) : counts_(std::mo
   leading_.reserve(counts_.size());
   exponents_.reserve(counts_.size());
   for (const BigInteger& count : counts_) {
-    if (count < 0) {
-      throw UsageError("multiplicity of candidate {} is negative: it counts outcomes", leading_.size());
-    }
+    DPREDUCE_ASSERT(count >= 0);
     if (count == 0) {
       leading_.push_back(0);
       exponents_.push_back(-std::numeric_limits<double>::infinity());
@@ -38,7 +36,7 @@ Multiplicities::Multiplicities(std::vector<BigInteger> counts) : counts_(std::mo
 }
 
 Multiplicities Multiplicities::of_subsets_by_worst(std::size_t candidates, std::size_t subset_size) {
-  if (subset_size == 0) throw UsageError("subset_size = 0 of a private selection of sets: it must be >= 1");
+  DPREDUCE_ASSERT(subset_size >= 1);
   const std::size_t others = subset_size - 1;
   std::vector<BigInteger> counts(candidates);
   BigInteger count = 1;
@@ -51,13 +49,7 @@ Multiplicities Multiplicities::of_subsets_by_worst(std::size_t candidates, std::
 }
 
 SelectionRate selection_rate(double epsilon, std::uint64_t sensitivity, ScoreChange change) {
-  if (!(epsilon >= kSmallestSelectionEpsilon && epsilon <= kLargestSelectionEpsilon)) {
-    throw UsageError("epsilon = {} of a private selection is not in [{}, {}]: choose another budget", epsilon,
-                     kSmallestSelectionEpsilon, kLargestSelectionEpsilon);
-  }
-  if (sensitivity == 0) {
-    throw UsageError("sensitivity = 0 of a private selection: give the most that one record changes a utility, >= 1");
-  }
+  DPREDUCE_ASSERT(epsilon >= kSmallestSelectionEpsilon && epsilon <= kLargestSelectionEpsilon && sensitivity >= 1);
   // epsilon = odd * 2^exponent with odd < 2^53 and -112 <= exponent <= 20.
   int exponent = 0;
   auto odd = static_cast<std::uint64_t>(std::ldexp(std::frexp(epsilon, &exponent), 53));
@@ -70,19 +62,6 @@ SelectionRate selection_rate(double epsilon, std::uint64_t sensitivity, ScoreCha
   return {odd, sensitivity, static_cast<unsigned>(-exponent)};
 }
 
-void require_valid(const SelectionRate& rate) {
-  if (rate.numerator == 0) {
-    throw UsageError("gamma = 0 of a private selection: the numerator of its rate must be >= 1");
-  }
-  if (rate.denominator == 0) {
-    throw UsageError("gamma of a private selection has denominator 0: it must be >= 1");
-  }
-  if (rate.scale_bits > kMostRateScaleBits) {
-    throw UsageError("gamma of a private selection is below 2^-{} (scale_bits = {}): at most {} are allowed",
-                     rate.scale_bits - 64, rate.scale_bits, kMostRateScaleBits);
-  }
-}
-
 static_assert(FLT_EVAL_METHOD == 0, "doubles must be rounded to doubles after each operation");
 
 bool can_decide_by_doubles() {
@@ -91,7 +70,7 @@ bool can_decide_by_doubles() {
 
 ExponentialDecay::ExponentialDecay(const SelectionRate& rate) {
   constexpr double kLog2E = 0x1.71547652b82fep0;
-  require_valid(rate);
+  DPREDUCE_ASSERT(rate.numerator >= 1 && rate.denominator >= 1 && rate.scale_bits <= kMostRateScaleBits);
   slope_ = std::ldexp(static_cast<double>(rate.numerator) / static_cast<double>(rate.denominator) * kLog2E,
                       -static_cast<int>(rate.scale_bits));
   numerator_ = rate.numerator;
@@ -126,19 +105,14 @@ class Candidates {
  public:
   Candidates(std::span<const std::int64_t> utilities, const Multiplicities* multiplicities)
       : utilities_(utilities), multiplicities_(multiplicities) {
-    if (multiplicities != nullptr && utilities.size() != multiplicities->size()) {
-      throw UsageError("private selection from {} utilities with {} multiplicities: give one for each",
-                       utilities.size(), multiplicities->size());
-    }
+    DPREDUCE_ASSERT(multiplicities == nullptr || utilities.size() == multiplicities->size());
     bool is_empty = true;
     for (std::size_t candidate = 0; candidate < utilities.size(); ++candidate) {
       if (multiplicities != nullptr && (*multiplicities)[candidate] == 0) continue;
       best_ = is_empty ? utilities[candidate] : std::max(best_, utilities[candidate]);
       is_empty = false;
     }
-    if (!is_empty) return;
-    throw UsageError("private selection from no candidates: give at least one {}",
-                     multiplicities == nullptr ? "utility" : "multiplicity above 0");
+    DPREDUCE_ASSERT(!is_empty);
   }
   std::size_t size() const { return utilities_.size(); }
   std::uint64_t distance(std::size_t candidate) const {
@@ -267,41 +241,20 @@ std::optional<std::size_t> quick_choice(const Candidates& candidates, const Expo
   return std::nullopt;
 }
 
-// U in [digits, digits + 1) / 2^bits, read from the column that holds it.
-class UniformDigits {
- public:
-  UniformDigits(RandomStream& stream, std::uint64_t column, const RandomBlock& leading)
-      : stream_(stream), column_(column) {
-    append(leading);
-  }
+// U in [digits, digits + 1) / 2^bits.
+struct UniformDigits {
+  BigInteger digits = 0;
+  unsigned bits = 0;
 
-  // Twice as many digits. Throws EntropyFailure once there are 2^12.
-  void read_further_digits() {
-    constexpr std::uint64_t kMostRows = 32;
-    if (rows_ >= kMostRows) {
-      throw EntropyFailure("random digits of a private selection repeat: they are not random; nothing was selected");
-    }
-    for (const std::uint64_t rows = 2 * rows_; rows_ < rows;) append(stream_.further_digits(rows_, column_));
-  }
-
-  const BigInteger& digits() const { return digits_; }
-  unsigned bits() const { return static_cast<unsigned>(128 * rows_); }
-
- private:
   void append(const RandomBlock& block) {
-    digits_ = (((digits_ << 64) + block.first) << 64) + block.second;
-    ++rows_;
+    digits = (((digits << 64) + block.first) << 64) + block.second;
+    bits += 128;
   }
-
-  RandomStream& stream_;
-  std::uint64_t column_;
-  std::uint64_t rows_ = 0;
-  BigInteger digits_ = 0;
 };
 
 // The choice, if `uniform` and weights to 2^-precision are sure of it.
 //
-// With q = uniform.bits(), a = uniform.digits() and A <= 2^precision S <= B for each sum, candidate i is certain when
+// With q = uniform.bits, a = uniform.digits and A <= 2^precision S <= B for each sum, candidate i is certain when
 // 2^q B_i <= a A_n and (a + 1) B_n <= 2^q A_{i+1}. The last candidate needs only the first, as U < 1.
 std::optional<std::size_t> certain_choice(const Candidates& candidates, const ExponentialDecay& decay,
                                           const UniformDigits& uniform, unsigned precision) {
@@ -320,11 +273,9 @@ std::optional<std::size_t> certain_choice(const Candidates& candidates, const Ex
     add_weight(total, candidate);
   }
 
-  const BigInteger target_lower = uniform.digits() * total.lower;
-  const BigInteger target_upper = uniform.digits() * total.upper + total.upper;
-  const auto begins_below = [&](const IntegerBounds& before) {
-    return (before.upper << uniform.bits()) <= target_lower;
-  };
+  const BigInteger target_lower = uniform.digits * total.lower;
+  const BigInteger target_upper = uniform.digits * total.upper + total.upper;
+  const auto begins_below = [&](const IntegerBounds& before) { return (before.upper << uniform.bits) <= target_lower; };
   const auto after = std::partition_point(sums_before.begin(), sums_before.end(), begins_below);
   const auto block = static_cast<std::size_t>(after - sums_before.begin()) - 1;  // the first sum is 0
   IntegerBounds before = sums_before[block];
@@ -332,17 +283,26 @@ std::optional<std::size_t> certain_choice(const Candidates& candidates, const Ex
   for (std::size_t candidate = block * kBlock; candidate < end && begins_below(before); ++candidate) {
     add_weight(before, candidate);
     const bool is_last = candidate + 1 == candidates.size();
-    if (is_last || target_upper <= (before.lower << uniform.bits())) return candidate;
+    if (is_last || target_upper <= (before.lower << uniform.bits)) return candidate;
   }
   return std::nullopt;
 }
 
 // Weights are known to 64 digits more than U, the largest m_i and the number of candidates have not counted: what
-// stays undecided is for want of digits of U.
-std::size_t exact_choice(const Candidates& candidates, const ExponentialDecay& decay, UniformDigits uniform) {
-  for (;; uniform.read_further_digits()) {
-    const unsigned precision = uniform.bits() + candidates.most_exponent() + 64;
+// stays undecided is for want of digits of U, of which there are twice as many each time. Throws EntropyFailure once
+// there are 2^12: `leading` and the rows below it in the same column.
+std::size_t exact_choice(const Candidates& candidates, const ExponentialDecay& decay, RandomStream& stream,
+                         std::uint64_t column, const RandomBlock& leading) {
+  constexpr std::uint64_t kMostRows = 32;
+  UniformDigits uniform;
+  uniform.append(leading);
+  for (std::uint64_t row = 1;;) {
+    const unsigned precision = uniform.bits + candidates.most_exponent() + 64;
     if (const auto choice = certain_choice(candidates, decay, uniform, precision)) return *choice;
+    if (row >= kMostRows) {
+      throw EntropyFailure("random digits of a private selection repeat: they are not random; nothing was selected");
+    }
+    for (const std::uint64_t end = 2 * row; row < end; ++row) uniform.append(stream.further_digits(row, column));
   }
 }
 
@@ -350,7 +310,7 @@ std::size_t select(RandomStream& stream, const Candidates& candidates, const Exp
   SecretVector<RandomBlock> leading(1);
   const std::uint64_t column = stream.take_blocks(leading);
   if (const auto choice = quick_choice(candidates, decay, leading[0].first)) return *choice;
-  return exact_choice(candidates, decay, UniformDigits(stream, column, leading[0]));
+  return exact_choice(candidates, decay, stream, column, leading[0]);
 }
 
 }  // namespace

@@ -20,14 +20,14 @@ namespace dpreduce {
 /// m_i >= 0, with the leading digits of each beside it. Made once, used for many selections.
 class Multiplicities {
  public:
-  /// Throws UsageError if one is negative or has more than 2^20 binary digits.
+  /// Precondition (asserted): none is negative. Throws UsageError if one has more than 2^20 binary digits.
   explicit Multiplicities(std::vector<BigInteger> counts);
 
   /// m_j = C(j, subset_size - 1), j = 0, ..., candidates - 1: so many sets of `subset_size` candidates have candidate j
   /// as their worst, when candidates come in falling order of utility. About 32 bytes and a product each.
   ///
-  /// Preconditions: subset_size >= 1. Throws UsageError. Source: [wahdany2025], DPPL-PublicK; its printed multiplicity
-  /// C(rank, subset_size) is that of "worst or better" and not private.
+  /// Precondition (asserted): subset_size >= 1. Throws as the constructor. Source: [wahdany2025], DPPL-PublicK; its
+  /// printed multiplicity C(rank, subset_size) is that of "worst or better" and not private.
   static Multiplicities of_subsets_by_worst(std::size_t candidates, std::size_t subset_size);
 
   std::size_t size() const { return counts_.size(); }
@@ -59,7 +59,8 @@ class Multiplicities {
 // exp(gamma u_i) rises by something in [0, epsilon] too, so that log P(i) changes by at most epsilon. Generally each
 // gamma u_i moves within [-epsilon/2, epsilon/2], and so does the logarithm of the sum.
 
-/// gamma = numerator / (denominator * 2^scale_bits), exactly. Need not be in lowest terms.
+/// gamma = numerator / (denominator * 2^scale_bits), exactly. Need not be in lowest terms. Where it is used (asserted):
+/// numerator >= 1, denominator >= 1, scale_bits <= kMostRateScaleBits.
 struct SelectionRate {
   std::uint64_t numerator = 1;
   std::uint64_t denominator = 1;
@@ -76,12 +77,9 @@ enum class ScoreChange { kMonotone, kGeneral };
 /// that it is, nothing is rounded.
 ///
 /// Adjacency is that of `sensitivity` and `change`: utilities that count or add non-negative terms are monotone under
-/// add/remove, and not under replace-one. Preconditions: kSmallestSelectionEpsilon <= epsilon <=
-/// kLargestSelectionEpsilon (NaN and infinity are refused); sensitivity >= 1. Throws UsageError.
+/// add/remove, and not under replace-one. Preconditions (asserted): kSmallestSelectionEpsilon <= epsilon <=
+/// kLargestSelectionEpsilon; sensitivity >= 1.
 SelectionRate selection_rate(double epsilon, std::uint64_t sensitivity, ScoreChange change);
-
-/// Throws UsageError unless numerator >= 1, denominator >= 1, scale_bits <= kMostRateScaleBits.
-void require_valid(const SelectionRate& rate);
 
 // exp(-gamma d) for an exact rate gamma and an integer distance d: quickly with a bound on the error, or between
 // integers to any precision.
@@ -151,7 +149,6 @@ inline double power_of_half(double x) {
 /// d -> exp(-gamma d).
 class ExponentialDecay {
  public:
-  /// Throws UsageError as require_valid(rate).
   explicit ExponentialDecay(const SelectionRate& rate);
 
   /// x (1 + theta) with exp(-gamma d) = 2^-x, |theta| <= kHalvingsRoundoffs u.
@@ -183,16 +180,15 @@ class ExponentialDecay {
 
 /// i with probability exp(gamma u_i) / sum_j exp(gamma u_j), for any 64-bit utilities.
 ///
-/// Preconditions: require_valid(rate); utilities are not empty. Throws UsageError; EntropyFailure if the stream ends or
-/// its digits cannot be random (an event of probability below 2^-1000). Cost: two readings of the utilities, 4 ns a
-/// candidate; by integers alone, microseconds, where doubles are not rounded to nearest. Source: [mcsherry2007];
-/// exactness is ours.
+/// Precondition (asserted): utilities are not empty. Throws EntropyFailure if the stream ends or its digits cannot be
+/// random (an event of probability below 2^-1000). Cost: two readings of the utilities, 4 ns a candidate; by integers
+/// alone, microseconds, where doubles are not rounded to nearest. Source: [mcsherry2007]; exactness is ours.
 std::size_t select_exponential(RandomStream& stream, std::span<const std::int64_t> utilities,
                                const SelectionRate& rate);
 
 /// i with probability m_i exp(gamma u_i) / sum_j m_j exp(gamma u_j).
 ///
-/// Preconditions: require_valid(rate); as many multiplicities as utilities; some m_i > 0. Throws as above.
+/// Preconditions (asserted): as many multiplicities as utilities; some m_i > 0. Throws as above.
 std::size_t select_exponential_weighted(RandomStream& stream, std::span<const std::int64_t> utilities,
                                         const Multiplicities& multiplicities, const SelectionRate& rate);
 

@@ -1,16 +1,14 @@
 #include "common/randomness/noise_key.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <memory>
-#include <numeric>
-#include <optional>
 
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 
 #include "common/base/error.hpp"
 #include "common/randomness/openssl_handles.hpp"
+#include "common/randomness/signing_key.hpp"
 
 namespace dpreduce {
 namespace {
@@ -19,22 +17,14 @@ constexpr std::size_t kKeyBytes = 32;
 
 using Message = std::vector<std::byte>;
 
-void append(Message& message, std::span<const std::byte> bytes) {
-  message.insert(message.end(), bytes.begin(), bytes.end());
-}
-
-void append(Message& message, std::string_view text) {
-  append(message, std::as_bytes(std::span(text)));
-}
-
 void append(Message& message, std::uint64_t number) {
   for (int shift = 0; shift < 64; shift += 8) message.push_back(static_cast<std::byte>(number >> shift));
 }
 
 // The text that separates one use from another; none is a prefix of another, thanks to the zero at its end.
 Message domain(std::string_view text) {
-  Message message;
-  append(message, text);
+  const auto bytes = std::as_bytes(std::span(text));
+  Message message(bytes.begin(), bytes.end());
   message.push_back(std::byte{0});
   return message;
 }
@@ -50,26 +40,20 @@ NoiseKey NoiseKey::from_entropy(const EntropySource& source) {
 NoiseKey NoiseKey::from_seed(std::uint64_t seed) {
   Message message = domain("dpreduce noise key from seed v1");
   append(message, seed);
-  SecretVector<std::byte> bytes(kKeyBytes);
-  unsigned int written = 0;
-  if (EVP_Digest(message.data(), message.size(), openssl_bytes(bytes.data()), &written, EVP_sha256(), nullptr) != 1 ||
-      written != kKeyBytes) {
-    throw EntropyFailure("no noise key: OpenSSL's SHA-256 failed; nothing was released");
-  }
-  return NoiseKey(std::move(bytes));
+  return from_bytes(sha256(message));
 }
 
 NoiseKey NoiseKey::from_bytes(std::span<const std::byte, 32> bytes) {
   return NoiseKey(SecretVector<std::byte>(bytes.begin(), bytes.end()));
 }
 
-RandomStream NoiseKey::stream(std::string_view purpose, std::span<const std::byte> context) const {
+AesBlockSource NoiseKey::tape(std::string_view purpose, std::span<const std::byte> context) const {
   DPREDUCE_ASSERT(bytes_.size() == kKeyBytes);
   Message message = domain("dpreduce stream v1");
-  append(message, std::uint64_t{purpose.size()});
-  append(message, purpose);
-  append(message, std::uint64_t{context.size()});
-  append(message, context);
+  for (const std::span<const std::byte> part : {std::as_bytes(std::span(purpose)), context}) {
+    append(message, part.size());
+    message.insert(message.end(), part.begin(), part.end());
+  }
   SecretVector<std::byte> stream_key(kKeyBytes);  // HMAC-SHA256(key, message)
   unsigned int written = 0;
   if (HMAC(EVP_sha256(), bytes_.data(), static_cast<int>(bytes_.size()), openssl_bytes(message.data()), message.size(),
@@ -77,7 +61,11 @@ RandomStream NoiseKey::stream(std::string_view purpose, std::span<const std::byt
       written != kKeyBytes) {
     throw EntropyFailure("no random stream: OpenSSL's HMAC-SHA256 failed; nothing was released");
   }
-  return RandomStream(std::make_unique<AesBlockSource>(std::span<const std::byte, kKeyBytes>(stream_key)));
+  return AesBlockSource(std::span<const std::byte, kKeyBytes>(stream_key));
+}
+
+RandomStream NoiseKey::stream(std::string_view purpose, std::span<const std::byte> context) const {
+  return RandomStream(std::make_unique<AesBlockSource>(tape(purpose, context)));
 }
 
 namespace {
@@ -88,12 +76,11 @@ std::uint64_t threshold_of(double rate) {
   return static_cast<std::uint64_t>(std::ldexp(rate, 64));
 }
 
+constexpr std::string_view kRowCoins = "row coins";
 constexpr std::uint64_t kWordsPerBlock = 2;
-// Words that are read and discarded rather than restart a stream.
-constexpr std::uint64_t kFarAhead = 4096;
 
 RandomStream words_from(std::span<const std::byte, 32> secret, std::uint64_t first_row) {
-  RandomStream stream = NoiseKey::from_bytes(secret).stream("row coins", {});
+  RandomStream stream = NoiseKey::from_bytes(secret).stream(kRowCoins, {});
   stream.skip_blocks(first_row / kWordsPerBlock);
   if (first_row % kWordsPerBlock == 1) stream.next_u64();
   return stream;
@@ -105,28 +92,15 @@ RowCoins::RowCoins(std::span<const std::byte, 32> secret, double rate, std::uint
     : stream_(words_from(secret, first_row)), threshold_(threshold_of(rate)) {}
 
 std::vector<char> RowSample::drawn_units(std::span<const std::uint64_t> first_rows) const {
-  std::vector<std::size_t> by_place(first_rows.size());
-  std::iota(by_place.begin(), by_place.end(), std::size_t{0});
-  std::sort(by_place.begin(), by_place.end(),
-            [&](std::size_t a, std::size_t b) { return first_rows[a] < first_rows[b]; });
-  std::vector<char> drawn(first_rows.size());
-  std::optional<RowCoins> coins;
-  std::uint64_t next = 0;  // whose coin comes next
-  char last = 0;           // the coin before it
-  for (const std::size_t unit : by_place) {
-    const std::uint64_t place = first_rows[unit];
-    if (coins && place + 1 == next) {  // rows of one unit who are numbered one by one
-      drawn[unit] = last;
-      continue;
-    }
-    if (!coins || place - next > kFarAhead) {
-      coins.emplace(std::span<const std::byte, 32>(secret), rate, place);
-      next = place;
-    }
-    for (; next < place; ++next) coins->next();
-    last = coins->next() ? 1 : 0;
-    drawn[unit] = last;
-    ++next;
+  AesBlockSource tape = NoiseKey::from_bytes(std::span<const std::byte, 32>(secret)).tape(kRowCoins, {});
+  const std::uint64_t threshold = threshold_of(rate);
+  std::vector<char> drawn;
+  drawn.reserve(first_rows.size());
+  for (const std::uint64_t place : first_rows) {
+    RandomBlock block;
+    tape.read(0, place / kWordsPerBlock, std::span(&block, 1));
+    const std::uint64_t word = place % kWordsPerBlock == 0 ? block.first : block.second;
+    drawn.push_back(word < threshold ? 1 : 0);
   }
   return drawn;
 }

@@ -1,18 +1,9 @@
-// Owners of OpenSSL's objects, for headers, which do not include OpenSSL's.
+// Owners of OpenSSL's objects, for headers, which include nothing of OpenSSL but the names of its types.
 #pragma once
 
 #include <memory>
 
-struct evp_pkey_st;
-struct evp_pkey_ctx_st;
-struct evp_md_ctx_st;
-struct evp_cipher_ctx_st;
-struct evp_kdf_st;
-struct evp_kdf_ctx_st;
-struct evp_mac_st;
-struct evp_mac_ctx_st;
-struct bio_st;
-struct x509_st;
+#include <openssl/types.h>
 
 namespace dpreduce {
 

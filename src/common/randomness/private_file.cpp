@@ -119,7 +119,7 @@ std::optional<SecretVector<std::byte>> read_private_file(const fs::path& path, s
   }
   require_private(file.get(), path, what);
   SecretVector<std::byte> content(most + 1);
-  const auto length = read_from_start(file.get(), content);
+  const auto length = read_at(file.get(), content);
   if (!length) refuse_with_reason(path, what, "cannot be read");
   content.resize(*length);
   return content;

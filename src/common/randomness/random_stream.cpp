@@ -7,6 +7,7 @@
 #include <limits>
 #include <utility>
 
+#include <boost/endian/conversion.hpp>
 #include <openssl/evp.h>
 
 #include "common/base/error.hpp"
@@ -23,10 +24,8 @@ alignas(64) constexpr std::array<unsigned char, kZeroBytes> kZeros{};
 
 std::array<unsigned char, 16> counter(std::uint64_t row, std::uint64_t column) {
   std::array<unsigned char, 16> bytes;
-  for (std::size_t place = 0; place < 8; ++place) {
-    bytes[7 - place] = static_cast<unsigned char>(row >> (8 * place));
-    bytes[15 - place] = static_cast<unsigned char>(column >> (8 * place));
-  }
+  boost::endian::store_big_u64(bytes.data(), row);
+  boost::endian::store_big_u64(bytes.data() + 8, column);
   return bytes;
 }
 

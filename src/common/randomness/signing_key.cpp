@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
 #include <openssl/pem.h>
 
 #include "common/randomness/openssl_handles.hpp"
@@ -45,12 +46,7 @@ std::array<std::byte, 32> sha256(std::span<const std::byte> bytes) {
 }
 
 std::string to_hex(std::span<const std::byte> bytes) {
-  std::string text;
-  for (const std::byte byte : bytes) {
-    text += kHexDigits[std::to_integer<std::size_t>(byte >> 4)];
-    text += kHexDigits[std::to_integer<std::size_t>(byte & std::byte{15})];
-  }
-  return text;
+  return fmt::format("{:02x}", fmt::join(std::span(openssl_bytes(bytes.data()), bytes.size()), ""));
 }
 
 std::optional<PublicKey> public_key_of_hex(std::string_view text) {

@@ -77,10 +77,6 @@ int Communicator::ranks_on_machine() {
   return job_ ? job_->ranks_on_machine() : 1;
 }
 
-int Communicator::owners() const {
-  return job_ ? job_->owners() : 1;
-}
-
 void Communicator::check_peers() {
   if (job_) job_->check_peers();
 }
@@ -136,7 +132,7 @@ std::unique_ptr<PendingSum> Communicator::start_sum_to(int owner, std::span<std:
                                                        std::size_t elements_per_message) {
   DPREDUCE_ASSERT(owner >= 0 && owner < owners());
   require_message_length(elements_per_message);
-  if (!job_) return std::make_unique<FinishedSum>();
+  if (!job_) return std::make_unique<PendingSum>();
   return job_->start_sum_to(owner, values, elements_per_message);
 }
 
@@ -191,8 +187,8 @@ std::vector<std::int32_t> Communicator::gather_to_coordinator(std::span<const st
   return all;
 }
 
-void Communicator::gather_to_coordinator(std::span<const std::int64_t> local, std::span<std::int64_t> all) {
-  if (job_) return job_->gather_to_coordinator(std::as_bytes(local), std::as_writable_bytes(all));
+void Communicator::gather_to_coordinator(std::span<const std::byte> local, std::span<std::byte> all) {
+  if (job_) return job_->gather_to_coordinator(local, all);
   DPREDUCE_ASSERT(local.size() == all.size());
   std::copy(local.begin(), local.end(), all.begin());
 }

@@ -75,7 +75,7 @@ class Communicator {
   int size() const { return size_; }
   bool is_coordinator() const { return rank_ == 0; }
   /// Number of ranks, from 0 on, that may own sums: all, but only the coordinator among silos.
-  int owners() const;
+  int owners() const { return silos_ == nullptr ? size_ : 1; }
   /// The run of silos that this job is; null in others.
   const SiloJob* silos() const { return silos_; }
   SiloJob* silos() { return silos_; }
@@ -126,9 +126,9 @@ class Communicator {
 
   /// Each rank's `local` in rank order, at the coordinator; empty elsewhere. Not among silos. Collective.
   std::vector<std::int32_t> gather_to_coordinator(std::span<const std::int32_t> local);
-  /// The same into `all`, which at the coordinator is as long as the values of all ranks together (asserted) and
+  /// The same of bytes into `all`, which at the coordinator is as long as those of all ranks together (asserted) and
   /// elsewhere stays as it is. Not among silos. Collective.
-  void gather_to_coordinator(std::span<const std::int64_t> local, std::span<std::int64_t> all);
+  void gather_to_coordinator(std::span<const std::byte> local, std::span<std::byte> all);
 
   /// messages[r] goes to rank r; returns what every rank has sent to this one, in rank order. Not among silos.
   /// Precondition (asserted): one message a rank. Collective. Throws AggregationAborted where a message fails.

@@ -125,8 +125,6 @@ class MpiJob final : public Job {
     return agreed;
   }
 
-  int owners() const override { return size_; }
-
   void sum_to(int owner, std::span<std::uint64_t> values, std::size_t elements_per_message) override {
     in_messages(values, elements_per_message, [&](std::uint64_t* part, int count) {
       const void* send = rank_ == owner ? MPI_IN_PLACE : part;

@@ -48,10 +48,8 @@ class SiloJob final : public Job {
   /// Session of the coordinator; null elsewhere.
   const CoordinatorSession* coordinator() const { return coordinator_.get(); }
 
-  void announce_failure() override {}  // its status message says so at once
-  void check_peers() override;
+  void check_peers() override;  // a failure is announced by the status message
   std::int64_t agree(std::int64_t verdict) override;
-  int owners() const override { return 1; }
   void sum_to(int owner, std::span<std::uint64_t> values, std::size_t elements_per_message) override;
   void sum_everywhere(std::span<std::uint64_t> values, std::size_t elements_per_message) override;
   void sum_everywhere(std::span<double> values) override;
@@ -60,7 +58,6 @@ class SiloJob final : public Job {
   void gather_to_coordinator(std::span<const std::byte> local, std::span<std::byte> all) override;
   std::vector<std::vector<std::uint64_t>> exchange(std::vector<std::vector<std::uint64_t>> messages) override;
   int ranks_on_machine() override;
-  void abort(ExitCode) override {}  // the others notice that this process has ended
 
  private:
   SiloTerms terms_;

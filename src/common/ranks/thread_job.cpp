@@ -69,17 +69,11 @@ class ThreadJob final : public Job {
   ThreadJob(const ThreadJob&) = delete;
   ThreadJob& operator=(const ThreadJob&) = delete;
 
-  // The others work on, and learn of it when they agree.
-  void announce_failure() override {}
-  void check_peers() override {}
-
   std::int64_t agree(std::int64_t verdict) override {
     std::int64_t least = verdict;
     meeting_->visit(rank_, verdict, [&](std::int64_t of_rank, int) { least = std::min(least, of_rank); });
     return least;
   }
-
-  int owners() const override { return meeting_->size(); }
 
   void sum_to(int owner, std::span<std::uint64_t> values, std::size_t) override { add(values, rank_ == owner); }
   void sum_everywhere(std::span<std::uint64_t> values, std::size_t) override { add(values, true); }
@@ -119,7 +113,6 @@ class ThreadJob final : public Job {
   }
 
   int ranks_on_machine() override { return meeting_->size(); }
-  void abort(ExitCode) override {}
 
  private:
   // values <- sum over ranks, at an owner; elsewhere zeros.

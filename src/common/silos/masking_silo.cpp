@@ -205,7 +205,6 @@ SiloSum::Due SiloSum::begin(std::uint32_t attempt, PayloadReader& body) {
   if (words != attempt_.words) throw AggregationAborted("the coordinator sums another statistic than this silo");
   attempt_.attempt = attempt;
   masking_.emplace(self_, attempt_);
-  may_mask_ = false;
   return {FrameKind::kAdvertise, masking_->advertise()};
 }
 
@@ -231,18 +230,15 @@ SiloSum::Due SiloSum::take(FrameKind kind, std::uint32_t attempt, PayloadReader&
       present_ = masking_->lists().summed;
       return {FrameKind::kConsent, std::move(consent)};
     }
-    case FrameKind::kQuorum: {
-      if (may_mask_) {
-        std::vector<std::byte> reveal = masking_->take_summed_quorum(body);
-        has_revealed_ = true;
-        return {FrameKind::kReveal, std::move(reveal)};
+    case FrameKind::kQuorum:
+      if (masking_->state() != MaskingSilo::State::kSignedSharing) {
+        return {FrameKind::kReveal, masking_->take_summed_quorum(body)};
       }
       masking_->take_sharing_quorum(body);
-      may_mask_ = true;
       return {FrameKind::kMasked, {}};
-    }
     case FrameKind::kDone:
-      if (!has_revealed_) throw AggregationAborted("the coordinator ends a sum too early");
+      if (masking_->state() != MaskingSilo::State::kRevealed)
+        throw AggregationAborted("the coordinator ends a sum too early");
       body.end();
       return {};
     default:
@@ -251,7 +247,7 @@ SiloSum::Due SiloSum::take(FrameKind kind, std::uint32_t attempt, PayloadReader&
 }
 
 void SiloSum::mask(std::uint64_t first_word, std::span<std::uint64_t> words) {
-  DPREDUCE_ASSERT(may_mask_);
+  DPREDUCE_ASSERT(masking_.has_value());
   masking_->mask(first_word, words);
 }
 

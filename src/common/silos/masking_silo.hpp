@@ -48,7 +48,7 @@ class MaskingSilo {
   /// Lets this silo mask from here on. Throws AggregationAborted if fewer than t silos have signed the same U1 and U2.
   void take_sharing_quorum(PayloadReader& quorum);
 
-  /// words[i] <- words[i] + masks at place first_word + i.
+  /// words[i] <- words[i] + masks at place first_word + i. Precondition (asserted): this silo may mask.
   void mask(std::uint64_t first_word, std::span<std::uint64_t> words);
 
   /// Answers "unmask" with "consent". Throws AggregationAborted if U3 is not a subset of U2 with at least t silos, this
@@ -61,8 +61,10 @@ class MaskingSilo {
   /// U1, U2, U3 as far as this silo has received them.
   const SumLists& lists() const { return lists_; }
 
- private:
   enum class State { kNew, kAdvertised, kShared, kSignedSharing, kMasking, kSignedSummed, kRevealed, kRefused };
+  State state() const { return state_; }
+
+ private:
   struct HeldShares {
     SaltedShare self_mask;
     SaltedShare mask_key;
@@ -128,9 +130,7 @@ class SiloSum {
   std::size_t attempts_left_;
   std::vector<std::uint32_t> present_;
   std::optional<MaskingSilo> masking_;
-  bool may_mask_ = false;   // in this attempt
   bool is_opened_ = false;  // the silo has signed U3 in some attempt
-  bool has_revealed_ = false;
 };
 
 }  // namespace dpreduce

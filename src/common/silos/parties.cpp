@@ -1,7 +1,6 @@
 #include "common/silos/parties.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <fstream>
 #include <map>
 #include <optional>
@@ -10,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "common/base/error.hpp"
+#include "common/base/text.hpp"
 #include "common/base/toml_items.hpp"
 #include "common/randomness/private_file.hpp"
 
@@ -54,12 +54,9 @@ constexpr std::size_t kLongestName = 64;
 }
 
 std::size_t number_of(const std::string& text, std::size_t largest, const std::string& what, const std::string& path) {
-  std::size_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size() || number == 0 || number > largest) {
-    refuse(path, fmt::format("{} = {}: must be a whole number from 1 to {}", what, text, largest));
-  }
-  return number;
+  const auto number = plain_number<std::size_t>(text);
+  if (number && *number >= 1 && *number <= largest) return *number;
+  refuse(path, fmt::format("{} = {}: must be a whole number from 1 to {}", what, text, largest));
 }
 
 bool is_name(const std::string& name) {

@@ -31,7 +31,7 @@ std::string time_of_day() {
 // Returns whether the file begins as a log does: with the time of a line.
 bool begins_as_log(int file) {
   std::array<std::byte, 24> read{};
-  if (read_from_start(file, read) != read.size()) return false;
+  if (read_at(file, read) != read.size()) return false;
   const std::string_view time(reinterpret_cast<const char*>(read.data()), read.size());
   const std::string form = time_of_day();
   return std::ranges::equal(time, form, [](char one, char other) {

@@ -129,14 +129,12 @@ NumberFigures over_targets(const std::vector<NumberFigures>& targets) {
   const auto count = static_cast<double>(targets.size());
   NumberFigures all{};
   for (const NumberFigures& of_one : targets) {
-    all.r2.value += of_one.r2.value / count;
-    all.r2.low += of_one.r2.low / count;
-    all.r2.high += of_one.r2.high / count;
+    for (double Estimate::*end : {&Estimate::value, &Estimate::low, &Estimate::high}) {
+      all.r2.*end += of_one.r2.*end / count;
+      all.rmse.*end = std::hypot(all.rmse.*end, of_one.rmse.*end / std::sqrt(count));
+    }
     all.r2.deviation += of_one.r2.deviation / count;
     all.r2.noise = std::hypot(all.r2.noise, of_one.r2.noise / count);
-    all.rmse.value = std::hypot(all.rmse.value, of_one.rmse.value / std::sqrt(count));
-    all.rmse.low = std::hypot(all.rmse.low, of_one.rmse.low / std::sqrt(count));
-    all.rmse.high = std::hypot(all.rmse.high, of_one.rmse.high / std::sqrt(count));
   }
   for (const NumberFigures& of_one : targets) {
     const double slope = all.rmse.value > 0.0 ? of_one.rmse.value / (count * all.rmse.value) : 1.0 / count;

@@ -60,8 +60,9 @@ Statistic center_statistic(const ReleaseRequest& request, const StatisticInputs&
   return statistic;
 }
 
-StatisticCost center_cost(const ReleaseRequest& request) {
-  return {.words_down = elements_of(request.blocks.front()), .row_change = RowChange::kCenter};
+// The mean, or the centers, that each rank gets.
+double words_of_centers(const ReleaseRequest& request) {
+  return elements_of(request.blocks.front());
 }
 
 // Release "centred_sums", `rounds` times, at public balls, for rows of at most one class: sums of rows about a public
@@ -141,7 +142,7 @@ ReleaseRequest centered_sums_request(const ReleaseTerms& terms, double share) {
 // numbers of rows in the block class_counts, else of all rows about one center. Precondition (asserted): as many balls
 // of d entries.
 Statistic sums_in_balls(const ReleaseRequest& request, const StatisticInputs& inputs, bool by_class) {
-  const Lattice lattice{inputs.transform.preprocessing().clip_norm, inputs.transform.output_dim()};
+  const Lattice lattice = inputs.lattice();
   const std::size_t dim = lattice.dim;
   const std::size_t count = by_class ? inputs.plan.classes : 1;
   const auto* const at = std::get_if<ClassBalls>(&inputs.point);
@@ -173,11 +174,6 @@ Statistic centered_sums_statistic(const ReleaseRequest& request, const Statistic
   return sums_in_balls(request, inputs, true);
 }
 
-// Centers go to each rank.
-StatisticCost centered_sums_cost(const ReleaseRequest& request) {
-  return {.words_down = elements_of(request.blocks.front())};
-}
-
 // Release "center_rest" at a public ball: what the mean of all rows is refined with once "center" is known.
 //
 //     rest_sum = sum_i round_to_zero(f_i v_i),   v_i = q_i - z,   f_i = S / max(|v_i|, T)
@@ -202,18 +198,20 @@ Statistic center_rest_statistic(const ReleaseRequest& request, const StatisticIn
 }
 
 // Each rank has the ball's center already, and gets its radius and the mean.
-StatisticCost center_rest_cost(const ReleaseRequest& request) {
-  return {.words_down = elements_of(request.blocks.front()) + 1.0, .row_change = RowChange::kCenter};
+double words_of_rest(const ReleaseRequest& request) {
+  return words_of_centers(request) + 1.0;
 }
 
 }  // namespace
 
-extern constinit const StatisticEntry center_entry{"center",       TakenAt::kRows,   UnitForm::kWeighed,
-                                                   center_request, center_statistic, center_cost};
+extern constinit const StatisticEntry center_entry{"center",          TakenAt::kRows,   UnitForm::kWeighed,
+                                                   center_request,    center_statistic, words_of_centers,
+                                                   RowChange::kCenter};
 extern constinit const StatisticEntry centered_sums_entry{"centred_sums",          TakenAt::kBalls,
                                                           UnitForm::kWeighed,      centered_sums_request,
-                                                          centered_sums_statistic, centered_sums_cost};
+                                                          centered_sums_statistic, words_of_centers};
 extern constinit const StatisticEntry center_rest_entry{"center_rest",       TakenAt::kBalls,       UnitForm::kWeighed,
-                                                        center_rest_request, center_rest_statistic, center_rest_cost};
+                                                        center_rest_request, center_rest_statistic, words_of_rest,
+                                                        RowChange::kCenter};
 
 }  // namespace dpreduce

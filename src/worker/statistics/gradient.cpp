@@ -36,9 +36,9 @@ ReleaseRequest gradient_release(const ReleaseTerms& terms, double share) {
           .profiles = profiles_of(terms, {kFourthNorm}, {{"another row", {4 * kFourthNorm}}})};
 }
 
-// The cost of every release whose first block is a gradient: weights go to each rank.
-StatisticCost gradient_cost(const ReleaseRequest& request) {
-  return {.words_down = elements_of(request.blocks.front()) / kLatticeEntriesOfWord};
+// Of every release whose first block is a gradient: weights go to each rank.
+double words_of_weights(const ReleaseRequest& request) {
+  return elements_of(request.blocks.front()) / kLatticeEntriesOfWord;
 }
 
 // Memory: 10 K bytes a row of a chunk.
@@ -168,11 +168,11 @@ Statistic hessians_statistic(const ReleaseRequest& request, const StatisticInput
 }  // namespace
 
 extern constinit const StatisticEntry gradient_entry{"gradient",       TakenAt::kWeights,  UnitForm::kClipped,
-                                                     gradient_release, gradient_statistic, gradient_cost};
+                                                     gradient_release, gradient_statistic, words_of_weights};
 extern constinit const StatisticEntry adaptive_gradient_entry{"adaptive_gradient",         TakenAt::kWeights,
                                                               UnitForm::kWeighed,          adaptive_gradient_request,
-                                                              adaptive_gradient_statistic, gradient_cost};
+                                                              adaptive_gradient_statistic, words_of_weights};
 extern constinit const StatisticEntry hessians_entry{"newton",         TakenAt::kWeights,  UnitForm::kWeighed,
-                                                     hessians_request, hessians_statistic, gradient_cost};
+                                                     hessians_request, hessians_statistic, words_of_weights};
 
 }  // namespace dpreduce

@@ -68,17 +68,6 @@ Statistic gram_statistic(const ReleaseRequest& request, const StatisticInputs& i
   return statistic;
 }
 
-StatisticCost gram_cost(const ReleaseRequest&) {
-  return {.row_change = RowChange::kWhitening};
-}
-
-// Release "pca": the release "gram", with its sensitivity, under a name of its own, for the principal components of
-// rows whose method releases a Gram matrix too.
-// Persons: clipped.
-StatisticCost pca_cost(const ReleaseRequest&) {
-  return {.row_change = RowChange::kComponents};
-}
-
 // Release "isotropy": the Gram matrix of rows along k = 8 fixed directions of random signs, for how evenly rows spread.
 //
 //     gram = sum_i z_i z_i^T   (k x k, upper triangle),   z = S R q / |R q|,  rounded toward zero
@@ -269,26 +258,29 @@ Statistic class_least_squares_statistic(const ReleaseRequest& request, const Sta
 }
 
 // G and the sums go to every rank.
-StatisticCost class_least_squares_cost(const ReleaseRequest& request) {
-  StatisticCost cost;
+double words_of_shared_sums(const ReleaseRequest& request) {
+  double words = 0.0;
   for (std::size_t block = 1; block < request.blocks.size(); ++block) {
-    cost.words_down += elements_of(request.blocks[block]);
+    words += elements_of(request.blocks[block]);
   }
-  return cost;
+  return words;
 }
 
 }  // namespace
 
-extern constinit const StatisticEntry gram_entry{"gram",       TakenAt::kRows, UnitForm::kClipped,
-                                                 gram_release, gram_statistic, gram_cost};
-extern constinit const StatisticEntry pca_entry{"pca",        TakenAt::kRows, UnitForm::kClipped,
-                                                gram_release, gram_statistic, pca_cost};
+extern constinit const StatisticEntry gram_entry{"gram",         TakenAt::kRows, UnitForm::kClipped,   gram_release,
+                                                 gram_statistic, no_words,       RowChange::kWhitening};
+// Release "pca": the release "gram", with its sensitivity, under a name of its own, for the principal components of
+// rows whose method releases a Gram matrix too.
+// Persons: clipped.
+extern constinit const StatisticEntry pca_entry{"pca",          TakenAt::kRows, UnitForm::kClipped,    gram_release,
+                                                gram_statistic, no_words,       RowChange::kComponents};
 extern constinit const StatisticEntry isotropy_entry{"isotropy", TakenAt::kRows, UnitForm::kWeighed, isotropy_request,
                                                      isotropy_statistic};
 extern constinit const StatisticEntry least_squares_entry{"least_squares", TakenAt::kRows, UnitForm::kClipped,
                                                           least_squares_request, least_squares_statistic};
 extern constinit const StatisticEntry class_least_squares_entry{
-    "class_least_squares",         TakenAt::kRows,          UnitForm::kClipped, class_least_squares_request,
-    class_least_squares_statistic, class_least_squares_cost};
+    "class_least_squares",         TakenAt::kRows,      UnitForm::kClipped, class_least_squares_request,
+    class_least_squares_statistic, words_of_shared_sums};
 
 }  // namespace dpreduce

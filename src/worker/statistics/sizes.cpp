@@ -46,10 +46,12 @@ Statistic class_sizes_statistic(const ReleaseRequest& request, const StatisticIn
 //
 // Sensitivity, squared: a row is in one bin of each of the D columns. Add-remove D, replace-one 2 D.
 // Persons: weighed, as counts are.
-ReleaseRequest bins_request(const ReleaseTerms& terms, std::size_t columns, std::size_t bins, double share) {
+ReleaseRequest bins_request(const ReleaseTerms& terms, std::size_t columns, std::size_t bins, double share,
+                            std::uint64_t rounds = 1) {
   DPREDUCE_ASSERT(columns >= 1 && share > 0.0);
   return {.name = {},
           .share = share,
+          .rounds = rounds,
           .blocks =
               {{.name = "sizes", .elements = columns * bins, .loss_weight = 1.0, .fraction_bits = terms.count_bits()}},
           .profiles = profiles_of(terms, {columns}, {{"other bins", {2 * columns}}})};
@@ -60,16 +62,9 @@ ReleaseRequest bins_request(const ReleaseTerms& terms, std::size_t columns, std:
 // columns are scaled, before it is scaled or clipped to C. Release "row_zeros": of the rows those of whose columns with
 // 0 for an end three in four or more are 0, and the others.
 // Member `columns` counts them: the classes, which are targets then, or the features.
-template <std::size_t ReleaseTerms::*columns>
+template <std::size_t ReleaseTerms::*columns, bool in_rounds = false>
 ReleaseRequest of_columns(const ReleaseTerms& terms, double share) {
-  return bins_request(terms, terms.*columns, kColumnBins, share);
-}
-
-template <std::size_t ReleaseTerms::*columns>
-ReleaseRequest of_columns_in_rounds(const ReleaseTerms& terms, double share) {
-  ReleaseRequest request = of_columns<columns>(terms, share);
-  request.rounds = terms.rounds;
-  return request;
+  return bins_request(terms, terms.*columns, kColumnBins, share, in_rounds ? terms.rounds : 1);
 }
 
 template <std::size_t bins>
@@ -186,10 +181,6 @@ Statistic zeros_counted(const ReleaseRequest& request, const StatisticInputs& in
 
 // Release "residual_sizes": at a public point, sizes_b = the rows whose residual has a length |r| in bin b, before it
 // is clipped. So later rounds clip at what residuals have.
-ReleaseRequest residual_sizes_request(const ReleaseTerms& terms, double share) {
-  return bins_request(terms, 1, kResidualBins, share);
-}
-
 Statistic residual_sizes_statistic(const ReleaseRequest& request, const StatisticInputs& inputs) {
   Statistic statistic = empty_statistic(request);
   const std::span<std::int64_t> sizes = statistic.block(statistic.index_of("sizes"));
@@ -205,8 +196,8 @@ Statistic residual_sizes_statistic(const ReleaseRequest& request, const Statisti
   return statistic;
 }
 
-StatisticCost residual_sizes_cost(const ReleaseRequest& request) {
-  return {.words_down = static_cast<double>(request.dim) / kLatticeEntriesOfWord};  // of each of few scores
+double words_of_scores(const ReleaseRequest& request) {
+  return static_cast<double>(request.dim) / kLatticeEntriesOfWord;  // of each of few scores
 }
 
 constexpr auto kTargets = &ReleaseTerms::classes;
@@ -224,20 +215,20 @@ extern constinit const StatisticEntry class_sizes_entry =
 extern constinit const StatisticEntry target_sizes_entry =
     counted_in_bins("target_sizes", of_columns<kTargets>, targets_counted<size_of>);
 extern constinit const StatisticEntry target_places_entry =
-    counted_in_bins("target_places", of_columns_in_rounds<kTargets>, targets_counted<place_of>);
+    counted_in_bins("target_places", of_columns<kTargets, true>, targets_counted<place_of>);
 extern constinit const StatisticEntry target_spreads_entry =
     counted_in_bins("target_spreads", of_columns<kTargets>, targets_counted<spread_of>);
 extern constinit const StatisticEntry feature_sizes_entry =
     counted_in_bins("feature_sizes", of_columns<kFeatures>, features_counted<size_of>);
 extern constinit const StatisticEntry feature_places_entry =
-    counted_in_bins("feature_places", of_columns_in_rounds<kFeatures>, features_counted<place_of>);
+    counted_in_bins("feature_places", of_columns<kFeatures, true>, features_counted<place_of>);
 extern constinit const StatisticEntry feature_spreads_entry =
     counted_in_bins("feature_spreads", of_columns<kFeatures>, features_counted<spread_of>);
 extern constinit const StatisticEntry row_sizes_entry =
     counted_in_bins("row_sizes", of_rows<kLengthBins>, rows_counted);
 extern constinit const StatisticEntry row_zeros_entry = counted_in_bins("row_zeros", of_rows<2>, zeros_counted);
 extern constinit const StatisticEntry residual_sizes_entry{"residual_sizes",         TakenAt::kWeights,
-                                                           UnitForm::kWeighed,       residual_sizes_request,
-                                                           residual_sizes_statistic, residual_sizes_cost};
+                                                           UnitForm::kWeighed,       of_rows<kResidualBins>,
+                                                           residual_sizes_statistic, words_of_scores};
 
 }  // namespace dpreduce

@@ -553,8 +553,8 @@ class SampledReleaserTest : public ReleaserTest {
   static NoisePlan plan() {
     ReleaseRequest request = all_rows();
     request.sampling_rate = 0.1;
-    const PrivacyBudget budget = budget_from({.epsilon = 1.0, .delta = 1e-6});
-    return make_sampled_noise_plan(budget, Accountant::kRdp, Adjacency::kAddRemove, {request});
+    const BudgetOptions budget{{.epsilon = 1.0, .delta = 1e-6}, Accountant::kRdp};
+    return make_sampled_noise_plan(budget, Adjacency::kAddRemove, {request});
   }
 
   Releaser releaser(RunFile file = RunFile(), std::optional<DataSetBudget> limit = std::nullopt,

@@ -12,48 +12,50 @@
 
 namespace dpreduce::budget_test {
 
-constexpr std::nullopt_t kAbsent = std::nullopt;
+constexpr Accountant kAccountants[] = {Accountant::kGdp, Accountant::kZcdp, Accountant::kRdp, Accountant::kPld};
 
 TEST(PrivacyBudget, EpsilonAndDeltaGiveTheExactMu) {
-  const PrivacyBudget budget = budget_from({.epsilon = 1, .delta = 1e-5});
-  EXPECT_EQ(budget.mu(), gdp_mu(1, 1e-5));
-  EXPECT_EQ(budget.mu(Accountant::kPld), gdp_mu(1, 1e-5));
-  EXPECT_EQ(budget.epsilon(), 1);
-  EXPECT_EQ(budget.delta(), 1e-5);
-  EXPECT_EQ(budget.epsilon_at(1e-5), 1);
-  EXPECT_EQ(budget.epsilon_at(1e-5, Accountant::kZcdp), 1);
-  EXPECT_EQ(budget.epsilon_at(1e-6), gdp_epsilon(budget.mu(), 1e-6));
+  for (const Accountant accountant : {Accountant::kGdp, Accountant::kPld}) {
+    EXPECT_EQ(mu_of(BudgetOptions{{.epsilon = 1, .delta = 1e-5}, accountant}), gdp_mu(1, 1e-5));
+  }
+  for (const Accountant accountant : kAccountants) {
+    const BudgetOptions budget{{.epsilon = 1, .delta = 1e-5}, accountant};
+    EXPECT_EQ(guarantee_of(budget, mu_of(budget)).epsilon, 1);
+    EXPECT_EQ(guarantee_of(budget, mu_of(budget)).delta, 1e-5);
+  }
 }
 
 // Sigma through the tight zCDP conversion at (1, 1e-6): 7% more than exact.
 TEST(PrivacyBudget, ZcdpAndRdpAccountantsAskForMoreNoise) {
-  const PrivacyBudget budget = budget_from({.epsilon = 1, .delta = 1e-6});
-  EXPECT_NEAR(budget.mu() / budget.mu(Accountant::kZcdp), 1.07, 0.005);
-  EXPECT_EQ(budget.mu(Accountant::kZcdp), budget.mu(Accountant::kRdp));
+  const auto mu = [](Accountant accountant) { return mu_of(BudgetOptions{{.epsilon = 1, .delta = 1e-6}, accountant}); };
+  EXPECT_NEAR(mu(Accountant::kGdp) / mu(Accountant::kZcdp), 1.07, 0.005);
+  EXPECT_EQ(mu(Accountant::kZcdp), mu(Accountant::kRdp));
 }
 
 TEST(PrivacyBudget, RhoGivesMuWithEveryAccountant) {
-  const PrivacyBudget budget = budget_from({.rho = 0.1});
-  for (const Accountant accountant : {Accountant::kGdp, Accountant::kZcdp, Accountant::kRdp, Accountant::kPld}) {
-    EXPECT_EQ(budget.mu(accountant), mu_from_zcdp(0.1));
-  }
-  EXPECT_EQ(budget.epsilon(), kAbsent);
-  EXPECT_EQ(budget.delta(), kAbsent);
-  EXPECT_EQ(budget.epsilon_at(1e-5), gdp_epsilon(mu_from_zcdp(0.1), 1e-5));
-  EXPECT_EQ(budget.epsilon_at(1e-5, Accountant::kZcdp), epsilon_from_zcdp_tight(0.1, 1e-5));
+  const double mu = mu_from_zcdp(0.1);
+  const auto guarantee = [&](Accountant accountant) {
+    const BudgetOptions budget{{.rho = 0.1}, accountant};
+    EXPECT_EQ(mu_of(budget), mu);
+    return guarantee_of(budget, mu);
+  };
+  for (const Accountant accountant : kAccountants) EXPECT_EQ(guarantee(accountant).delta, kReportedDelta);
+  EXPECT_EQ(guarantee(Accountant::kGdp).epsilon, gdp_epsilon(mu, kReportedDelta));
+  EXPECT_EQ(guarantee(Accountant::kZcdp).epsilon, epsilon_from_zcdp_tight(zcdp_from_mu(mu), kReportedDelta));
 }
 
 TEST(PrivacyBudget, MuIsTakenAsItIsAndReportedAtADeltaInRange) {
-  const PrivacyBudget budget = budget_from({.mu = 0.3});
-  EXPECT_EQ(budget.mu(), 0.3);
-  EXPECT_EQ(budget.mu(Accountant::kZcdp), 0.3);
-  EXPECT_EQ(budget.epsilon_at(1e-5), gdp_epsilon(0.3, 1e-5));
-  for (const double delta : {0.0, 1.0, kNan}) EXPECT_THROW(budget.epsilon_at(delta), UsageError) << delta;
+  for (const Accountant accountant : kAccountants) EXPECT_EQ(mu_of(BudgetOptions{{.mu = 0.3}, accountant}), 0.3);
+  EXPECT_EQ(guarantee_of(BudgetOptions{{.delta = 1e-6, .mu = 0.3}}, 0.3).epsilon, gdp_epsilon(0.3, 1e-6));
+  for (const double delta : {0.0, 1.0, kNan}) {
+    EXPECT_THROW(guarantee_of(BudgetOptions{{.delta = delta, .mu = 0.3}}, 0.3), UsageError) << delta;
+  }
 }
 
 TEST(PrivacyBudget, RefusesABudgetThatNoNoiseInRangeMeets) {
-  EXPECT_THROW(budget_from({.epsilon = 1e-25, .delta = 1e-25}).mu(), UsageError);
-  EXPECT_THROW(budget_from({.epsilon = 1e-25, .delta = 1e-25}).mu(Accountant::kZcdp), UsageError);
+  for (const Accountant accountant : kAccountants) {
+    EXPECT_THROW(mu_of(BudgetOptions{{.epsilon = 1e-25, .delta = 1e-25}, accountant}), UsageError);
+  }
 }
 
 TEST(PrivacyBudget, RefusesWithAUsageErrorThatNamesTheOption) {
@@ -77,7 +79,7 @@ TEST(PrivacyBudget, RefusesWithAUsageErrorThatNamesTheOption) {
                                                      {{.mu = kNan}, "--mu = nan:"},
                                                      {{.mu = 1e5}, "--mu = 1e+05:"}};
   for (const auto& [options, message] : bad) {
-    expect_refusal<UsageError>([&, options = options] { budget_from(options); }, {message});
+    expect_refusal<UsageError>([&, options = options] { require_budget(options); }, {message});
   }
 }
 

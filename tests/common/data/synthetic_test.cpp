@@ -1,7 +1,8 @@
 #include "common/data/synthetic.hpp"
 
-#include "common/base/error.hpp"
 #include "common/data/label_slots.hpp"
+#include "common/data/worker_rows.hpp"
+#include "tests/common/data/array_reads.hpp"
 #include "tests/testing.hpp"
 
 namespace dpreduce::synthetic_test {
@@ -63,10 +64,7 @@ TEST(Synthetic, LabelsAreShuffledAndThoseOfTestRowsBalanced) {
 }
 
 TEST(Synthetic, TheLongTailFallsExponentiallyByTheImbalanceRatio) {
-  SyntheticSpec spec = small_spec();
-  spec.train_rows = 1'000'000;
-  spec.imbalance_ratio = 100;
-  const SyntheticRows source(spec);
+  const SyntheticRows source = rows_with([](auto& spec) { spec.train_rows = 1'000'000, spec.imbalance_ratio = 100; });
   const std::vector<double> counts = class_counts(source, SyntheticPart::kTrain);
   for (std::size_t c = 0; c + 1 < 10; ++c) EXPECT_NEAR(counts[c] / counts[c + 1], std::pow(100.0, 1.0 / 9), 2e-3);
   EXPECT_NEAR(counts[0] / counts[9], 100.0, 0.1);
@@ -135,10 +133,8 @@ TEST(Synthetic, TheFirstClassTakesItsShareAndTheOthersSplitTheRest) {
 }
 
 TEST(Synthetic, AnyCutGivesTheSameRows) {
-  SyntheticSpec spec = small_spec();
-  spec.means = ClassMeans::kGaussianMixture;
-  spec.test_noise = 0.1;
-  const SyntheticRows source(spec);
+  const SyntheticRows source =
+      rows_with([](auto& spec) { spec.means = ClassMeans::kGaussianMixture, spec.test_noise = 0.1; });
   const Rows whole = all_rows(source, SyntheticPart::kTrain);
   for (std::uint64_t first = 0; first < 1000; first += 333) {
     const std::uint64_t count = std::min<std::uint64_t>(333, 1000 - first);
@@ -201,10 +197,8 @@ TEST(Synthetic, NoiseHasTheDeviationAskedForInItsOwnPart) {
 }
 
 TEST(Synthetic, AMixturesMeansHaveTheNormAskedFor) {
-  SyntheticSpec spec = small_spec();
-  spec.means = ClassMeans::kGaussianMixture;
-  spec.separation = 5;
-  const SyntheticRows source(spec);
+  const SyntheticRows source =
+      rows_with([](auto& spec) { spec.means = ClassMeans::kGaussianMixture, spec.separation = 5; });
   double squared = 0;
   for (const double entry : source.class_mean(3)) squared += entry * entry;
   EXPECT_NEAR(squared, 25.0, 1e-12);
@@ -285,6 +279,151 @@ TEST(Synthetic, APartMayBeEmptyAndRowsOutsideOfItAreOurOwnMistake) {
   EXPECT_THROW(source.fill(SyntheticPart::kTest, 100, 1, x, y), std::logic_error);
   EXPECT_THROW(source.fill(SyntheticPart::kTest, 0, 2, x, y), std::logic_error);
   EXPECT_THROW(source.label(SyntheticPart::kTest, 100), std::logic_error);
+}
+
+double inner(const std::vector<double>& rows, std::size_t dim, std::size_t a, std::size_t b) {
+  double sum = 0;
+  for (std::size_t k = 0; k < dim; ++k) sum += rows[a * dim + k] * rows[b * dim + k];
+  return sum;
+}
+
+TEST(SimplexFrame, ClassesAreUnitVectorsAtEqualAngles) {
+  const std::vector<std::pair<std::size_t, std::size_t>> shapes = {{2, 1},  {2, 2},    {3, 2},
+                                                                   {10, 9}, {10, 128}, {40, 77}};
+  for (const auto& [classes, dim] : shapes) {
+    const std::vector<double> means = simplex_frame(classes, dim, 7);
+    for (std::size_t a = 0; a < classes; ++a) {
+      for (std::size_t b = 0; b < classes; ++b) {
+        const double wanted = a == b ? 1.0 : -1.0 / static_cast<double>(classes - 1);
+        ASSERT_NEAR(inner(means, dim, a, b), wanted, 1e-13) << classes << " " << dim << " " << a << " " << b;
+      }
+    }
+    for (std::size_t k = 0; k < dim; ++k) {
+      double sum = 0;
+      for (std::size_t c = 0; c < classes; ++c) sum += means[c * dim + k];
+      ASSERT_NEAR(sum, 0.0, 1e-13);
+    }
+  }
+}
+
+TEST(SimplexFrame, TurnsWithTheSeedAndNeedsEnoughFeaturesAndClasses) {
+  EXPECT_NE(simplex_frame(3, 4, 1), simplex_frame(3, 4, 2));
+  EXPECT_THROW(simplex_frame(4, 2, 1), std::logic_error);
+  EXPECT_THROW(simplex_frame(1, 2, 1), std::logic_error);
+}
+
+TEST(SpherePoints, LieOnTheSphere) {
+  const std::vector<double> points = sphere_points(5, 33, 3.0, 1);
+  for (std::size_t c = 0; c < 5; ++c) EXPECT_NEAR(inner(points, 33, c, c), 9.0, 1e-12);
+}
+
+TEST(WorstPerturbations, TwoClassesArePushedTowardEachOther) {
+  const std::vector<double> means = {1, 0.5, -1, -0.5};  // M_0 = (1, .5), M_1 = -M_0
+  EXPECT_EQ(worst_perturbations(means, 2, 2, 0.25), (std::vector<double>{-0.25, -0.25, 0.25, 0.25}));
+}
+
+TEST(WorstPerturbations, TheClassThatIsEasiestToReachIsTheTarget) {
+  // From M_0 = 0: class 1 at distance 2 along one axis, class 2 at distance 1.5 along the other.
+  const std::vector<double> means = {0, 0, 2, 0, 0, 1.5};
+  const std::vector<double> moved = worst_perturbations(means, 3, 2, 0.1);
+  EXPECT_EQ(moved[1], 0.1);
+}
+
+TEST(WorstPerturbations, NoOtherPerturbationOfThatSupNormLeavesASmallerMargin) {
+  constexpr std::size_t kClasses = 3;
+  constexpr std::size_t kDim = 6;
+  constexpr double kBeta = 0.2;
+  const std::vector<double> means = sphere_points(kClasses, kDim, 1.0, 11);
+  const std::vector<double> moved = worst_perturbations(means, kClasses, kDim, kBeta);
+  // min over j of (||M_j - x||^2 - ||M_k - x||^2) / 2 at x = M_k + w
+  const auto margin = [&](std::size_t k, const auto& w) {
+    double smallest = INFINITY;
+    for (std::size_t j = 0; j < kClasses; ++j) {
+      if (j == k) continue;
+      double difference = 0;
+      for (std::size_t a = 0; a < kDim; ++a) {
+        const double x = means[k * kDim + a] + w(a);
+        difference += std::pow(means[j * kDim + a] - x, 2) - std::pow(means[k * kDim + a] - x, 2);
+      }
+      smallest = std::min(smallest, difference / 2);
+    }
+    return smallest;
+  };
+  for (std::size_t k = 0; k < kClasses; ++k) {
+    const double found = margin(k, [&](std::size_t a) { return moved[k * kDim + a]; });
+    for (unsigned corner = 0; corner < 1u << kDim; ++corner) {  // the minimum is at a corner of the cube
+      EXPECT_GE(margin(k, [&](std::size_t a) { return corner >> a & 1 ? kBeta : -kBeta; }), found - 1e-12);
+    }
+  }
+}
+
+std::pair<std::vector<float>, std::vector<std::int32_t>> read_all(const std::vector<std::string>& x,
+                                                                  const std::vector<std::string>& y) {
+  WorkerRows data = WorkerRows::open(x, y, 0, 1);
+  RowStream stream(data, 10, 64);
+  std::pair<std::vector<float>, std::vector<std::int32_t>> all;
+  while (const auto chunk = stream.next()) {
+    const std::vector<float> features = decoded_floats(chunk->features, 0, chunk->features.size());
+    all.first.insert(all.first.end(), features.begin(), features.end());
+    all.second.insert(all.second.end(), chunk->labels.begin(), chunk->labels.end());
+  }
+  return all;
+}
+
+class SyntheticFilesTest : public testing::Test {
+ protected:
+  const TemporaryFolder folder_;
+  const SyntheticRows rows_ = rows_with([](auto& spec) {
+    spec.train_rows = 203;
+    spec.test_rows = 30;
+    spec.dim = 12;
+    spec.train_noise = 0.1;
+  });
+};
+
+TEST_F(SyntheticFilesTest, AnyNumberOfShardsHoldsTheSameRows) {
+  std::vector<float> x(203 * 12);
+  std::vector<std::int32_t> y(203);
+  rows_.fill(SyntheticPart::kTrain, 0, 203, x, y);
+  for (const std::size_t shards : {1, 2, 3, 12}) {
+    const SyntheticFiles files = write_synthetic(rows_, folder_ / std::to_string(shards), shards);
+    EXPECT_EQ(files.train_x.size(), shards);
+    EXPECT_EQ(read_all(files.train_x, files.train_y), std::make_pair(x, y));
+    EXPECT_EQ(read_all(files.test_x, files.test_y).second.size(), 30u);
+  }
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "1/train_x.npy"));
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "12/train_y_11.npy"));
+}
+
+TEST_F(SyntheticFilesTest, ShardsAreTheSharesOfWorkersWithRankInThePath) {
+  write_synthetic(rows_, folder_.path(), 3);
+  std::uint64_t total = 0;
+  for (std::size_t worker = 0; worker < 3; ++worker) {
+    total +=
+        WorkerRows::open({folder_ / "train_x_{rank}.npy"}, {folder_ / "train_y_{rank}.npy"}, worker, 3).range().count;
+  }
+  EXPECT_EQ(total, 203u);
+}
+
+TEST_F(SyntheticFilesTest, GlobsPairFeaturesWithTheirLabelsAlsoBeyondTenShards) {
+  write_synthetic(rows_, folder_.path(), 12);
+  const auto [x, y] = read_all({folder_ / "train_x_*.npy"}, {folder_ / "train_y_*.npy"});
+  // Noise is small: each row is nearest to the mean of its label.
+  for (std::size_t r = 0; r < y.size(); ++r) {
+    double product = 0;
+    for (std::size_t a = 0; a < 12; ++a) product += x[r * 12 + a] * rows_.class_mean(static_cast<std::size_t>(y[r]))[a];
+    EXPECT_GT(product, 0.1);
+  }
+}
+
+TEST_F(SyntheticFilesTest, WhatCannotBeWrittenIsNamedAndLeavesNothing) {
+  std::filesystem::create_directory(folder_ / "train_y_2.npy");
+  expect_bad_input([&] { write_synthetic(rows_, folder_.path(), 3); }, {"train_y_2.npy"});
+  EXPECT_EQ(folder_.names(), std::vector<std::string>{"train_y_2.npy"});
+  write_bytes(folder_ / "file", "x");
+  expect_bad_input([&] { write_synthetic(rows_, folder_ / "file/data", 1); }, {"file/data"});
+  EXPECT_THROW(write_synthetic(rows_, folder_.path(), 0), UsageError) << "no shards";
+  EXPECT_THROW(write_synthetic(rows_, folder_.path(), 204), UsageError) << "shards without rows";
 }
 
 }  // namespace dpreduce::synthetic_test

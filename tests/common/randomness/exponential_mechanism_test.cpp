@@ -316,11 +316,11 @@ TEST(SelectExponential, DigitsThatCannotBeRandomAreRefused) {
 
 TEST(SelectExponential, NoCandidatesAndRatesOutOfRangeAreRefused) {
   RandomStream stream = seeded_stream(1);
-  EXPECT_THROW(select_exponential(stream, Utilities{}, {1, 1, 0}), UsageError);
+  EXPECT_THROW(select_exponential(stream, Utilities{}, {1, 1, 0}), std::logic_error);
   const Utilities utilities{1, 2};
-  EXPECT_THROW(select_exponential(stream, utilities, {0, 1, 0}), UsageError);
-  EXPECT_THROW(select_exponential(stream, utilities, {1, 0, 0}), UsageError);
-  EXPECT_THROW(select_exponential(stream, utilities, {1, 1, kMostRateScaleBits + 1}), UsageError);
+  EXPECT_THROW(select_exponential(stream, utilities, {0, 1, 0}), std::logic_error);
+  EXPECT_THROW(select_exponential(stream, utilities, {1, 0, 0}), std::logic_error);
+  EXPECT_THROW(select_exponential(stream, utilities, {1, 1, kMostRateScaleBits + 1}), std::logic_error);
 }
 
 std::vector<BigInteger> random_counts(std::size_t count, unsigned most_bits, std::mt19937_64& random) {
@@ -413,10 +413,10 @@ TEST(SelectWeighted, MismatchedOrEmptyCandidatesAreRefused) {
   const Multiplicities two(std::vector<BigInteger>{1, 2});
   const Multiplicities zeros(std::vector<BigInteger>{0, 0});
   const Multiplicities none(std::vector<BigInteger>{});
-  EXPECT_THROW(select_exponential_weighted(stream, Utilities{1, 2, 3}, two, {1, 1, 0}), UsageError);
-  EXPECT_THROW(select_exponential_weighted(stream, Utilities{1, 2}, zeros, {1, 1, 0}), UsageError);
-  EXPECT_THROW(select_exponential_weighted(stream, Utilities{}, none, {1, 1, 0}), UsageError);
-  EXPECT_THROW(select_exponential_weighted(stream, Utilities{1, 2}, two, {0, 1, 0}), UsageError);
+  EXPECT_THROW(select_exponential_weighted(stream, Utilities{1, 2, 3}, two, {1, 1, 0}), std::logic_error);
+  EXPECT_THROW(select_exponential_weighted(stream, Utilities{1, 2}, zeros, {1, 1, 0}), std::logic_error);
+  EXPECT_THROW(select_exponential_weighted(stream, Utilities{}, none, {1, 1, 0}), std::logic_error);
+  EXPECT_THROW(select_exponential_weighted(stream, Utilities{1, 2}, two, {0, 1, 0}), std::logic_error);
 }
 
 }  // namespace dpreduce::exponential_mechanism_test

@@ -126,35 +126,24 @@ TEST(EveryThreshold, RefusesContradictorySurvivors) {
   }
   EXPECT_GT(would_open, 20U);
 }
+
 // Silo 1 of many, with all that it hears: of the others no more than that is made.
 class OneOfManySilos {
  public:
-  explicit OneOfManySilos(std::uint32_t silos) : roster_{0, 0, std::vector<Member>(silos + 1)}, all_(all_silos(silos)) {
-    for (std::uint32_t party = 0; party <= silos; ++party) {
-      identities_.push_back(Identity::generate());
-      mask_keys_.push_back(AgreementKey::generate().public_key());
-      roster_.members[party].key = identities_[party].public_key();
-    }
-    self_ = {1, &identities_[1], &roster_, {}};
-    for (const std::uint32_t silo : all_) {
-      SecretVector<std::byte> secret(32);
-      secure_bytes(secret);
-      if (silo != 1) self_.pair_secrets.emplace(silo, secret);
-    }
-  }
+  explicit OneOfManySilos(std::uint32_t silos) : parties_(silos, 0, 1), all_(all_silos(silos)) {}
 
   // Why it does not mask, where it was told the victim's list and is shown so many signatures on it.
   std::string refusal(std::uint32_t threshold, std::size_t signatures) const {
     const SumAttempt attempt{{}, 1, 1, 1, threshold, 0};
     const NeighborGraph graph(all_, threshold, 0);
     const SiloList shown = list_for_the_victim(graph, threshold);
-    MaskingSilo silo(self_, attempt);
+    MaskingSilo silo(parties_.self(1), attempt);
     silo.advertise();
     PayloadWriter keys;
     keys.numbers(all_);
     for (const std::uint32_t neighbor : graph.neighbors(1)) {
-      Advertisement advertisement{mask_keys_[neighbor], {}, {}};
-      advertisement.signature = identities_[neighbor].sign(signed_part(attempt, neighbor, advertisement));
+      Advertisement advertisement{mask_key_, {}, {}};
+      advertisement.signature = parties_.identity(neighbor).sign(signed_part(attempt, neighbor, advertisement));
       keys.plain(advertisement);
     }
     give(keys, [&](PayloadReader& reader) { silo.take_keys(reader); });
@@ -167,7 +156,7 @@ class OneOfManySilos {
     const auto text = signed_part(attempt, ListStage::kSharing, {all_, shown, {}});
     std::map<std::uint32_t, Signature> quorum;
     for (std::size_t place = 0; place < signatures; ++place) {
-      quorum.emplace(shown[place], identities_[shown[place]].sign(text));
+      quorum.emplace(shown[place], parties_.identity(shown[place]).sign(text));
     }
     return dpreduce::refusal<AggregationAborted>([&] {
       PayloadWriter writer;
@@ -194,17 +183,15 @@ class OneOfManySilos {
     PayloadWriter bound_to;
     bound_to.u32(from).u32(1).plain(commitments);
     std::array<std::byte, kSealedSharesBytes> sealed{};
-    SealingKey(derive_key(self_.pair_secrets.at(from), attempt.context("shares", from, 1)))
+    SealingKey(derive_key(parties_.self(1).pair_secrets.at(from), attempt.context("shares", from, 1)))
         .seal(0, bound_to.take(), both.take(), sealed);
     delivery.plain(commitments);
     delivery.bytes(sealed);
   }
 
-  Roster roster_;
+  SiloParties parties_;
   SiloList all_;
-  std::vector<Identity> identities_;
-  std::vector<PublicKey> mask_keys_;
-  SiloSelf self_;
+  const PublicKey mask_key_ = AgreementKey::generate().public_key();  // of all others
 };
 
 // With another list for the others, of which t have signed that, fewer than t can have signed the victim's.

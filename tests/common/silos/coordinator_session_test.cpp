@@ -12,7 +12,7 @@ using Payload = std::vector<std::byte>;
 constexpr std::uint32_t kOdd = 2;
 constexpr std::size_t kWords = 10;
 constexpr auto kLate = std::chrono::milliseconds(300);
-constexpr std::int64_t kAllWell = std::numeric_limits<std::int64_t>::max();
+const SiloTerms kTerms{4, 3, 0};
 
 Payload of_number(double number) {
   return PayloadWriter().u64(std::bit_cast<std::uint64_t>(number)).take();
@@ -30,82 +30,42 @@ struct Oddity {
 };
 
 // Silo `number` of a run of one agreement, one sum and one largest number, with its payloads in the test's hands.
-class HandledSilo {
+class HandledSilo final : public SiloSession {
  public:
-  HandledSilo(MessageQueues& queues, std::uint32_t number, const SiloTerms& terms, const Oddity& oddity)
-      : wire_(queues, number), number_(number), terms_(terms), oddity_(oddity) {}
+  HandledSilo(Wire& wire, std::uint32_t number, SiloEntry entry, const Oddity& oddity)
+      : HandledSilo(wire, number, SigningKey::from_pem(entry.identity.to_pem()).value(), std::move(entry), oddity) {}
 
-  void take_part() {
+  void play() {
+    if (number_ == kOdd && oddity_.at == FrameKind::kHello) std::this_thread::sleep_for(kLate);
     connect();
-    send(FrameKind::kStatus, 1, PayloadWriter().u64(static_cast<std::uint64_t>(kAllWell)).take());
-    if (open(1).kind != FrameKind::kVerdict) return;
-    const SumAttempt terms{run_, 2, 0, kWords, terms_.threshold, terms_.colluding, Transcript().digest()};
-    SiloSum sum(self_, terms, present_);
-    for (;;) {
-      const OpenedMessage opened = open(2);
-      PayloadReader reader(opened.payload);
-      const std::uint32_t attempt = reader.u32();
-      const SiloSum::Due due = sum.take(opened.kind, attempt, reader);
-      if (due.kind == FrameKind::kDone) break;
-      Payload body = due.body;
-      if (due.kind == FrameKind::kAdvertise && number_ == kOdd && oddity_.mask_key) {
-        Advertisement lie{*oddity_.mask_key, {}, {}};
-        SumAttempt signed_for = terms;
-        signed_for.attempt = attempt;
-        lie.signature = identity_.sign(signed_part(signed_for, number_, lie));
-        body = PayloadWriter().plain(lie).take();
-      }
-      if (due.kind == FrameKind::kMasked) {
-        std::vector<std::uint64_t> words(kWords, number_);
-        sum.mask(0, words);
-        body = PayloadWriter().u64(0).bytes(std::as_bytes(std::span(words))).take();
-      }
-      send(due.kind, 2, PayloadWriter().u32(attempt).bytes(body).take());
-    }
-    send(FrameKind::kNumber, 3, of_number(number_));
-    open(3);
+    if (agree(kNobodyFailed) != kNobodyFailed) return;
+    sum(std::vector<std::uint64_t>(kWords, number_));
+    largest(number_);
   }
 
  private:
-  void connect() {
-    const Offer offer = open_offer(next(), number_, terms_, std::nullopt);
-    const AgreementKey key = AgreementKey::generate();
-    if (number_ == kOdd && oddity_.at == FrameKind::kHello) std::this_thread::sleep_for(kLate);
-    wire_.send(0, make_hello({identity_.public_key(), key.public_key(), {}}, identity_, offer, number_));
-    channel_.emplace(key.agree(offer.key), offer.run, number_, 0);
-    const OpenedMessage members = open(0);
-    PayloadReader reader(members.payload);
-    present_ = reader.numbers();
-    roster_.members.resize(terms_.silos + 1);
-    for (const std::uint32_t silo : present_) {
-      const Hello hello = reader.plain<Hello>();
-      roster_.members[silo].key = hello.identity;
-      if (silo != number_) self_.pair_secrets.emplace(silo, key.agree(hello.key));
+  HandledSilo(Wire& wire, std::uint32_t number, SigningKey key, SiloEntry&& entry, const Oddity& oddity)
+      : SiloSession(wire, number, std::move(entry)), number_(number), key_(std::move(key)), oddity_(oddity) {}
+
+  void send(FrameKind kind, std::span<const std::byte> payload) override {
+    Payload sent(payload.begin(), payload.end());
+    if (number_ == kOdd && kind == FrameKind::kAdvertise && oddity_.mask_key) {
+      const std::uint32_t attempt = PayloadReader(payload).u32();
+      const SumAttempt signed_for{run(), 2, attempt, kWords, kTerms.threshold, kTerms.colluding, Transcript().digest()};
+      Advertisement lie{*oddity_.mask_key, {}, {}};
+      lie.signature = key_.sign(signed_part(signed_for, number_, lie));
+      sent = PayloadWriter().u32(attempt).plain(lie).take();
     }
-    self_.number = number_;
-    self_.identity = &identity_;
-    self_.roster = &roster_;
-    run_ = run_of(offer, members.payload);
-  }
-  Payload next() { return wire_.receive(WireClock::now() + std::chrono::seconds(20)).value().bytes; }
-  OpenedMessage open(std::uint64_t round) { return channel_->open(round, next()); }
-  void send(FrameKind kind, std::uint64_t round, Payload payload) {
-    if (number_ == kOdd && kind == oddity_.at && (oddity_.number == 0 || ++sent_ == oddity_.number))
-      oddity_.change(kind, payload);
-    wire_.send(0, channel_->seal(kind, round, payload));
+    if (number_ == kOdd && kind == oddity_.at && (oddity_.number == 0 || ++sent_ == oddity_.number)) {
+      oddity_.change(kind, sent);
+    }
+    SiloSession::send(kind, sent);
   }
 
-  MemoryWire wire_;
   std::uint32_t number_;
-  SiloTerms terms_;
+  SigningKey key_;  // that of its identity
   const Oddity& oddity_;
   int sent_ = 0;
-  Identity identity_ = Identity::generate();
-  Roster roster_;
-  SiloSelf self_;
-  RunId run_{};
-  std::vector<std::uint32_t> present_;
-  std::optional<Channel> channel_;
 };
 
 // A wire on which one silo takes each message slowly.
@@ -138,19 +98,20 @@ class CoordinatorSessionTest : public testing::Test {
       }
       silos.emplace_back([&, number] {
         try {
-          HandledSilo(queues, number, terms_, oddity).take_part();
+          MemoryWire wire(queues, number);
+          HandledSilo(wire, number, entry_of_party(), oddity).play();
         } catch (const std::exception&) {  // it is lost, or the run has ended
         }
       });
     }
     MemoryWire plain(queues, 0);
     SlowlyTaken wire(plain, kOdd, takes_for_);
-    SiloEntry entry = simulated_entry({.terms = terms_, .timeout = timeout_});
+    SiloEntry entry = entry_of_party();
     entry.patience = patience_;
     CoordinatorSession session(wire, std::move(entry));
     try {
       session.connect();
-      EXPECT_EQ(session.agree(kAllWell), kAllWell);
+      EXPECT_EQ(session.agree(kNobodyFailed), kNobodyFailed);
       session.sum(sum_);
       largest_ = session.largest(2.0);
     } catch (const AggregationAborted& refusal) {
@@ -173,8 +134,10 @@ class CoordinatorSessionTest : public testing::Test {
                 AllOf(HasSubstr("silo 2: 3 others have waited for it"), HasSubstr("--silo-patience is 0.25 s")));
   }
 
-  const SiloTerms terms_{4, 3, 0};
-  std::chrono::milliseconds timeout_{10000};
+  static SiloEntry entry_of_party() {
+    return simulated_entry({.terms = kTerms, .timeout = std::chrono::milliseconds(10000)});
+  }
+
   std::optional<std::chrono::milliseconds> patience_;
   std::chrono::milliseconds takes_for_{0};  // silo kOdd, for each message
   std::uint32_t absent_ = 0;                // a silo that leaves before it says anything; 0: none

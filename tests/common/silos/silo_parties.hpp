@@ -10,8 +10,9 @@ using SiloList = std::vector<std::uint32_t>;
 
 class SiloParties {
  public:
-  /// Pairs that stand farther apart on the ring than `reach` have no secret; 0: all have.
-  explicit SiloParties(std::uint32_t silos, std::uint32_t reach = 0)
+  /// Pairs that stand farther apart on the ring than `reach` have no secret, nor have those of silos behind `sharing`;
+  /// 0: all have.
+  explicit SiloParties(std::uint32_t silos, std::uint32_t reach = 0, std::uint32_t sharing = 0)
       : roster_{0, 0, std::vector<Member>(silos + 1)}, selves_(silos + 1) {
     for (std::uint32_t party = 0; party <= silos; ++party) {
       identities_.push_back(Identity::generate());
@@ -22,7 +23,7 @@ class SiloParties {
       selves_[silo].identity = &identities_[silo];
       selves_[silo].roster = &roster_;
     }
-    for (std::uint32_t one = 1; one <= silos; ++one) {
+    for (std::uint32_t one = 1; one <= (sharing == 0 ? silos : sharing); ++one) {
       for (std::uint32_t other = one + 1; other <= silos; ++other) {
         if (reach != 0 && std::min(other - one, silos + one - other) > reach) continue;  // never neighbors
         SecretVector<std::byte> secret(32);

@@ -239,14 +239,6 @@ TEST_F(SiloSessionTest, ARefusalStandsThoughNobodyIsLeftToBeTold) {
   EXPECT_THAT(refusal(1), HasSubstr("silo 1 has already ended with exit code 4, and takes no further part"));
 }
 
-TEST_F(SiloSessionTest, ASumAfterOneBroadcastToAllIsOpened) {
-  hears_first_ = true;
-  connect();
-  broadcast(7, 7);
-  open_a_sum();
-  expect_good_end();
-}
-
 // A coordinator that tells all but one a projection to zero would learn the statistic of that one.
 TEST_F(SiloSessionTest, SilosThatWereToldDifferentValuesMaskNothing) {
   hears_first_ = true;

@@ -20,7 +20,7 @@ class CenteredSums : public testing::Test {
     const StreamPlan plan{kClasses, BadRows::kFail, memory, 1, labels};
     const StatisticEntry& entry = registered_statistic(release);
     return entry.compute(entry.request({.classes = kClasses, .dim = kDim}, 1.0),
-                         {rows, transform, plan, kUnwatched, balls});
+                         {{rows, transform, plan, kUnwatched}, balls});
   }
 
   const std::vector<float> x_{1, 0, 0, 0, 0, 1, 0, 0, 0, 0, -1, 0};

@@ -1,6 +1,7 @@
 // What statistics declare that one row moves, by hand; how they share their budget between blocks; and what they cost.
 #include "tests/worker/declared_squares.hpp"
 
+#include "common/base/error.hpp"
 #include "common/ledger/noise_plan.hpp"
 #include "tests/testing.hpp"
 #include "tests/worker/scoring_model.hpp"
@@ -141,6 +142,72 @@ TEST(Fisher, SplitsItsBudgetAsSaid) {
   }
 }
 
+// Class Gram matrices, of ten classes and 30 features.
+
+constexpr std::size_t kClasses = 10;
+constexpr std::size_t kDim = 30;
+
+ReleaseTerms class_terms(double alpha, std::size_t most_labels = 1, Adjacency adjacency = Adjacency::kAddRemove) {
+  return {.classes = kClasses,
+          .most_labels = most_labels,
+          .dim = kDim,
+          .adjacency = adjacency,
+          .gram_share = 0.6,
+          .alpha = alpha};
+}
+
+PlannedRelease planned(std::string_view statistic, const ReleaseTerms& terms) {
+  return make_noise_plan(0.5, terms.adjacency, {registered_statistic(statistic).request(terms, 1.0)}).releases[0];
+}
+
+TEST(ClassLeastSquares, SplitsTheBudgetSoThatNoOtherSplitHasLessNoise) {
+  for (const Adjacency adjacency : {Adjacency::kAddRemove, Adjacency::kReplaceOne}) {
+    for (const double alpha : {0.01, 0.3, 1.0, 20.0}) {
+      const PlannedRelease release = planned("class_least_squares", class_terms(alpha, 1, adjacency));
+      const double class_sigma = release.block("class_grams").sigma;
+      const double sigma = release.block("gram").sigma;
+      EXPECT_NEAR(class_sigma * class_sigma / (sigma * sigma), alpha, 1e-12 * alpha);
+    }
+  }
+}
+
+// Var(A_j + alpha G) = (sqrt(k) + alpha)^2 Var of one Gram matrix with all of the Gram matrices' budget.
+TEST(ClassLeastSquares, CostsNoMoreNoiseThanOneGramMatrix) {
+  for (const std::size_t most_labels : {1U, 4U}) {
+    const double one = planned("least_squares", class_terms(1.0, most_labels)).block("gram").sigma;
+    for (const double alpha : {0.01, 0.3, 1.0, 20.0}) {
+      const PlannedRelease release = planned("class_least_squares", class_terms(alpha, most_labels));
+      const double sum = std::hypot(release.block("class_grams").sigma, alpha * release.block("gram").sigma);
+      EXPECT_NEAR(sum / ((std::sqrt(most_labels) + alpha) * one), 1.0, 1e-12);
+    }
+  }
+}
+
+TEST(ClassLeastSquares, TakesAsManyLabelsAsSquaresFitInto64Bits) {
+  const auto squares = [](std::size_t most_labels, Adjacency adjacency) {
+    ReleaseTerms terms = class_terms(1.0, most_labels, adjacency);
+    terms.classes = 20;
+    return declared_squares("class_least_squares", terms);
+  };
+  EXPECT_EQ(squares(16, Adjacency::kAddRemove)[0][0], 16 * kS4);
+  EXPECT_EQ(squares(8, Adjacency::kReplaceOne)[0][0], 16 * kS4);
+  EXPECT_THROW(squares(17, Adjacency::kAddRemove), UsageError);
+  EXPECT_THROW(squares(9, Adjacency::kReplaceOne), UsageError);
+}
+
+TEST(ClassLeastSquares, ListsEachFamilyOnceAndWithoutAlphaNoGramOfAllRows) {
+  const PlannedRelease release = planned("class_least_squares", class_terms(1.0));
+  ASSERT_EQ(release.blocks.size(), 3U);
+  EXPECT_EQ(release.block("class_grams").elements, kClasses * triangle_elements(kDim));
+  EXPECT_EQ(release.block("class_grams").triangles, kClasses);
+  EXPECT_EQ(release.block("gram").elements, triangle_elements(kDim));
+  EXPECT_EQ(release.block("class_sums").elements, kClasses * kDim);
+  const PlannedRelease without = planned("class_least_squares", class_terms(0.0, 1, Adjacency::kReplaceOne));
+  ASSERT_EQ(without.blocks.size(), 2U);
+  EXPECT_EQ(without.blocks[0].name, "class_grams");
+  EXPECT_EQ(without.blocks[1].name, "class_sums");
+}
+
 TEST(DeclaredSquares, ImpossibleTermsAreRefused) {
   const std::pair<const char*, ReleaseTerms> impossible[] = {
       {"center", {.dim = 0}},
@@ -156,6 +223,10 @@ TEST(DeclaredSquares, ImpossibleTermsAreRefused) {
       {"newton", {.classes = 5, .dim = 4, .hessian_share = 1.0}},
       {"newton", {.classes = 5, .dim = 4, .hessian_share = 0.0}},
       {"newton", {.classes = 5, .dim = 4, .rounds = 0}},
+      {"class_least_squares", {.classes = 10, .dim = 30, .alpha = -0.1}},
+      {"class_least_squares", {.classes = 10, .dim = 30, .alpha = std::nan("")}},
+      {"class_least_squares", {.classes = 10, .dim = 30, .gram_share = 0.0}},
+      {"class_least_squares", {.classes = 10, .dim = 30, .gram_share = 1.0}},
       {"class_means", terms_of(3, 4, Adjacency::kAddRemove)},
       {"class_means", terms_of(3, 0, Adjacency::kAddRemove)},
       {"class_means", terms_of(1, 1, Adjacency::kAddRemove)},
@@ -177,37 +248,37 @@ const ReleaseTerms kTerms{.classes = 3, .most_labels = 1, .dim = 4, .evaluation 
 constexpr double kTriangle = 10.0;  // d (d + 1) / 2
 constexpr double kWeights = 12.0;   // K d
 
-StatisticCost cost_of(std::string_view name) {
+double words_down_of(std::string_view name) {
   const StatisticEntry& entry = registered_statistic(name);
-  return entry.cost(entry.request(kTerms, 1.0));
+  return entry.words_down(entry.request(kTerms, 1.0));
 }
 
 TEST(StatisticCosts, RanksGetWhatTheyGoOnWith) {
   for (const char* name : {"class_means", "feature_sums", "class_sizes", "fisher", "gram", "least_squares"}) {
-    EXPECT_EQ(cost_of(name).words_down, 0.0) << name;
+    EXPECT_EQ(words_down_of(name), 0.0) << name;
   }
-  EXPECT_EQ(cost_of("class_least_squares").words_down, kTriangle + kWeights);
+  EXPECT_EQ(words_down_of("class_least_squares"), kTriangle + kWeights);
   for (const char* name : {"gradient", "adaptive_gradient", "newton"}) {
-    EXPECT_EQ(cost_of(name).words_down, kWeights / 4.0) << name;
+    EXPECT_EQ(words_down_of(name), kWeights / 4.0) << name;
   }
-  EXPECT_EQ(cost_of("centred_sums").words_down, kWeights);
-  EXPECT_EQ(cost_of("center").words_down, 4.0);
-  EXPECT_EQ(cost_of("center_rest").words_down, 4.0 + 1.0);
+  EXPECT_EQ(words_down_of("centred_sums"), kWeights);
+  EXPECT_EQ(words_down_of("center"), 4.0);
+  EXPECT_EQ(words_down_of("center_rest"), 4.0 + 1.0);
 }
 
 TEST(StatisticCosts, WhatChangesRowsIsTold) {
-  EXPECT_EQ(cost_of("class_means").row_change, RowChange::kNone);
-  EXPECT_EQ(cost_of("center").row_change, RowChange::kCenter);
-  EXPECT_EQ(cost_of("center_rest").row_change, RowChange::kCenter);
-  EXPECT_EQ(cost_of("pca").row_change, RowChange::kComponents);
-  EXPECT_EQ(cost_of("gram").row_change, RowChange::kWhitening);
+  EXPECT_EQ(registered_statistic("class_means").row_change, RowChange::kNone);
+  EXPECT_EQ(registered_statistic("center").row_change, RowChange::kCenter);
+  EXPECT_EQ(registered_statistic("center_rest").row_change, RowChange::kCenter);
+  EXPECT_EQ(registered_statistic("pca").row_change, RowChange::kComponents);
+  EXPECT_EQ(registered_statistic("gram").row_change, RowChange::kWhitening);
 }
 
 // Of every statistic, also of one that no test above knows.
 TEST(StatisticCosts, NoPointOfARoundIsFree) {
   for (const StatisticEntry* entry : registered_statistics()) {
     if (!entry->is_round()) continue;
-    EXPECT_GT(entry->cost(entry->request(kTerms, 1.0)).words_down, 0.0) << entry->name;
+    EXPECT_GT(entry->words_down(entry->request(kTerms, 1.0)), 0.0) << entry->name;
   }
 }
 
