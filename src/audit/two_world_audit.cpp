@@ -4,6 +4,8 @@
 #include <cmath>
 #include <optional>
 
+#include <Eigen/QR>
+
 #include "audit/confidence_bounds.hpp"
 #include "common/base/error.hpp"
 #include "common/kernels/thread_team.hpp"
@@ -32,7 +34,6 @@ Runs table_of(const std::vector<std::vector<double>>& runs) {
 
 Attack::Attack(Discriminant discriminant, const Runs& world_0, const Runs& world_1) : discriminant_(discriminant) {
   DPREDUCE_ASSERT(world_0.rows() >= 2 && world_1.rows() >= 2 && world_0.cols() == world_1.cols());
-  const Eigen::Index p = world_0.cols();
   center_ = (world_0.colwise().mean() + world_1.colwise().mean()) / 2;
   const Eigen::RowVectorXd squares = ((world_0.rowwise() - center_).array().square().colwise().mean() +
                                       (world_1.rowwise() - center_).array().square().colwise().mean()) /
@@ -40,14 +41,19 @@ Attack::Attack(Discriminant discriminant, const Runs& world_0, const Runs& world
   // A number that never changes is 0 after centering, whatever its scale.
   scale_ = squares.unaryExpr([](double square) { return square > 0.0 ? 1.0 / std::sqrt(square) : 1.0; });
 
+  if (world_0.cols() > world_0.rows() + world_1.rows()) {
+    Eigen::MatrixXd both(world_0.cols(), world_0.rows() + world_1.rows());
+    both << scaled(world_0).transpose(), scaled(world_1).transpose();
+    basis_ = both.householderQr().householderQ() * Eigen::MatrixXd::Identity(both.rows(), both.cols());
+  }
+
   Eigen::MatrixXd covariances[2];
   for (int world = 0; world < 2; ++world) {
-    const Runs& runs = world == 0 ? world_0 : world_1;
-    const Eigen::MatrixXd scaled = (runs.rowwise() - center_).array().rowwise() * scale_.array();
-    means_[world] = scaled.colwise().mean();
-    covariances[world] = covariance(scaled, means_[world]);
+    const Eigen::MatrixXd seen = coordinates(world == 0 ? world_0 : world_1);
+    means_[world] = seen.colwise().mean();
+    covariances[world] = covariance(seen, means_[world]);
   }
-  const Eigen::MatrixXd ridge = kRidge * Eigen::MatrixXd::Identity(p, p);
+  const Eigen::MatrixXd ridge = kRidge * Eigen::MatrixXd::Identity(means_[0].size(), means_[0].size());
   if (discriminant == Discriminant::kLinear) {
     const Eigen::MatrixXd pooled = (covariances[0] + covariances[1]) / 2 + ridge;
     direction_ = pooled.llt().solve((means_[1] - means_[0]).transpose());
@@ -56,16 +62,24 @@ Attack::Attack(Discriminant discriminant, const Runs& world_0, const Runs& world
   }
 }
 
-Eigen::VectorXd Attack::squared_distances(const Eigen::MatrixXd& scaled, int world) const {
-  const Eigen::MatrixXd centered = (scaled.rowwise() - means_[world]).transpose();
+Eigen::MatrixXd Attack::scaled(const Runs& runs) const {
+  return (runs.rowwise() - center_).array().rowwise() * scale_.array();
+}
+
+Eigen::MatrixXd Attack::coordinates(const Runs& runs) const {
+  return basis_.size() == 0 ? scaled(runs) : scaled(runs) * basis_;
+}
+
+Eigen::VectorXd Attack::squared_distances(const Eigen::MatrixXd& seen, int world) const {
+  const Eigen::MatrixXd centered = (seen.rowwise() - means_[world]).transpose();
   return factors_[world].matrixL().solve(centered).colwise().squaredNorm().transpose();
 }
 
 Eigen::VectorXd Attack::scores(const Runs& runs) const {
   DPREDUCE_ASSERT(runs.cols() == center_.size());
-  const Eigen::MatrixXd scaled = (runs.rowwise() - center_).array().rowwise() * scale_.array();
-  if (discriminant_ == Discriminant::kLinear) return scaled * direction_;
-  return squared_distances(scaled, 0) - squared_distances(scaled, 1);
+  const Eigen::MatrixXd seen = coordinates(runs);
+  if (discriminant_ == Discriminant::kLinear) return seen * direction_;
+  return squared_distances(seen, 0) - squared_distances(seen, 1);
 }
 
 namespace {

@@ -22,6 +22,10 @@ namespace dpreduce {
 // The linear one is the best there is where noise is Gaussian and equal in both worlds, as ours is meant to be. The
 // quadratic one sees what a canary does to variances and correlations. With r = 1e-9 a combination of numbers that has
 // no noise in it (noise that is shared, or absent) separates the worlds completely.
+//
+// Where p is more than the n runs that are learned from, both are computed in an orthonormal basis of the span of those
+// runs. This changes no score: the linear direction lies in it, and what is orthogonal to it adds the same to q_0 and
+// q_1.
 
 /// Runs as rows.
 using Runs = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
@@ -35,18 +39,21 @@ enum class Discriminant { kLinear, kQuadratic };
 class Attack {
  public:
   /// Learns from n_0 and n_1 runs. Preconditions (asserted): at least two runs of each world, of the same length p.
-  /// Cost: (n_0 + n_1) p^2 + p^3.
+  /// Cost: n p k + k^3, n = n_0 + n_1, k = min(n, p).
   Attack(Discriminant discriminant, const Runs& world_0, const Runs& world_1);
 
   /// Scores, one a run. Precondition (asserted): p columns.
   Eigen::VectorXd scores(const Runs& runs) const;
 
  private:
-  Eigen::VectorXd squared_distances(const Eigen::MatrixXd& scaled, int world) const;
+  Eigen::MatrixXd scaled(const Runs& runs) const;
+  Eigen::MatrixXd coordinates(const Runs& runs) const;  // that the discriminants see
+  Eigen::VectorXd squared_distances(const Eigen::MatrixXd& seen, int world) const;
 
   Discriminant discriminant_;
   Eigen::RowVectorXd center_;
   Eigen::RowVectorXd scale_;  // 1 / standard deviation
+  Eigen::MatrixXd basis_;     // p x n; empty where p <= n
   Eigen::VectorXd direction_;
   Eigen::RowVectorXd means_[2];
   Eigen::LLT<Eigen::MatrixXd> factors_[2];  // of C_w + r I

@@ -190,6 +190,23 @@ TEST(Attack, QuadraticSeesACanaryThatOnlyChangesTheNoise) {
   EXPECT_GT(share_above(quadratic.scores(seen.with), 2.0 * std::log(3.0)), 0.56);
 }
 
+TEST(Attack, ScoresAreTheSameInABasisOfFewRuns) {
+  std::mt19937 engine(5);
+  std::normal_distribution<double> normal;
+  const auto draw = [&](double mean) -> Runs {
+    return Runs::NullaryExpr(8, 40, [&] { return normal(engine) + mean; });
+  };
+  const Worlds learned{draw(0.0), draw(0.5)};
+  const Runs seen = draw(0.2);
+  for (const Discriminant discriminant : {Discriminant::kLinear, Discriminant::kQuadratic}) {
+    const Eigen::VectorXd few = Attack(discriminant, learned.without, learned.with).scores(seen);
+    // Three times the same runs: the same means and covariances, of more runs than numbers.
+    const Eigen::VectorXd many =
+        Attack(discriminant, learned.without.replicate(3, 1), learned.with.replicate(3, 1)).scores(seen);
+    EXPECT_LT((few - many).norm(), 1e-5 * many.norm());
+  }
+}
+
 TEST(Attack, RefusesRunsThatDoNotFit) {
   EXPECT_THROW(Attack(Discriminant::kLinear, Runs(1, 2), Runs(5, 2)), std::logic_error);
   EXPECT_THROW(Attack(Discriminant::kLinear, Runs(5, 2), Runs(5, 3)), std::logic_error);
