@@ -112,17 +112,11 @@ LabeledRows rows_taken_for(const NeighborTerms& terms) {
   return rows;
 }
 
-// Rows of the canary of a pair, if the unit is a person.
-struct CanaryPerson {
-  std::size_t rows = 0;
-  bool is_hollow = false;  // all rows but one are zero
-};
-
-// Every row is a person, and the last, where `has_canary`, the first of several rows of one. A third of the others
-// comes before each third of the canary's rows.
-LabeledRows as_persons(const LabeledRows& rows, bool has_canary, const CanaryPerson& canary) {
+// Every row is a person, and the last, where a canary has rows, the first of these; of a hollow one the others are
+// zero. A third of the others comes before each third of the canary's rows.
+LabeledRows as_persons(const LabeledRows& rows, std::size_t canary_rows, bool is_hollow) {
   LabeledRows result{rows.dim, {}, {}, {}};
-  const std::size_t others = rows.rows() - (has_canary ? 1 : 0);
+  const std::size_t others = rows.rows() - (canary_rows > 0 ? 1 : 0);
   const std::vector<float> zero(rows.dim, 0.0F);
   constexpr std::size_t kParts = static_cast<std::size_t>(kRanksOfPersons);
   for (std::size_t part = 0; part < kParts; ++part) {
@@ -132,9 +126,8 @@ LabeledRows as_persons(const LabeledRows& rows, bool has_canary, const CanaryPer
       result.add(rows.row(row), rows.y[row]);
       result.person.push_back(static_cast<std::int64_t>(row) + 1);
     }
-    if (!has_canary) continue;
-    for (std::size_t row = first(canary.rows); row < end(canary.rows); ++row) {
-      const bool is_zero = canary.is_hollow && row > 0;
+    for (std::size_t row = first(canary_rows); row < end(canary_rows); ++row) {
+      const bool is_zero = is_hollow && row > 0;
       result.add(is_zero ? std::span<const float>(zero) : rows.row(others), rows.y[others]);
       result.person.push_back(0);
     }
@@ -149,9 +142,9 @@ void make_persons(std::vector<NeighborPair>& pairs, const NeighborTerms& terms) 
     pairs.back().name = "hollow";
   }
   for (NeighborPair& pair : pairs) {
-    const CanaryPerson canary{terms.person_rows, pair.name == "hollow"};
-    pair.without = as_persons(pair.without, !adds, canary);
-    pair.with = as_persons(pair.with, true, canary);
+    const bool is_hollow = pair.name == "hollow";
+    pair.without = as_persons(pair.without, adds ? 0 : terms.person_rows, is_hollow);
+    pair.with = as_persons(pair.with, terms.person_rows, is_hollow);
   }
 }
 

@@ -55,10 +55,6 @@ void let_options_replace_others(CommandEntry& root, const std::vector<std::strin
   }
 }
 
-bool name_command_alone(const CommandEntry& root, const std::vector<std::string>& words) {
-  return !words.empty() && named_command(root, words).names.size() == words.size();
-}
-
 // A word, with the option that it may be a value of.
 std::string shown_word(const std::vector<std::string>& words, std::ptrdiff_t place) {
   if (place == std::ssize(words)) return words.empty() ? "no command" : "nothing more";
@@ -197,8 +193,8 @@ std::vector<std::string> with_help_as_option(std::vector<std::string> arguments)
 }
 
 RequestedJob requested_job(const CommandEntry& root, const std::vector<std::string>& arguments) {
-  if (name_command_alone(root, arguments)) return {};
   if (arguments.empty()) return {.doubt = "no command is named"};
+  if (named_command(root, arguments).names == arguments) return {};
   // --config may precede the command, except for a party over a network, where it is refused.
   const auto is_for_parties = [&](const std::string& word) {
     const CommandEntry* const named = root.command(word);
@@ -227,12 +223,7 @@ RequestedJob requested_job(const CommandEntry& root, const std::vector<std::stri
 
 std::string unheard_words(const CommandEntry& root, const std::vector<std::string>& own,
                           const std::vector<std::string>& of_rank_0) {
-  const std::size_t names = own.size();
-  const bool is_beginning = names <= of_rank_0.size() && std::equal(own.begin(), own.end(), of_rank_0.begin());
-  if (is_beginning && name_command_alone(root, own)) {
-    const auto rest = of_rank_0.begin() + static_cast<std::ptrdiff_t>(names);
-    if (rest == of_rank_0.end() || !name_command_alone(root, {of_rank_0.begin(), rest + 1})) return {};
-  }
+  if (!own.empty() && own == named_command(root, of_rank_0).names) return {};
   const std::vector<std::string> all = with_config_files(root, own).arguments;
   if (all == of_rank_0) return {};
   const auto [here, there] = std::mismatch(all.begin(), all.end(), of_rank_0.begin(), of_rank_0.end());

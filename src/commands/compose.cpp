@@ -40,7 +40,7 @@ constexpr MechanismOption kMechanisms[] = {
      [](std::span<const double> given) -> Mechanism { return GaussianMechanism{given[0]}; }},
     {"subsampled", "Z:Q", "Z the noise multiplier, Q the sampling rate", "the same on Poisson samples of rate Q",
      [](std::span<const double> given) -> Mechanism {
-       return SubsampledGaussian{given[0], given[1]};
+       return GaussianMechanism{given[0], given[1]};
      }},
     {"exponential", "E", "E the epsilon",
      "exponential mechanism with a monotone utility: log probabilities change by a range of at most E",

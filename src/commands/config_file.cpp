@@ -1,7 +1,6 @@
 #include "commands/config_file.hpp"
 
 #include <algorithm>
-#include <fstream>
 #include <limits>
 
 #include <fmt/format.h>
@@ -104,7 +103,6 @@ SiloConsent consent_of(std::span<const TomlItem> items, const std::string& file)
 
 namespace {
 
-constexpr std::size_t kLargestConfigFile = std::size_t{1} << 20;
 constexpr const char* kCommon = "--config";
 constexpr const char* kOwn = "--silo-config";
 constexpr const char* kLedger = "--ledger";
@@ -132,14 +130,8 @@ std::string take_path(Arguments& arguments, const std::string& flag) {
 
 // `flag` names the file in messages.
 std::vector<TomlItem> read_items(const std::string& path, const char* flag) {
-  std::ifstream file(path);
-  if (!file) throw UsageError("{} {}: cannot be read", flag, path);
-  std::string text(kLargestConfigFile + 1, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (file.bad()) throw UsageError("{} {}: cannot be read", flag, path);
-  text.resize(static_cast<std::size_t>(std::max<std::streamsize>(file.gcount(), 0)));
-  if (text.size() > kLargestConfigFile) throw UsageError("{} {}: larger than 1 MiB", flag, path);
-  return parse_config(text, path, flag);
+  const auto refuse = [&](const std::string& fault) { throw UsageError("{} {}: {}", flag, path, fault); };
+  return parse_config(text_of_file(path, refuse), path, flag);
 }
 
 // "FILE, line 3".

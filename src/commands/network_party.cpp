@@ -43,7 +43,7 @@ void require_fit_for_network(const OptionTable& options, const std::string& comm
 }
 
 // Number of this party in the roster.
-std::uint32_t number_of(const Identity& identity, const Roster& roster, const NetworkParty& party) {
+std::uint32_t number_in_roster(const Identity& identity, const Roster& roster, const NetworkParty& party) {
   const SiloOptions& silos = party.fit.silos;
   const auto member = std::ranges::find(roster.members, identity.public_key(), &Member::key);
   if (member == roster.members.end()) {
@@ -86,7 +86,7 @@ class NetworkRun {
   NetworkRun(const NetworkParty& party, PartyLog& log)
       : party_(party), log_(log), roster_(read_roster(party.fit.silos.roster)) {
     const Identity identity = Identity::load(party.fit.silos.identity, "--identity");
-    self_ = number_of(identity, roster_, party);
+    self_ = number_in_roster(identity, roster_, party);
     terms_ = terms_of(party.fit.silos, size());
     const NetworkTerms terms{roster_, self_, milliseconds_of(party.fit.silos.timeout_seconds),
                              milliseconds_of(party.network.run_timeout_seconds), &log};
@@ -199,7 +199,7 @@ void preview(const NetworkParty& party) {
   const Identity identity = Identity::load(party.fit.silos.identity, "--identity");
   const bool trains = party.fit.evaluation.files.empty();
   preview_silo(trains ? party.fit : validated(evaluation_of(party.fit)),
-               number_of(identity, read_roster(party.fit.silos.roster), party));
+               number_in_roster(identity, read_roster(party.fit.silos.roster), party));
 }
 
 // Returns the party's options, validated: of a fit; or of an evaluation, whose models are read now.

@@ -1,10 +1,13 @@
 #include "commands/silo_preview.hpp"
 
+#include <cmath>
 #include <cstdio>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "commands/job.hpp"
 #include "common/accounting/budget.hpp"
@@ -13,116 +16,17 @@
 #include "common/base/version.hpp"
 #include "common/data/worker_rows.hpp"
 #include "common/ledger/ledger.hpp"
+#include "common/ranks/silo_job.hpp"
+#include "common/silos/parties.hpp"
 #include "fit/silo_terms.hpp"
 #include "fit/validated_options.hpp"
+#include "report/document_sections.hpp"
+#include "report/ledger_json.hpp"
+#include "report/plan_report.hpp"
+#include "report/run_facts.hpp"
 
 namespace dpreduce {
 namespace {
-
-std::string member_text(const Member& member) {
-  return fmt::format("{}, identity {}", member.name, to_hex(member.key));
-}
-
-std::string parties_text(const Roster& roster, const SiloTerms& silos, std::uint32_t silo) {
-  std::string text = fmt::format("silo       {} of {}: {}\n", silo, silos.silos, member_text(roster.members[silo]));
-  text += fmt::format("to         the coordinator {}; nothing goes to anybody else\n", member_text(roster.members[0]));
-  for (std::uint32_t other = 1; other <= silos.silos; ++other) {
-    if (other != silo) text += fmt::format("beside     silo {}: {}\n", other, member_text(roster.members[other]));
-  }
-  return text + fmt::format("terms      threshold {}, {} colluding; dpreduce {}; options of digest {}\n",
-                            silos.threshold, silos.colluding, version(), short_hex(silos.options));
-}
-
-// Masked sums, block by block.
-std::string release_text(const PlannedRelease& release, const std::optional<NoiseShares>& shares) {
-  std::string text;
-  for (const PlannedBlock& block : release.blocks) {
-    const std::string noise =
-        shares ? fmt::format("own noise {}", lower_figure(shares->share_sigma(block.sigma, block.noise)))
-               : fmt::format("no own noise, the coordinator adds {}", lower_figure(block.sigma));
-    text += fmt::format("sends      {} {}: {} masked numbers{}; sensitivity {}, {}\n", release.name, block.name,
-                        block.elements, release.rounds > 1 ? fmt::format(" in each of {} rounds", release.rounds) : "",
-                        upper_figure(block.sensitivity), noise);
-  }
-  return text + fmt::format("           {}: mu {} in total\n", release.name, upper_figure(release.mu));
-}
-
-std::string sent_text(const FitOptions& options, const FitPlan& plan, const SiloTerms& silos) {
-  std::string text;
-  if (!plan.noise) return text + "sends      sums without noise: NOT private\n";
-  const std::optional<NoiseShares> shares = shares_of_silos(options, silos);
-  const NoisePlan noise = shares ? shares->guaranteed(*plan.noise) : *plan.noise;
-  for (std::size_t place = 0; place < noise.releases.size(); ++place) {
-    PlannedRelease release = noise.releases[place];
-    release.blocks = plan.noise->releases[place].blocks;  // of which each silo adds its share
-    text += release_text(release, shares);
-  }
-  for (const PlannedSelection& selection : noise.selections) {
-    text += fmt::format("sends      {}: utilities of {} candidates, masked; a choice of epsilon {}\n", selection.name,
-                        selection.terms.groups * selection.terms.candidates, upper_figure(selection.terms.epsilon));
-  }
-  if (!shares) {
-    return text +
-           "guarantee  against readers of what is published, NOT against the coordinator, which could see exact sums\n";
-  }
-  return text + fmt::format("guarantee  also against the coordinator and {} colluding silos\n", silos.colluding);
-}
-
-std::string ledger_text(const FitOptions& options, const ResolvedFit& fit, const SiloTerms& silos) {
-  const LedgerState ledger = Ledger::read(options.privacy.ledger);
-  const Adjacency adjacency = strictest_adjacency(ledger, options.privacy.adjacency);
-  const double delta = options.privacy.budget.delta.value_or(kReportedDelta);
-  const Spending before = spending_of_all(ledger, adjacency);
-  std::string text;
-  const auto add = [&](const char* name, const Spending& spending) {
-    text += fmt::format("ledger     {}: {:<9} mu {}, {}\n", options.privacy.ledger, name, upper_figure(mu_of(spending)),
-                        spent_text(spending, delta));
-  };
-  add("before it", before);
-  if (!fit.plan().noise || !fit.plan().is_private)
-    return text + "ledger     this run is NOT private: it has no finite mu\n";
-  const Spending run = spending_of(reservation_at_silo(fit, silos), adjacency);
-  add("this run", run);
-  add("after it", composed(before, run));
-  return text;
-}
-
-std::string consent_text(const FitOptions& options, const std::vector<ConsentTerm>& terms) {
-  if (!options.silos.consent) return "consent    no [consent]: this silo accepts every run\n";
-  std::string text;
-  for (const ConsentTerm& term : terms) {
-    text += fmt::format("consent    {:<7} {}: {} requested, {} allowed\n", term.is_met ? "passes" : "REFUSES",
-                        term.name, term.asked, term.allowed);
-  }
-  return text;
-}
-
-std::string files_text(const FitOptions& options, std::uint32_t silo) {
-  std::string text;
-  const RowFiles& train = options.data.train;
-  for (const auto& [name, files] :
-       {std::pair{"train-x", &train.x}, std::pair{train.has_targets ? "targets" : "train-y", &train.y},
-        std::pair{"train-person", &train.person}, std::pair{"group", &train.group}}) {
-    for (const std::string& file : *files) text += fmt::format("would read --{} {}\n", name, with_rank(file, silo));
-  }
-  return text;
-}
-
-std::string method_text(const FitOptions& options, const ResolvedFit& fit, const Roster& roster) {
-  return fmt::format("method     {} on {} features, {} {}; {}, the unit is {}\n", fit.options().method.name, roster.dim,
-                     roster.classes, options.data.has_targets() ? "numbers to predict" : "classes",
-                     to_string(options.privacy.adjacency), name_of(options.data.unit()));
-}
-
-// Throws what the run's first look at its ledger would throw (SiloAccount).
-void require_room(const ResolvedFit& fit, const SiloTerms& silos) {
-  if (!fit.plan().noise) return;
-  Reservation reservation = reservation_at_silo(fit, silos);
-  reservation.run_id = "dry-run";
-  Ledger(fit.options().privacy.ledger).check(reservation, fit.plan().limit);
-}
-
-}  // namespace
 
 void require_classes_of_roster(const FitOptions& options, const Roster& roster) {
   if (roster.classes == options.data.classes) return;
@@ -130,6 +34,7 @@ void require_classes_of_roster(const FitOptions& options, const Roster& roster) 
                  options.data.has_targets() ? "targets of a row are" : "--classes is", options.data.classes);
 }
 
+// The fit for rows as the roster describes them. `options` are a party's, validated.
 ResolvedFit fit_on_roster(FitOptions options, const Roster& roster) {
   if (options.data.has_targets()) options.data.classes = roster.classes;
   require_classes_of_roster(options, roster);
@@ -140,9 +45,103 @@ ResolvedFit fit_on_roster(FitOptions options, const Roster& roster) {
   return ResolvedFit(options, roster.dim, public_rows);
 }
 
+// Terms of the silo's consent, compared with that fit and its own ledger; none where it has no consent.
 std::vector<ConsentTerm> terms_of_silo(const FitOptions& options, const ResolvedFit& fit, const SiloTerms& silos) {
   if (!options.silos.consent) return {};
   return compared_terms(*options.silos.consent, fit, silos, Ledger::read(options.privacy.ledger));
+}
+
+Facts facts_of_parties(const FitOptions& options, const Roster& roster, const SiloTerms& silos, std::uint32_t silo) {
+  Facts facts;
+  for (std::uint32_t party = 0; party <= silos.silos; ++party) {
+    facts.push_back({party == 0      ? "to"
+                     : party == silo ? "this is"
+                                     : "beside",
+                     fmt::format("{}, identity {}", roster.party_text(party), to_hex(roster.members[party].key))});
+  }
+  facts.push_back({"rows", fmt::format("{} features, {} {}; what is sent goes to the coordinator alone", roster.dim,
+                                       roster.classes, options.data.has_targets() ? "numbers to predict" : "classes")});
+  facts.push_back({"terms", fmt::format("threshold {}, {} colluding; dpreduce {}; options of digest {}",
+                                        silos.threshold, silos.colluding, version(), short_hex(silos.options))});
+  return facts;
+}
+
+// Whose the noise is and against whom it holds, and what the silo's ledger has, then with this run.
+Facts facts_of_account(const ResolvedFit& fit, const std::optional<Reservation>& charges,
+                       const std::optional<NoiseShares>& shares, const SiloTerms& silos, std::uint32_t silo) {
+  Facts facts;
+  if (charges) {
+    const NoiseSource source = shares ? NoiseSource::kDistributed : NoiseSource::kCentral;
+    facts.push_back({"own noise", shares ? fmt::format("{} of each noise above: {} such shares make it at least",
+                                                       lower_figure(1.0 / std::sqrt(shares->honest)), shares->honest)
+                                         : "none: the coordinator adds the noise"});
+    facts.push_back({"guarantee", silos_text({source, 0, silos.threshold, silos.colluding, silo})});
+  }
+  const PrivacyOptions& privacy = fit.options().privacy;
+  const LedgerState ledger = Ledger::read(privacy.ledger);
+  const double delta = privacy.budget.delta.value_or(kReportedDelta);
+  const std::string balance = balance_text(ledger, privacy.adjacency, fit.plan().limit, delta);
+  facts.push_back({"ledger", fmt::format("{}: {}", privacy.ledger, balance)});
+  if (!fit.plan().is_private) {
+    facts.push_back({"", "this run is NOT private: it has no finite mu"});
+    return facts;
+  }
+  const Adjacency adjacency = strictest_adjacency(ledger, privacy.adjacency);
+  const Spending after = composed(spending_of_all(ledger, adjacency), spending_of(*charges, adjacency));
+  facts.push_back({"", fmt::format("after this run mu {}, {}", upper_figure(mu_of(after)), spent_text(after, delta))});
+  return facts;
+}
+
+// The terms of the silo's owner, and its files.
+Facts facts_of_owner(const FitOptions& options, const std::vector<ConsentTerm>& terms, std::uint32_t silo) {
+  Facts facts;
+  if (!options.silos.consent) facts.push_back({"consent", "no [consent]: this silo accepts every run"});
+  for (const ConsentTerm& term : terms) {
+    facts.push_back({"consent", fmt::format("{:<7} {}: {} requested, {} allowed", term.is_met ? "passes" : "REFUSES",
+                                            term.name, term.asked, term.allowed)});
+  }
+  const RowFiles& train = options.data.train;
+  for (const auto& [name, files] :
+       {std::pair{"train-x", &train.x}, std::pair{train.has_targets ? "targets" : "train-y", &train.y},
+        std::pair{"train-person", &train.person}, std::pair{"group", &train.group}}) {
+    for (const std::string& file : *files) {
+      facts.push_back({"would read", fmt::format("--{} {}", name, with_rank(file, silo))});
+    }
+  }
+  return facts;
+}
+
+}  // namespace
+
+void require_silos(const FitOptions& options, const Communicator& ranks) {
+  if (!options.silos.secure_aggregation || ranks.silos() != nullptr) return;
+  throw UsageError(
+      "--secure-aggregation: start it with mpirun -n, one rank for the coordinator and one for each of at least 2 "
+      "silos");
+}
+
+void require_consent(const FitOptions& options, Communicator& ranks) {
+  SiloJob* const silos = ranks.silos();
+  if (silos == nullptr || ranks.is_coordinator() || !silos->entry().roster) return;
+  PartyLog* const log = silos->entry().log;
+  if (!options.silos.consent) {
+    if (log != nullptr) log->line("no [consent] in --silo-config: this silo accepts every run");
+    return;
+  }
+  try {
+    const std::vector<ConsentTerm> terms =
+        terms_of_silo(options, fit_on_roster(options, *silos->entry().roster), silos->entry().terms);
+    require_met(terms);
+    if (log != nullptr) log->line(fmt::format("consent: all {} terms are met", terms.size()));
+  } catch (const Error& error) {
+    silos->refuse(error.code());
+    throw;
+  }
+}
+
+void require_on_roster(const FitOptions& options, const Communicator& ranks) {
+  if (ranks.silos() != nullptr && ranks.silos()->entry().roster)
+    require_classes_of_roster(options, *ranks.silos()->entry().roster);
 }
 
 void preview_silo(const FitOptions& options, std::uint32_t silo) {
@@ -155,16 +154,27 @@ void preview_silo(const FitOptions& options, std::uint32_t silo) {
   if (options.output.format != OutputFormat::kText)
     throw UsageError("--format json: the --dry-run of a silo has text output only");
   const SiloEntry entry = entry_on_roster(options.silos, static_cast<int>(silo));
-  const Roster& roster = *entry.roster;
-  const ResolvedFit fit = fit_on_roster(options, roster);
+  const ResolvedFit fit = fit_on_roster(options, *entry.roster);
   const std::vector<ConsentTerm> terms = terms_of_silo(options, fit, entry.terms);
-  const std::string preview = parties_text(roster, entry.terms, silo) + method_text(options, fit, roster) +
-                              sent_text(options, fit.plan(), entry.terms) + ledger_text(options, fit, entry.terms) +
-                              consent_text(options, terms) + files_text(options, silo);
-  fmt::print("dry run: nothing was sent, no rows were read, nothing was spent\n{}", preview);
+  const std::optional<NoiseShares> shares = shares_of_silos(options, entry.terms);
+  FitPlan plan = fit.plan();
+  std::string charged;
+  std::optional<Reservation> charges;
+  if (plan.noise) {
+    charges = reservation_at_silo(fit, entry.terms);
+    charged = text_of(remains_table("charges    of this run, on the silo's own ledger", *charges));
+    if (shares) plan.noise = shares->guaranteed(*plan.noise);  // what counts for this silo: the noise that is sure
+  }
+  fmt::print("dry run: nothing was sent, no rows were read, nothing was spent\n{}{}{}{}{}",
+             text_of(facts_of_parties(options, *entry.roster, entry.terms, silo)),
+             dry_run_text(dry_run_json(fit.options(), plan)), charged,
+             text_of(facts_of_account(fit, charges, shares, entry.terms, silo)),
+             text_of(facts_of_owner(options, terms, silo)));
   std::fflush(stdout);
   require_met(terms);
-  require_room(fit, entry.terms);
+  if (!charges) return;
+  charges->run_id = "dry-run";  // throws what the run's first look at its ledger would throw (SiloAccount)
+  Ledger(options.privacy.ledger).check(*charges, fit.plan().limit);
 }
 
 }  // namespace dpreduce

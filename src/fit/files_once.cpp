@@ -184,7 +184,7 @@ std::string file_in_both(const std::vector<SeenRoles>& of_ranks) {
 
 // Names, in words, a file of `other` that a silo on the coordinator's machine has claimed; empty where none has.
 std::string claimed_by_silo(const OtherRole& other, const Communicator& ranks) {
-  if (!ranks.silos()->may_share_machine()) return "";
+  if (ranks.silos()->entry().over_network) return "";
   const FileClaims coordinator(ranks.silos()->run(), static_cast<std::uint32_t>(ranks.size()));
   const std::optional<ClaimedFile> file = first_claimed(*other.rows, coordinator);
   return file ? fmt::format("{} ({} rows) is a training file of silo {}", file->path, other.name, file->silo) : "";
@@ -210,7 +210,7 @@ void require_files_once(const WorkerRows& rows, bool is_shared, Communicator& ra
 }
 
 std::unique_ptr<FileClaims> claim_files(const WorkerRows& rows, const Communicator& ranks) {
-  if (!ranks.silos()->may_share_machine()) return nullptr;
+  if (ranks.silos()->entry().over_network) return nullptr;
   auto claims = std::make_unique<FileClaims>(ranks.silos()->run(), static_cast<std::uint32_t>(ranks.rank()));
   for (const SeenFile& file : files_of(rows)) claims->claim(claimed_array(file.identity));
   return claims;

@@ -185,7 +185,6 @@ FittedRun train(std::shared_ptr<const ResolvedFit> fit, WorkerRows& training, co
   DPREDUCE_ASSERT(fit->plan().noise.has_value() == account.has_value());
   DPREDUCE_ASSERT(fit->options().data.weighs_rows() == training.has_weights());
   std::unique_ptr<PrivateFolder> folder = account ? std::move(account->folder) : nullptr;
-  LedgerHead ledger_before = account ? account->begins_at : LedgerHead{};
   std::unique_ptr<Releaser> releaser = make_releaser(*fit, ranks, account);
   if (!releaser->lost().empty()) fit = std::make_shared<const ResolvedFit>(fit->with_lost(releaser->lost()));
   terms.timings.end_phase("open");
@@ -213,7 +212,6 @@ FittedRun train(std::shared_ptr<const ResolvedFit> fit, WorkerRows& training, co
                                .chosen_setting = run.chosen_setting(),
                                .hidden_targets = std::move(hidden),
                                .timings = Timings(),
-                               .ledger_before = std::move(ledger_before),
                                .folder = std::move(folder),
                                .releaser = std::move(releaser),
                                .ranks = &ranks});

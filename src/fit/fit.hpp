@@ -69,7 +69,6 @@ struct FittedRun {
   std::string chosen_setting;                   ///< by --choose or --isotropy-share; at the coordinator
   std::vector<std::size_t> hidden_targets;      ///< targets whose range noise hides: the model has a constant for them
   Timings timings;                              ///< so far
-  LedgerHead ledger_before{};                   ///< head of the ledger before the run; at the coordinator
   // These members keep the charges, and are destroyed in the reverse order.
   std::unique_ptr<PrivateFolder> folder;
   std::unique_ptr<Releaser> releaser;  ///< refers to the ranks, which outlive the releaser

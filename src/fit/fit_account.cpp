@@ -21,16 +21,15 @@
 namespace dpreduce {
 namespace {
 
-// Checks that the ledger can be read, verifies, and can be written, as far as that shows in advance. Returns its head.
-LedgerHead require_usable_ledger(const FitOptions& options) {
+// Checks that the ledger can be read, verifies, and can be written, as far as that shows in advance.
+void require_usable_ledger(const FitOptions& options) {
   const std::string& path = options.privacy.ledger;
-  LedgerHead head = Ledger::read(path).head();
+  Ledger::read(path);
   const bool exists = std::filesystem::exists(path);
   const std::filesystem::path folder = std::filesystem::absolute(path).parent_path();
   if (access(exists ? path.c_str() : folder.c_str(), W_OK) != 0) {
     throw BadInput("--ledger {}: cannot be written; choose a folder that exists and is writable", path);
   }
-  return head;
 }
 
 // Reason why the run saves nothing that a later one could go on with; empty where it does.
@@ -91,7 +90,6 @@ void open_run_file(FitAccount& account, const ResolvedFit& fit) {
         "run {} of an earlier version is given up, and its journal is removed: noise is no longer repeated", run));
   }
   const LedgerState state = Ledger::read(privacy.ledger);
-  account.begins_at = state.head();
   RunFile::remove_ended(privacy.ledger, state);
   const std::string config = to_hex(sha256(json_text(run_binding(fit.options(), fit.plan()))));
   if (privacy.resume) {
@@ -119,7 +117,7 @@ std::optional<FitAccount> open_account(const ResolvedFit& fit, Communicator& ran
                                   .most_mu = consent ? consent->most_mu_in_all : std::nullopt,
                                   .seed = options.privacy.seed}};
   ranks.at_coordinator([&] {
-    account.begins_at = require_usable_ledger(options);
+    require_usable_ledger(options);
     if (ranks.silos() == nullptr) open_run_file(account, fit);
   });
   return account;

@@ -18,7 +18,6 @@ struct FitAccount {
   RunFile file{};
   bool goes_on = false;                     ///< resumes a run that has charged something; at the coordinator
   std::vector<std::string> notes{};         ///< sentences on what earlier runs have left behind; at the coordinator
-  LedgerHead begins_at{};                   ///< head of the ledger before the run; at the coordinator
   std::unique_ptr<PrivateFolder> folder{};  ///< folder of a ledger that is dropped with the account
 };
 

@@ -191,7 +191,7 @@ void require_own_rows(const MethodEntry& method, const RowFiles& train, const Co
 PersonCount person_count_of(const SiloOptions& terms, const MethodEntry& method, Communicator& ranks) {
   if (ranks.silos() == nullptr && !method.each_rank_is_a_silo) return count_over_ranks;
   const std::uint64_t silos =
-      ranks.silos() != nullptr ? ranks.silos()->terms().silos : static_cast<std::uint64_t>(ranks.size());
+      ranks.silos() != nullptr ? ranks.silos()->entry().terms.silos : static_cast<std::uint64_t>(ranks.size());
   ranks.together([&] { require_silos_per_person(terms, silos); });
   return count_in_silo(terms.silos_per_person.value_or(silos));
 }

@@ -23,6 +23,7 @@ namespace {
 
 constexpr std::size_t kLongestName = 255;
 constexpr std::size_t kFingerprintWords = FingerprintPart{}.size();
+constexpr std::size_t kSealWords = kFingerprintWords + 1;  // and whether there are rows
 constexpr std::size_t kMostNamed = 3;
 constexpr std::string_view kPartialSum = "partial sum";
 
@@ -62,30 +63,30 @@ void require_partition_name(const std::string& partition) {
 
 // Throws BadInput, as value_of_message, unless each partition has a name, and names rise: a partition listed twice
 // would count twice.
-template <typename Partition>
-void require_listed_once(const std::vector<Partition>& listed, std::string_view kind) {
-  const auto falls = std::ranges::adjacent_find(listed, std::greater_equal(), &Partition::name);
-  if (falls == listed.end() && std::ranges::all_of(listed, is_partition_name, &Partition::name)) return;
+template <typename Partition, typename NameOf>
+void require_listed_once(const std::vector<Partition>& listed, NameOf name_of, std::string_view kind) {
+  const auto falls = std::ranges::adjacent_find(listed, std::greater_equal(), name_of);
+  if (falls == listed.end() && std::ranges::all_of(listed, is_partition_name, name_of)) return;
   refuse_message(kind);
 }
 
 // Returns the partitions of both lists, by name; `kind` names what holds them, as in "partial sums". Throws UsageError
 // if one partition is in both. Precondition: require_listed_once of each.
-template <typename Partition>
+template <typename Partition, typename NameOf>
 std::vector<Partition> merged_partitions(const std::vector<Partition>& a, const std::vector<Partition>& b,
-                                         std::string_view kind) {
+                                         NameOf name_of, std::string_view kind) {
   std::vector<Partition> all;
-  std::ranges::merge(a, b, std::back_inserter(all), {}, &Partition::name, &Partition::name);
-  const auto twice = std::ranges::adjacent_find(all, {}, &Partition::name);
+  std::ranges::merge(a, b, std::back_inserter(all), {}, name_of, name_of);
+  const auto twice = std::ranges::adjacent_find(all, {}, name_of);
   if (twice == all.end()) return all;
   throw UsageError("partition {} is in both {}, and may count only once; keep one result of each partition",
-                   shown_partition(twice->name), kind);
+                   shown_partition(std::invoke(name_of, *twice)), kind);
 }
 
-template <typename Partition>
-std::vector<std::string> names_of(const std::vector<Partition>& listed) {
+template <typename Partition, typename NameOf>
+std::vector<std::string> names_of(const std::vector<Partition>& listed, NameOf name_of) {
   std::vector<std::string> names;
-  std::ranges::transform(listed, std::back_inserter(names), &Partition::name);
+  std::ranges::transform(listed, std::back_inserter(names), name_of);
   return names;
 }
 
@@ -139,7 +140,7 @@ void PartialSum::add(const PartialSum& other) {
                                        "from one task",
                                        step_, other.step_));
   }
-  partitions_ = merged_partitions(partitions_, other.partitions_, "partial sums");
+  partitions_ = merged_partitions(partitions_, other.partitions_, &SummedPartition::name, "partial sums");
   for (std::size_t word = 0; word < words_.size(); ++word) words_[word] += other.words_[word];
 }
 
@@ -156,7 +157,7 @@ Statistic PartialSum::opened(const SumTicket& ticket, std::vector<BlockShape> sh
   const char* const kDamaged =
       "the partial sum does not match the seals of its partitions: words or names were changed in transit; compute it "
       "again";
-  if (words_.size() != elements + kFingerprintWords + 1) throw AggregationAborted(kDamaged);
+  if (words_.size() != elements + kSealWords) throw AggregationAborted(kDamaged);
   std::vector<std::uint64_t> words = words_;
   const NoiseKey key = ticket.key();
   const auto twice = std::ranges::adjacent_find(partitions_, {}, &SummedPartition::name);
@@ -176,7 +177,7 @@ Statistic PartialSum::opened(const SumTicket& ticket, std::vector<BlockShape> sh
 }
 
 std::vector<std::string> PartialSum::partitions() const {
-  return names_of(partitions_);
+  return names_of(partitions_, &SummedPartition::name);
 }
 
 std::string PartialSum::to_bytes() const {
@@ -185,7 +186,7 @@ std::string PartialSum::to_bytes() const {
 
 PartialSum PartialSum::from_bytes(const std::string& bytes) {
   PartialSum sum = value_of_message<PartialSum>(kPartialSum, bytes);
-  require_listed_once(sum.partitions_, kPartialSum);
+  require_listed_once(sum.partitions_, &SummedPartition::name, kPartialSum);
   return sum;
 }
 
@@ -215,41 +216,23 @@ KeyedHash hash_for(std::string_view purpose, const SumTicket& ticket) {
   return person_hash(ticket.key().stream(purpose, {}));
 }
 
-PersonsDigest digest_of_words(std::string_view purpose, const std::string& context,
-                              std::span<const std::uint64_t> words, const SumTicket& ticket) {
-  std::string message = context;
-  message.append(reinterpret_cast<const char*>(words.data()), words.size_bytes());
-  const RandomBlock digest = hash_for(purpose, ticket).of(message);
-  return {digest.first, digest.second};
-}
-
+// Those of every person behind their number: a statistic has at least one element.
 std::vector<std::uint64_t> words_of(const CountedPersons& counted) {
-  std::vector<std::uint64_t> words;
-  words.reserve(kWordsOfPerson * counted.persons.size());
+  std::vector<std::uint64_t> words{counted.persons.size()};
+  words.reserve(1 + kWordsOfPerson * counted.persons.size());
   for (std::size_t place = 0; place < counted.persons.size(); ++place) {
     words.insert(words.end(), {counted.persons[place].high, counted.persons[place].low, counted.rows[place]});
   }
   return words;
 }
 
-PersonsDigest digest_of(const CountedPersons& counted, const SumTicket& ticket) {
-  return digest_of_words("digest of persons", {}, words_of(counted), ticket);
-}
-
-std::string context_of(const std::array<std::uint8_t, 16>& plan, const std::string& name,
-                       const std::array<std::uint8_t, 16>& nonce) {
-  std::string context = fmt::format("{}/", name.size()) + name;
-  context.append(plan.begin(), plan.end());
-  context.append(nonce.begin(), nonce.end());
-  return context;
+PersonsDigest digest_of(std::span<const std::uint64_t> words, const SumTicket& ticket) {
+  const std::string message(reinterpret_cast<const char*>(words.data()), words.size_bytes());
+  const RandomBlock digest = hash_for("digest of persons", ticket).of(message);
+  return {digest.first, digest.second};
 }
 
 }  // namespace
-
-template <typename Archive>
-void PersonCounts::Sealed::serialize(Archive& archive, unsigned) {
-  archive_all(archive, name, nonce, words, tag);
-}
 
 template <typename Archive>
 void PersonCounts::serialize(Archive& archive, unsigned) {
@@ -258,17 +241,12 @@ void PersonCounts::serialize(Archive& archive, unsigned) {
 
 PersonCounts PersonCounts::sealed(const CountedPersons& of_partition, const SumTicket& ticket,
                                   const std::string& partition) {
-  require_partition_name(partition);
-  const NoiseKey key = ticket.key();
-  Sealed own{.name = partition, .nonce = {}, .words = words_of(of_partition), .tag = {}};
-  secure_bytes(std::as_writable_bytes(std::span(own.nonce)));
-  const std::string context = context_of(ticket.session, own.name, own.nonce);
-  RandomStream pads = key.stream("persons", std::as_bytes(std::span(context)));
-  for (std::uint64_t& word : own.words) word += pads.next_u64();
-  own.tag = digest_of_words("tag of persons", context, own.words, ticket);
+  const std::vector<std::uint64_t> words = words_of(of_partition);
+  Statistic listed({{"persons", words.size()}});
+  std::ranges::copy(words, listed.words().begin());
   PersonCounts counts;
   counts.plan_ = ticket.session;
-  counts.partitions_.push_back(std::move(own));
+  counts.partitions_.push_back(PartialSum::sealed(listed, true, ticket, partition));
   return counts;
 }
 
@@ -276,7 +254,7 @@ void PersonCounts::add(const PersonCounts& other) {
   if (plan_ != other.plan_) {
     throw UsageError("counts of persons of two plans do not add; make all of them from one plan");
   }
-  partitions_ = merged_partitions(partitions_, other.partitions_, "counts of persons");
+  partitions_ = merged_partitions(partitions_, other.partitions_, name_of, "counts of persons");
 }
 
 PersonTable PersonCounts::opened(const SumTicket& ticket) const {
@@ -285,29 +263,16 @@ PersonTable PersonCounts::opened(const SumTicket& ticket) const {
         "the counts of persons belong to another plan, or to one that already has its counts; make them from this "
         "plan");
   }
-  const NoiseKey key = ticket.key();
   PersonTable table;
   std::vector<std::pair<PersonHash, std::uint64_t>> all;
-  for (const Sealed& partition : partitions_) {
-    const std::string context = context_of(plan_, partition.name, partition.nonce);
-    if (digest_of_words("tag of persons", context, partition.words, ticket) != partition.tag ||
-        partition.words.size() % kWordsOfPerson != 0) {
-      throw AggregationAborted(
-          "partition {}: its counts of persons do not match their seal: they were changed in transit; count again",
-          shown_partition(partition.name));
+  for (const PartialSum& sealed : partitions_) {
+    const std::size_t elements = std::max(sealed.words_.size(), kSealWords + 1) - kSealWords;
+    const Statistic listed = sealed.opened(ticket, {{"persons", elements}});
+    const std::span<const std::uint64_t> words = listed.words();
+    for (std::size_t place = 1; place + kWordsOfPerson <= words.size(); place += kWordsOfPerson) {
+      all.emplace_back(PersonHash{words[place], words[place + 1]}, words[place + 2]);
     }
-    RandomStream pads = key.stream("persons", std::as_bytes(std::span(context)));
-    CountedPersons own;
-    for (std::size_t place = 0; place < partition.words.size(); place += kWordsOfPerson) {
-      std::array<std::uint64_t, kWordsOfPerson> words{};
-      for (std::size_t word = 0; word < kWordsOfPerson; ++word) {
-        words[word] = partition.words[place + word] - pads.next_u64();
-      }
-      own.persons.push_back({words[0], words[1]});
-      own.rows.push_back(words[2]);
-      all.emplace_back(own.persons.back(), words[2]);
-    }
-    table.partitions.push_back({partition.name, digest_of(own, ticket)});
+    table.partitions.push_back({name_of(sealed), digest_of(words, ticket)});
   }
   std::sort(all.begin(), all.end());
   for (std::size_t first = 0; first < all.size();) {
@@ -324,7 +289,7 @@ PersonTable PersonCounts::opened(const SumTicket& ticket) const {
 }
 
 std::vector<std::string> PersonCounts::partitions() const {
-  return names_of(partitions_);
+  return names_of(partitions_, name_of);
 }
 
 std::string PersonCounts::to_bytes() const {
@@ -333,7 +298,9 @@ std::string PersonCounts::to_bytes() const {
 
 PersonCounts PersonCounts::from_bytes(const std::string& bytes) {
   PersonCounts counts = value_of_message<PersonCounts>(kCounts, bytes);
-  require_listed_once(counts.partitions_, kCounts);
+  const auto is_of_one = [](const PartialSum& sealed) { return sealed.partitions_.size() == 1; };
+  if (!std::ranges::all_of(counts.partitions_, is_of_one)) refuse_message(kCounts);
+  require_listed_once(counts.partitions_, name_of, kCounts);
   return counts;
 }
 
@@ -349,7 +316,7 @@ PersonCount count_over_partitions(const PersonTable& table, const SumTicket& tic
       throw UsageError("partition {}: its persons were not counted; count all partitions, under the same names",
                        shown_partition(partition));
     }
-    if (listed->digest != digest_of(own.persons, ticket)) {
+    if (listed->digest != digest_of(words_of(own.persons), ticket)) {
       throw BadInput(
           "partition {}: its persons differ from those that were counted; a partition must hold the same "
           "rows whenever it is read",

@@ -78,6 +78,7 @@ class PartialSum {
   void serialize(Archive& archive, unsigned version);
 
  private:
+  friend class PersonCounts;
   std::array<std::uint8_t, 16> session_{};
   std::uint64_t step_ = 0;
   std::array<std::uint8_t, 32> task_{};
@@ -93,10 +94,9 @@ void require_partitions(const std::vector<std::string>& there, const std::vector
 // Persons of rows that are in the tasks of an engine, where no task sees the rows of another (traveling_plan.hpp).
 //
 // Legend: p a partition; m_p(u) the number of rows of person u in p; m(u) = sum_p m_p(u); s the plan's secret. u is 112
-// bits of a keyed hash of a person's identifier, under a key derived from s. PRF streams of s (noise_key.hpp).
+// bits of a keyed hash of a person's identifier, under a key derived from s.
 //
-//     worker     PersonCounts::sealed      the (u, m_p(u)) of one partition, under PRF(s, "persons", p, nonce), with a
-//                                          tag
+//     worker     PersonCounts::sealed      the (u, m_p(u)) of one partition, as the words of a partial sum of no task
 //     any        add                       both lists; two lists that share a partition do not add
 //     driver     opened  ->  PersonTable   m(u) of each person in several partitions; a digest of each partition's list
 //     worker     count_over_partitions     m(u) of each person here; refused, naming the partition, if its list differs
@@ -150,17 +150,10 @@ class PersonCounts {
   void serialize(Archive& archive, unsigned version);
 
  private:
-  struct Sealed {
-    std::string name;
-    std::array<std::uint8_t, 16> nonce{};
-    std::vector<std::uint64_t> words;  // high, low and rows of every person, sealed
-    PersonsDigest tag{};
-    template <typename Archive>
-    void serialize(Archive& archive, unsigned version);
-  };
+  static const std::string& name_of(const PartialSum& sealed) { return sealed.partitions_.front().name; }
 
   std::array<std::uint8_t, 16> plan_{};
-  std::vector<Sealed> partitions_;  // sorted by name
+  std::vector<PartialSum> partitions_;  // of one partition each; sorted by its name
 };
 
 /// Identifies rows by the hashes that the key of `ticket` makes of their persons' identifiers; counts the rows of this

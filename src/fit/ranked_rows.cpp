@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -18,16 +19,10 @@
 #include "fit/files_once.hpp"
 
 namespace dpreduce {
-
-// The names that columns have on the first rank whose files have some.
-struct NamesOfRank {
-  std::size_t rank = 0;
-  std::vector<std::string> names{};
-};
-
-DPREDUCE_ARCHIVE(NamesOfRank, rank, names)
-
 namespace {
+
+// The first rank whose columns have names, and these.
+using NamesOfRank = std::pair<std::size_t, std::vector<std::string>>;
 
 constexpr std::size_t kBytesOfNames = 6;  // of a digest: a double holds them
 constexpr std::uint64_t kNumbersOfNames = std::uint64_t{1} << (8 * kBytesOfNames);
@@ -63,8 +58,8 @@ struct AgreedShape {
 
 // `rows` is null where this rank has none. Collective.
 AgreedShape agreed_shape(const WorkerRows* rows, const RowFiles& options, Communicator& ranks) {
-  if (ranks.silos() != nullptr && ranks.silos()->roster()) {
-    const Roster& roster = *ranks.silos()->roster();
+  if (ranks.silos() != nullptr && ranks.silos()->entry().roster) {
+    const Roster& roster = *ranks.silos()->entry().roster;
     return {roster.dim, options.has_targets ? roster.classes : 0, true};
   }
   const auto most = [&](std::size_t own) {
@@ -144,16 +139,16 @@ void compare_columns_of_ranks(ShardedArray& columns, Communicator& ranks) {
   std::string first;
   ranks.at_coordinator([&] {
     NamesOfRank named;
-    for (std::size_t rank = 0; rank < of_ranks.size() && named.names.empty(); ++rank) {
+    for (std::size_t rank = 0; rank < of_ranks.size() && named.second.empty(); ++rank) {
       named = {rank, unarchived<std::vector<std::string>>(of_ranks[rank])};
     }
     first = archived(named);
   });
   first = ranks.trusted().broadcast(std::move(first));
   ranks.together([&] {
-    const auto named = unarchived<NamesOfRank>(first);
-    columns.require_columns(named.names, fmt::format("on rank {}", named.rank));
-    columns.set_column_names(named.names);
+    const auto [rank, names] = unarchived<NamesOfRank>(first);
+    columns.require_columns(names, fmt::format("on rank {}", rank));
+    columns.set_column_names(names);
   });
 }
 

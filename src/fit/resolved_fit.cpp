@@ -315,7 +315,7 @@ std::optional<PrivacyStatement> ResolvedFit::statement() const {
                           .delta = g.delta,
                           .mu = g.mu,
                           .rho = g.rho,
-                          .adjacency = std::string(to_string(options_.privacy.adjacency)),
+                          .adjacency = options_.privacy.adjacency,
                           .person = person_of(options_)};
 }
 

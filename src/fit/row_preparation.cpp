@@ -257,10 +257,11 @@ std::vector<ReleaseRequest> preparation_requests(const FitOptions& options, Rele
         registered_statistic("feature_sums").request(terms, options.rows.select_share.value_or(kSelectShare)));
     terms.dim = options.rows.select;
   }
-  double share = 0.0;
-  for (const ReleaseRequest& request : requests) share += request.share;
-  if (!(share < 1.0)) {
-    throw UsageError("--center-share, --pca-share and --select-share add up to {}: leave some for the method", share);
+  double rest = 1.0;
+  for (const ReleaseRequest& request : requests) rest -= request.share;
+  if (!(rest > 0.0)) {
+    throw UsageError("--center-share, --pca-share and --select-share add up to {}: leave some for the method",
+                     1.0 - rest);
   }
   return requests;
 }

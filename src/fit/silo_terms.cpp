@@ -50,7 +50,7 @@ std::optional<NoiseShares> shares_of_silos(const FitOptions& options, const Silo
 
 std::optional<NoiseShares> shares_of_silos(const FitOptions& options, const Communicator& ranks) {
   if (ranks.silos() == nullptr) return std::nullopt;
-  return shares_of_silos(options, ranks.silos()->terms());
+  return shares_of_silos(options, ranks.silos()->entry().terms);
 }
 
 PublicKey noise_plan_digest(const ResolvedFit& fit, const std::optional<NoiseShares>& shares) {

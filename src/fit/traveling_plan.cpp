@@ -97,8 +97,8 @@ constexpr std::string_view kTask = "task";
 
 }  // namespace
 
-DPREDUCE_ARCHIVE(TaskWeights, values, largest)
-DPREDUCE_ARCHIVE(TaskGradientPoint, weights, loss, directions, features, residual_norm)
+DPREDUCE_ARCHIVE(Prior, directions, features)
+DPREDUCE_ARCHIVE(GradientPoint, weights, loss, prior, residual_norm)
 DPREDUCE_ARCHIVE(ClassBalls, centers, radii)
 DPREDUCE_ARCHIVE(StatisticTask, release, preprocessing, point, part, secret, label)
 DPREDUCE_ARCHIVE(SumTicket, session, step, task, secret)

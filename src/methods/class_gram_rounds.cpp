@@ -29,7 +29,8 @@ namespace dpreduce {
 namespace {
 
 constexpr const char* kClassGrams = "class_least_squares";
-constexpr const char* kSolutions = "solutions";  // the last block of a record
+constexpr const char* kMatrices = "class_grams";  // the block of them
+constexpr const char* kSolutions = "solutions";   // the last block of a record
 
 std::vector<std::size_t> strided_order(std::size_t classes, std::size_t ranks) {
   const std::size_t stride = (classes + ranks - 1) / ranks;
@@ -163,7 +164,7 @@ class GramRounds {
       for (std::size_t first = round; first < round_end;) {
         const std::size_t end = std::min(round_end, first + triangles_[0].size());
         const std::vector<PartRelease::Part> group = computed(order, round, first, end);
-        std::optional<PartRelease::Pending> before = std::exchange(pending_, parts_.start("class_grams", group));
+        std::optional<PartRelease::Pending> before = std::exchange(pending_, parts_.start(kMatrices, group));
         if (before) finish(*before, ends_round, on_round);
         ends_round = end == round_end;
         first = end;
@@ -240,15 +241,8 @@ std::uint64_t integers_of_first_pass(const ReleaseRequest& request) {
 
 }  // namespace
 
-void TrainingRun::show_class_grams(const std::function<Release()>& whole) {
-  ranks_.together([&] {
-    if (sides_.observer) show_observer(kWholeClassGrams, whole(), {});
-  });
-}
-
 // The blocks of its record: those of the first pass, and the bits of what was made of all classes.
-NamedIntegers TrainingRun::made_class_grams(std::size_t width, const std::function<void(const Release&)>& on_sums,
-                                            const OnClassGram& on_gram) {
+NamedIntegers TrainingRun::made_class_grams(std::size_t width, const OnClassGram& on_gram) {
   const ReleaseRequest& request = plan_.request(kClassGrams);
   const std::size_t owners = static_cast<std::size_t>(ranks_.owners());
   DPREDUCE_ASSERT(!sides_.watcher || owners == 1);
@@ -270,7 +264,6 @@ NamedIntegers TrainingRun::made_class_grams(std::size_t width, const std::functi
   const std::uint64_t integers = rows_.classes() * width + integers_of_first_pass(request);  // of the record
   NamedIntegers record = releaser_.release_in_parts(kClassGrams, integers, [&](PartRelease& parts) {
     const Release sums(released_sums(grams->take_sums(), parts, ranks_));
-    ranks_.together([&] { on_sums(sums); });
     end_phase("sums");
     ClassSolutions solutions(ranks_, rows_.classes(), width);
     GramRounds rounds(ranks_, timings_, parts, *grams, triangle_elements(rows_.lattice().dim));
@@ -278,7 +271,7 @@ NamedIntegers TrainingRun::made_class_grams(std::size_t width, const std::functi
       ranks_.together([&] {
         for (const auto& [label, gram] : own) {
           if (sides_.watcher) watched.insert(watched.end(), gram.values().begin(), gram.values().end());
-          solutions.add(label, on_gram(label, gram));
+          solutions.add(label, on_gram(sums, label, gram));
           advance();
         }
       });
@@ -291,7 +284,7 @@ NamedIntegers TrainingRun::made_class_grams(std::size_t width, const std::functi
     made.emplace_back(kSolutions, solutions.take());
     if (sides_.watcher) {
       std::vector<ReleasedBlock> blocks = sums.blocks();
-      blocks.insert(blocks.begin(), {"class_grams", std::move(watched), parts.sigma("class_grams")});
+      blocks.insert(blocks.begin(), {kMatrices, std::move(watched), parts.sigma(kMatrices)});
       whole.emplace(std::move(blocks));
     }
     return made;
@@ -300,11 +293,9 @@ NamedIntegers TrainingRun::made_class_grams(std::size_t width, const std::functi
   return record;
 }
 
-std::vector<double> TrainingRun::release_class_grams(std::size_t width,
-                                                     const std::function<void(const Release&)>& on_sums,
-                                                     const OnClassGram& on_gram) {
+std::vector<double> TrainingRun::release_class_grams(std::size_t width, const OnClassGram& on_gram) {
   std::optional<NamedIntegers> record = releaser_.saved(kClassGrams);
-  if (!record) record = made_class_grams(width, on_sums, on_gram);
+  if (!record) record = made_class_grams(width, on_gram);
   std::vector<double> solutions;
   ranks_.at_coordinator([&] {
     solutions.reserve(record->back().second.size());
@@ -314,6 +305,24 @@ std::vector<double> TrainingRun::release_class_grams(std::size_t width,
     if (sides_.observer) show_observer(kClassGrams, releaser_.release_of(kClassGrams, std::move(*record)), {});
   });
   return solutions;
+}
+
+void TrainingRun::keep_class_grams() {
+  const std::vector<double> kept = release_class_grams(
+      triangle_elements(rows_.lattice().dim), [](const Release&, std::size_t, const ReleasedBlock& class_gram) {
+        std::vector<double> bits(class_gram.values().size());
+        std::ranges::transform(class_gram.values(), bits.begin(),
+                               [](std::int64_t entry) { return std::bit_cast<double>(entry); });
+        return bits;
+      });
+  ranks_.together([&] {
+    if (!sides_.observer) return;
+    std::vector<std::int64_t> matrices(kept.size());
+    std::ranges::transform(kept, matrices.begin(), [](double bits) { return std::bit_cast<std::int64_t>(bits); });
+    NamedIntegers blocks;
+    blocks.emplace_back(kMatrices, std::move(matrices));
+    show_observer(kWholeClassGrams, releaser_.release_of(kClassGrams, std::move(blocks)), {});
+  });
 }
 
 }  // namespace dpreduce

@@ -94,7 +94,7 @@ class FederatedAveragingMethod : public RoundsMethod {
         std::optional<LatticeWeights> at;  // each silo's own, and so fallible on each alone
         run.ranks().together([&] { at.emplace(weights, lattice); });
         const Release release =
-            run.release_of_own_rows("gradient", GradientPoint{*at, settings_.loss, nullptr, settings_.residual_norm});
+            run.release_of_own_rows("gradient", GradientPoint{*at, settings_.loss, {}, settings_.residual_norm});
         run.ranks().together([&] { rule.step({(round - 1) * local_steps_ + step, release, unit}, weights); });
       }
       average_over_ranks(weights, lattice.clip_norm, run.ranks());

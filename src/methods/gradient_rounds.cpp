@@ -190,11 +190,11 @@ LatticeWeights shared_weights(TrainingRun& run, std::span<const double> weights)
   });
   run.ranks().broadcast(std::as_writable_bytes(std::span(values)));
   run.ranks().broadcast(largest);
-  return {std::move(values), std::move(largest), lattice};
+  return LatticeWeights(std::move(values), std::move(largest)).on(lattice);
 }
 
 LinearScores iterate_rounds(TrainingRun& run, const RoundSettings& settings, const Advance& advance,
-                            const Prior* prior) {
+                            const Prior& prior) {
   std::vector<double> weights =
       initial_weights(run.rows().classes(), run.rows().preprocessing(), settings.initial_score, run.first_scores());
   const std::vector<Window> windows = windows_of(settings);
@@ -224,18 +224,14 @@ LinearScores train_in_rounds(TrainingRun& run, const RoundSettings& settings, St
   const Lattice lattice = run.rows().lattice();
   const double unit_of_rows = lattice.scale() * settings.sampling_rate;
   std::vector<double> directions;
-  std::optional<LatticeWeights> lattice_directions;
-  std::optional<Prior> prior;
+  Prior prior;
   if (settings.warm_start_share) {
     directions = released_directions(run);
-    lattice_directions.emplace(directions, lattice);
-    prior.emplace(Prior{*lattice_directions, run.rows().preprocessing().dim()});
+    prior = {LatticeWeights(directions, lattice), run.rows().preprocessing().dim()};
   }
-  const Prior* const second_head = prior ? &*prior : nullptr;
   std::vector<double> residual_norm{settings.residual_norm};
   const Advance advance = [&](std::uint64_t round, std::vector<double>& weights) {
-    const LatticeWeights point = shared_weights(run, weights);
-    const GradientPoint at{point, settings.loss, second_head, residual_norm.front()};
+    const GradientPoint at{shared_weights(run, weights), settings.loss, prior, residual_norm.front()};
     const double unit = Lattice{residual_norm.front(), run.rows().classes()}.scale() * unit_of_rows;
     const Release release = run.release(settings.release, at);
     run.ranks().at_coordinator([&] {
@@ -244,7 +240,7 @@ LinearScores train_in_rounds(TrainingRun& run, const RoundSettings& settings, St
     });
     run.ranks().broadcast(residual_norm);
   };
-  LinearScores scores = iterate_rounds(run, settings, advance, second_head);
+  LinearScores scores = iterate_rounds(run, settings, advance, prior);
   scores.cosine_head = without_intercept(directions, lattice.dim, run.rows().preprocessing().dim());
   return scores;
 }

@@ -122,7 +122,7 @@ using Advance = std::function<void(std::uint64_t round, std::vector<double>& wei
 /// from W_0, which is zero except for the intercept's weights. With a `prior` a choice is by the scores of both heads.
 /// The same on every rank. Collective. Throws what `advance` throws.
 LinearScores iterate_rounds(TrainingRun& run, const RoundSettings& settings, const Advance& advance,
-                            const Prior* prior = nullptr);
+                            const Prior& prior = {});
 
 /// Runs iterate_rounds with rounds of a release at W_(t-1) and a step. Collective. Precondition (asserted): the
 /// coordinator has a rule; other ranks need none. Throws as TrainingRun::release and LatticeWeights; what the rule

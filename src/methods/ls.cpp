@@ -111,13 +111,11 @@ class ClassLeastSquaresMethod : public TrainingMethod {
   LinearScores train(TrainingRun& run) const override {
     run.rows().set_intercept(intercept_);
     const std::size_t dim = run.rows().lattice().dim;
-    std::optional<Release> known;  // beside the matrices
     const std::size_t width = ridges_.size() * dim;
-    const std::vector<double> solutions = run.release_class_grams(
-        width, [&](const Release& sums) { known = sums; },
-        [&](std::size_t label, const ReleasedBlock& class_gram) {
-          const ReleasedBlock* const gram = alpha_ > 0.0 ? &known->block("gram") : nullptr;
-          const auto class_sum = known->block("class_sums").values().subspan(label * dim, dim);
+    const std::vector<double> solutions =
+        run.release_class_grams(width, [&](const Release& sums, std::size_t label, const ReleasedBlock& class_gram) {
+          const ReleasedBlock* const gram = alpha_ > 0.0 ? &sums.block("gram") : nullptr;
+          const auto class_sum = sums.block("class_sums").values().subspan(label * dim, dim);
           std::vector<double> thetas;
           for (const ClassRidge& ridge : ridges_) {
             const auto theta = solve_class(ridge, run.rows().lattice(), gram, class_gram, class_sum);

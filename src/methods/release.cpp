@@ -74,7 +74,7 @@ class ReleaseMethod : public TrainingMethod {
     if (releases_sizes_apart()) run.release("class_sizes");  // what is made in parts comes last
     const std::string_view name = main_release();
     if (name == "class_least_squares") {
-      release_grams(run);
+      run.keep_class_grams();
     } else if (!name.empty()) {
       run.release(name);
     }
@@ -95,14 +95,6 @@ class ReleaseMethod : public TrainingMethod {
     if (has(StatisticKind::kClassGrams)) return "class_least_squares";
     if (has(StatisticKind::kGram)) return has(StatisticKind::kClassSums) ? "least_squares" : "gram";
     return has(StatisticKind::kClassSums) ? "class_means" : "";
-  }
-
-  void release_grams(TrainingRun& run) const {
-    KeptClassGrams kept(run.rows().classes(), run.rows().lattice().dim, alpha_ > 0.0);
-    const std::vector<double> numbers = run.release_class_grams(
-        kept.width(), [&](const Release& sums) { kept.set_sums(sums); },
-        [&](std::size_t label, const ReleasedBlock& gram) { return kept.numbers_of(label, gram); });
-    run.show_class_grams([&] { return kept.whole(numbers); });
   }
 
   FitOptions options_;

@@ -1,6 +1,7 @@
 #include "methods/statistic_task.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "aggregator/solvers/column_ranges.hpp"
 #include "common/base/error.hpp"
@@ -17,37 +18,16 @@ constexpr const char* kDigestsBlock = "digests";
 constexpr unsigned kHalfBits = 32;
 constexpr std::uint64_t kLowerHalf = (std::uint64_t{1} << kHalfBits) - 1;
 
-TaskWeights task_weights(const LatticeWeights& weights) {
-  return {{weights.values(), weights.values() + weights.classes() * weights.dim()},
-          {weights.largest().begin(), weights.largest().end()}};
+// Point of a checked task, for rows on `lattice`.
+PublicPoint point_on(const Lattice& lattice, const TaskPoint& point) {
+  if (const auto* const balls = std::get_if<ClassBalls>(&point)) return *balls;
+  const auto* const of_task = std::get_if<GradientPoint>(&point);
+  if (of_task == nullptr) return {};
+  GradientPoint gradient = *of_task;
+  gradient.weights = gradient.weights.on(lattice);
+  if (gradient.prior.directions) gradient.prior.directions = gradient.prior.directions->on(lattice);
+  return gradient;
 }
-
-// Point of a task, with what it was made of, for as long as it is used.
-class PointOfTask {
- public:
-  PointOfTask(const TaskPoint& task, const Lattice& lattice) {
-    if (const auto* balls = std::get_if<ClassBalls>(&task)) point_.emplace<ClassBalls>(*balls);
-    const auto* gradient = std::get_if<TaskGradientPoint>(&task);
-    if (gradient == nullptr) return;
-    weights_.emplace(gradient->weights.values, gradient->weights.largest, lattice);
-    if (gradient->directions) {
-      directions_.emplace(gradient->directions->values, gradient->directions->largest, lattice);
-      prior_.emplace(Prior{*directions_, gradient->features});
-    }
-    point_.emplace<GradientPoint>(
-        GradientPoint{*weights_, gradient->loss, prior_ ? &*prior_ : nullptr, gradient->residual_norm});
-  }
-  PointOfTask(const PointOfTask&) = delete;
-  PointOfTask& operator=(const PointOfTask&) = delete;
-
-  const PublicPoint& point() const { return point_; }
-
- private:
-  std::optional<LatticeWeights> weights_;
-  std::optional<LatticeWeights> directions_;
-  std::optional<Prior> prior_;
-  PublicPoint point_;
-};
 
 const ReleaseRequest& requested(const StatisticTask& task, const FitPlan& plan) {
   if (plan.has_request(task.release)) return plan.request(task.release);
@@ -63,23 +43,23 @@ bool are_within(std::span<const double> values, double smallest, double largest)
 constexpr double kLargest = 1e100;
 constexpr double kSmallest = 1e-100;
 
-bool is_of(const TaskWeights& weights, std::size_t classes, std::size_t dim) {
-  return weights.largest.size() == classes && weights.values.size() == classes * dim &&
-         are_within(weights.largest, 0.0, kLargest) &&
-         std::ranges::all_of(weights.values, [](std::int16_t value) { return value >= -kLatticeNorm; });
+bool is_of(const LatticeWeights& weights, std::size_t classes, std::size_t dim) {
+  return weights.classes() == classes && weights.values().size() == classes * dim &&
+         are_within(weights.largest(), 0.0, kLargest) &&
+         std::ranges::all_of(weights.values(), [](std::int16_t value) { return value >= -kLatticeNorm; });
 }
 
-bool is_of(const TaskGradientPoint& point, const StatisticTask& task, const FitPlan& plan, std::size_t classes,
+bool is_of(const GradientPoint& point, const StatisticTask& task, const FitPlan& plan, std::size_t classes,
            std::size_t dim) {
-  const bool has_prior = point.directions.has_value();
+  const bool has_prior = point.prior.directions.has_value();
   const bool is_balanced = plan.has_request("class_sizes");
   const bool is_whole = !plan.noise || is_balanced || task.release == "newton";
   const bool adapts = task.release == "adaptive_gradient" || task.preprocessing.targets.count > 0;
   const bool has_directions = plan.has_request("class_means");
   if (has_prior && (!has_directions || point.loss != Loss::kSoftmax)) return false;
   return point.loss == plan.loss && is_of(point.weights, classes, dim) &&
-         (!has_prior || is_of(*point.directions, classes, dim)) &&
-         point.features == (has_prior ? task.preprocessing.dim() : 0) &&
+         (!has_prior || is_of(*point.prior.directions, classes, dim)) &&
+         point.prior.features == (has_prior ? task.preprocessing.dim() : 0) &&
          (adapts ? are_within({&point.residual_norm, 1}, kSmallest, kLargest)
                  : point.residual_norm == (is_whole ? kWholeResidual : residual_norm_of(point.loss, has_prior)));
 }
@@ -89,23 +69,16 @@ bool is_of(const ClassBalls& balls, std::size_t classes, std::size_t dim) {
          are_within(balls.centers, -kLargest, kLargest) && are_within(balls.radii, kSmallest, kLargest);
 }
 
-// Returns whether the point is of the kind that the release is made at, and has these sizes.
+// Returns whether the point is of the kind that the release is made at, and has these sizes. Models do not travel.
 bool is_point_of(const StatisticTask& task, const FitPlan& plan, std::size_t classes, std::size_t dim) {
-  switch (registered_statistic(task.release).taken_at) {
-    case TakenAt::kRows:
-      return std::holds_alternative<std::monostate>(task.point);
-    case TakenAt::kWeights: {
-      const auto* gradient = std::get_if<TaskGradientPoint>(&task.point);
-      return gradient != nullptr && is_of(*gradient, task, plan, classes, dim);
-    }
-    case TakenAt::kBalls: {
-      const auto* balls = std::get_if<ClassBalls>(&task.point);
-      return balls != nullptr && is_of(*balls, task.release == "center_rest" ? 1 : classes, dim);
-    }
-    case TakenAt::kModels:
-      return false;  // evaluations do not travel
+  const TakenAt taken_at = registered_statistic(task.release).taken_at;
+  if (const auto* gradient = std::get_if<GradientPoint>(&task.point)) {
+    return taken_at == TakenAt::kWeights && is_of(*gradient, task, plan, classes, dim);
   }
-  return false;
+  if (const auto* balls = std::get_if<ClassBalls>(&task.point)) {
+    return taken_at == TakenAt::kBalls && is_of(*balls, task.release == "center_rest" ? 1 : classes, dim);
+  }
+  return taken_at == TakenAt::kRows;
 }
 
 // Numbers are scaled and clipped in any case: where the plan finds their ranges, any range will do.
@@ -181,17 +154,7 @@ Statistic grams_of_class(const StatisticTask& task, const ReleaseRequest& reques
 StatisticTask task_of(std::string_view release, const Preprocessing& preprocessing, const PublicPoint& point) {
   StatisticTask task{.release = std::string(release), .preprocessing = preprocessing};
   if (const auto* balls = std::get_if<ClassBalls>(&point)) task.point = *balls;
-  if (const auto* gradient = std::get_if<GradientPoint>(&point)) {
-    TaskGradientPoint task_point{.weights = task_weights(gradient->weights),
-                                 .loss = gradient->loss,
-                                 .directions = std::nullopt,
-                                 .residual_norm = gradient->residual_norm};
-    if (gradient->prior != nullptr) {
-      task_point.directions = task_weights(gradient->prior->directions);
-      task_point.features = gradient->prior->features;
-    }
-    task.point = std::move(task_point);
-  }
+  if (const auto* gradient = std::get_if<GradientPoint>(&point)) task.point = *gradient;
   return task;
 }
 
@@ -246,8 +209,8 @@ Statistic statistic_of_rows(const StatisticTask& task, const FitPlan& plan, Work
   require_of_plan(task, plan, stream.classes);
   std::vector<BlockShape> shape = shape_of(task, plan);
   const RowTransform transform(task.preprocessing);
-  const PointOfTask point(task.point, {task.preprocessing.clip_norm, transform.output_dim()});
-  const StatisticInputs inputs{{rows, transform, stream, on_chunk}, point.point()};
+  const Lattice lattice{task.preprocessing.clip_norm, transform.output_dim()};
+  const StatisticInputs inputs{{rows, transform, stream, on_chunk}, point_on(lattice, task.point)};
   const ReleaseRequest& request = plan.request(task.release);
   switch (task.part) {
     case StatisticPart::kClassSums:

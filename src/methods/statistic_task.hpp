@@ -5,14 +5,11 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <variant>
 #include <vector>
 
-#include "common/ledger/loss.hpp"
 #include "common/ledger/statistic.hpp"
 #include "methods/fit_plan.hpp"
 #include "worker/row_digest.hpp"
@@ -20,27 +17,8 @@
 
 namespace dpreduce {
 
-/// LatticeWeights by value: weights_of rebuilds the weights from this.
-struct TaskWeights {
-  std::vector<std::int16_t> values;  ///< K x d, row-major
-  std::vector<double> largest;       ///< K
-
-  bool operator==(const TaskWeights&) const = default;
-};
-
-/// GradientPoint by value.
-struct TaskGradientPoint {
-  TaskWeights weights;
-  Loss loss = Loss::kSoftmax;
-  std::optional<TaskWeights> directions;  ///< of the prior, if there is one
-  std::size_t features = 0;               ///< of the prior
-  double residual_norm = 1.0;
-
-  bool operator==(const TaskGradientPoint&) const = default;
-};
-
-/// PublicPoint by value.
-using TaskPoint = std::variant<std::monostate, TaskGradientPoint, ClassBalls>;
+/// PublicPoint of what travels. Weights that came from elsewhere are unchecked (LatticeWeights::on).
+using TaskPoint = std::variant<std::monostate, GradientPoint, ClassBalls>;
 
 /// Words of a release that are requested.
 enum class StatisticPart : std::uint8_t {

@@ -170,10 +170,8 @@ class TargetRoundsMethod : public TrainingMethod {
     std::optional<NewtonSteps> steps;
     if (system) steps.emplace(*system);
     for (std::uint64_t round = 1; round <= rounds_; ++round) {
-      const LatticeWeights point = shared_weights(run, weights);
-      const Release release = run.release(
-          "gradient",
-          GradientPoint{.weights = point, .loss = Loss::kSquare, .prior = nullptr, .residual_norm = bound.front()});
+      const Release release =
+          run.release("gradient", GradientPoint{shared_weights(run, weights), Loss::kSquare, {}, bound.front()});
       run.ranks().together([&] {
         if (!steps) return;
         const ReleasedBlock& gradient = release.block("gradient");
@@ -195,8 +193,8 @@ class TargetRoundsMethod : public TrainingMethod {
   // At the coordinator. Collective.
   double bound_at(TrainingRun& run, const std::vector<double>& weights,
                   const std::optional<TargetRidge>& system) const {
-    const LatticeWeights point = shared_weights(run, weights);
-    const Release release = run.release("residual_sizes", GradientPoint{.weights = point, .loss = Loss::kSquare});
+    const Release release =
+        run.release("residual_sizes", GradientPoint{.weights = shared_weights(run, weights), .loss = Loss::kSquare});
     return system ? residual_bound(release.block("sizes"), system->rows()) : 1.0;
   }
 

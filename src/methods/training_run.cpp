@@ -17,7 +17,7 @@ TrainingRun::TrainingRun(Communicator& ranks, WorkerRows& rows, Releaser& releas
       public_rows_(public_rows),
       sides_(std::move(sides)) {}
 
-std::size_t TrainingRun::index_to_go_with(std::span<const LatticeWeights> candidates, const Prior* prior) {
+std::size_t TrainingRun::index_to_go_with(std::span<const LatticeWeights> candidates, const Prior& prior) {
   if (plan_.choice) {
     if (const std::optional<Selection> saved = releaser_.saved(*plan_.choice)) return saved->of_group(0).front();
   }
@@ -29,7 +29,7 @@ std::size_t TrainingRun::index_to_go_with(std::span<const LatticeWeights> candid
   return best_candidates(counts.block(0), 1).front();
 }
 
-Candidate TrainingRun::choose(std::vector<Candidate> candidates, const Prior* prior) {
+Candidate TrainingRun::choose(std::vector<Candidate> candidates, const Prior& prior) {
   std::vector<LatticeWeights> on_lattice;
   for (Candidate& candidate : candidates) {
     candidate.weights.resize(rows_.classes() * rows_.lattice().dim);

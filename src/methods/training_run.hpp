@@ -41,11 +41,13 @@ struct Candidate {
   std::optional<double> threshold{};  ///< of its scores, if candidates differ in it; the same on every rank
 };
 
-/// Function called at the rank that owns the class, with its released Gram matrix (upper triangle). Returns the numbers
-/// that are made from the matrix, equally many for every class.
-using OnClassGram = std::function<std::vector<double>(std::size_t label, const ReleasedBlock& gram)>;
+/// Function called at the rank that owns the class, with its released Gram matrix (upper triangle), and with the blocks
+/// beside the matrices: gram (if it is released) and class_sums. Returns the numbers that are made from these, equally
+/// many for every class.
+using OnClassGram =
+    std::function<std::vector<double>(const Release& sums, std::size_t label, const ReleasedBlock& class_gram)>;
 
-/// Name under which observers are shown the whole of "class_least_squares", if a method keeps it.
+/// Name under which observers are shown the matrices of "class_least_squares", if a method keeps them.
 inline constexpr std::string_view kWholeClassGrams = "class_grams";
 
 /// Number of Gram matrices that a rank sums up before their reductions begin; as many may be in transit meanwhile.
@@ -101,19 +103,17 @@ class TrainingRun {
   Release sum_public(std::string_view name);
 
   /// Makes the release "class_least_squares", class by class, in memory that does not grow with the number of classes,
-  /// except for what is made of them. First `on_sums` is called on every rank with gram (if it is released) and
-  /// class_sums. Then `on_gram` is called for each class, at one of the ranks: a matrix is dropped when `on_gram`
-  /// returns. Neither may call a collective, nor show anything: all of it is one release, which is charged and saved
-  /// after the last class. Returns at the coordinator, K x width, the results of on_gram for each class. For a saved
-  /// release neither is called, and no row is read. Phases: sums, gram, reduce, solve. Collective; errors as release,
-  /// and BadInput if files change while they are read. Memory of a rank: that of the stream, 8 d^2 + 8 d^2 min(P,
-  /// kGramsAtOnce) + 8 d^2 for released matrices, and the memory of the callbacks; at the coordinator 8 K width.
-  std::vector<double> release_class_grams(std::size_t width, const std::function<void(const Release&)>& on_sums,
-                                          const OnClassGram& on_gram);
+  /// except for what is made of them. `on_gram` is called for each class, at one of the ranks: a matrix is dropped when
+  /// `on_gram` returns. It may not call a collective, nor show anything: all of it is one release, which is charged and
+  /// saved after the last class. Returns at the coordinator, K x width, the results of on_gram for each class. For a
+  /// saved release it is not called, and no row is read. Phases: sums, gram, reduce, solve. Collective; errors as
+  /// release, and BadInput if files change while they are read. Memory of a rank: that of the stream, 8 d^2 + 8 d^2
+  /// min(P, kGramsAtOnce) + 8 d^2 for released matrices, and the memory of `on_gram`; at the coordinator 8 K width.
+  std::vector<double> release_class_grams(std::size_t width, const OnClassGram& on_gram);
 
-  /// Shows the observer, at the coordinator, the whole of a release that was made class by class, under the name
-  /// kWholeClassGrams. `whole` makes the release there. Collective.
-  void show_class_grams(const std::function<Release()>& whole);
+  /// Makes that release and keeps its matrices. The observer is shown them, at the coordinator, after the release, as
+  /// the block class_grams of a release named kWholeClassGrams. Collective. Memory at the coordinator: 8 K d^2 bytes.
+  void keep_class_grams();
 
   /// Returns a decision, a number, that a run file saves (Releaser::decision).
   double decision(const std::string& name, const std::function<double()>& decide) {
@@ -130,7 +130,7 @@ class TrainingRun {
   /// of them. With `prior`, the same on every rank, scores are those of both heads. Shapes: as many candidates on every
   /// rank; weights and settings matter at the coordinator. Collective. Phase: choose. Throws as for_each_lattice_chunk
   /// and Releaser::select.
-  Candidate choose(std::vector<Candidate> candidates, const Prior* prior = nullptr);
+  Candidate choose(std::vector<Candidate> candidates, const Prior& prior = {});
   /// Notes, for reports, a setting that a method has chosen by its earlier releases.
   void note(std::string setting) { chosen_setting_ = std::move(setting); }
   /// Returns the chosen setting, at the coordinator; empty if there was nothing to choose.
@@ -163,9 +163,8 @@ class TrainingRun {
   void show_observer(std::string_view name, const Release& release, const PublicPoint& point) const;
   Release release_of_rows(const ReleaseRequest& request, const PublicPoint& point);
   const Selection& select_by_class_sums();
-  std::size_t index_to_go_with(std::span<const LatticeWeights> candidates, const Prior* prior);
-  NamedIntegers made_class_grams(std::size_t width, const std::function<void(const Release&)>& on_sums,
-                                 const OnClassGram& on_gram);
+  std::size_t index_to_go_with(std::span<const LatticeWeights> candidates, const Prior& prior);
+  NamedIntegers made_class_grams(std::size_t width, const OnClassGram& on_gram);
 
   Communicator& ranks_;
   Releaser& releaser_;

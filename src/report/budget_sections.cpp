@@ -10,58 +10,34 @@
 namespace dpreduce {
 namespace {
 
-// Rounds that differ in nothing but their number and what came out.
-struct AlikeRounds {
-  std::string block;
-  std::vector<JsonFields> releases;
-};
-
-std::vector<AlikeRounds> alike_rounds(const JsonFields& privacy) {
-  std::vector<AlikeRounds> all;
-  for (const JsonFields& release : privacy.objects("releases")) {
-    const std::string block = release.text("name");
-    const bool goes_on = !all.empty() && all.back().block == block &&
-                         all.back().releases.back().number("sigma") == release.number("sigma") &&
-                         all.back().releases.back().number("coordinates") == release.number("coordinates");
-    if (!goes_on) all.push_back({block, {}});
-    all.back().releases.push_back(release);
-  }
-  return all;
-}
-
 // mu^2 adds up over releases and selections: shares of it are shares of the budget. Not where rounds are on samples.
 struct SpentPart {
   std::string heading;
   double squared_mu = 0.0;
-
-  bool add(const JsonFields& release) {
-    if (!release.number("mu").is_number() || release.has("sampling_rate")) return false;
-    squared_mu += std::pow(release.number("mu").get<double>(), 2);
-    return true;
-  }
 };
 
-std::optional<std::vector<SpentPart>> spent_by(const JsonFields& privacy) {
+std::optional<std::vector<SpentPart>> spent_by(const ReportedRun& run, const JsonFields& privacy) {
   std::vector<SpentPart> spent;
-  for (const AlikeRounds& rounds : alike_rounds(privacy)) {
-    const std::size_t count = rounds.releases.size();
-    std::string name = rounds.releases.front().text("release");
-    if (count > 1) name = fmt::format("{}, {} rounds", name.substr(0, name.rfind('/')), count);
-    if (!name.starts_with(rounds.block)) name += fmt::format(" ({})", rounds.block);
+  for (const std::vector<ReportedBlock>& rounds : rounds_of(run.blocks)) {
+    std::string name = rounds.front().release;
+    if (rounds.size() > 1) name = fmt::format("{}, {} rounds", name.substr(0, name.rfind('/')), rounds.size());
+    if (!name.starts_with(rounds.front().name)) name += fmt::format(" ({})", rounds.front().name);
     spent.push_back({std::move(name)});
-    for (const JsonFields& one : rounds.releases) {
-      if (!spent.back().add(one)) return std::nullopt;
+    for (const ReportedBlock& one : rounds) {
+      if (!one.mu || one.sampling_rate < 1.0) return std::nullopt;
+      spent.back().squared_mu += std::pow(*one.mu, 2);
     }
   }
   for (const JsonFields& selection : privacy.objects("selections")) {
-    spent.push_back({selection.text("name")});
-    if (!spent.back().add(selection)) return std::nullopt;
+    const std::optional<double> mu = selection.optional_number("mu");
+    if (!mu) return std::nullopt;
+    spent.push_back({selection.text("name"), std::pow(*mu, 2)});
   }
   return spent;
 }
 
-Block shares_block(const JsonFields& privacy) {
-  const std::optional<std::vector<SpentPart>> spent = spent_by(privacy);
+Block shares_block(const ReportedRun& run, const JsonFields& privacy) {
+  const std::optional<std::vector<SpentPart>> spent = spent_by(run, privacy);
   if (!spent) {
     return Words{{}, {"Rounds on samples of the rows have no mu of their own, so shares cannot be drawn"}};
   }
@@ -81,23 +57,21 @@ Block shares_block(const JsonFields& privacy) {
 constexpr std::size_t kFewestDrawn = 4;  // rounds: of fewer the table of norms says as much
 
 // The norms of rounds over that of their noise, where the report has them; the first is round 1.
-Chart norms_chart(const AlikeRounds& rounds) {
-  Table values{.caption = "Norms of " + rounds.block + " over that of their noise",
+Chart norms_chart(const std::vector<ReportedBlock>& rounds) {
+  const std::string& name = rounds.front().name;
+  Table values{.caption = "Norms of " + name + " over that of their noise",
                .columns = {"round", "as released", "noise alone"}};
   std::size_t round = 0;
-  for (const JsonFields& release : rounds.releases) {
+  for (const ReportedBlock& one : rounds) {
     ++round;
-    const nlohmann::json& norm = release.number("norm");
-    const nlohmann::json& noise = release.number("noise_norm");
-    if (!norm.is_number() || !noise.is_number()) continue;
-    if (!(noise.get<double>() > 0.0)) release.refuse("noise_norm", "must be above 0");
-    values.add({fmt::format("{}", round), figure(norm.get<double>() / noise.get<double>()), figure(1.0)});
+    if (!one.norm || !one.noise_norm) continue;
+    values.add({fmt::format("{}", round), figure(*one.norm / *one.noise_norm), figure(1.0)});
   }
   if (values.rows.size() < kFewestDrawn) values.rows.clear();
-  return line_chart(fmt::format("Norm of each round's {}, beside its noise", rounds.block),
+  return line_chart(fmt::format("Norm of each round's {}, beside its noise", name),
                     "The released vector is the exact sum plus noise. Where the lines meet, a round is noise alone.",
                     {"round", "count"}, {"norm over the expected norm of noise alone"},
-                    {rounds.block + ", as released", "its noise alone, expected"}, std::move(values));
+                    {name + ", as released", "its noise alone, expected"}, std::move(values));
 }
 
 Chart spectrum_chart(const JsonFields& spectrum) {
@@ -131,13 +105,12 @@ Chart spectrum_chart(const JsonFields& spectrum) {
 
 }  // namespace
 
-Section budget_section(const JsonFields& report) {
+Section budget_section(const ReportedRun& run, const JsonFields& report) {
+  if (!run.has_noise()) return {};
   const JsonFields privacy = report.object("privacy");
-  const std::vector<JsonFields> releases = privacy.objects("releases");
-  if (releases.empty() && privacy.objects("selections").empty()) return {};
   return {"Where the budget went",
-          {shares_block(privacy),
-           table_of("All releases; sensitivity and noise in integer units", releases,
+          {shares_block(run, privacy),
+           table_of("All releases; sensitivity and noise in integer units", privacy.objects("releases"),
                     {{"release", "", Written::kText},
                      {"name", "block", Written::kText},
                      {"coordinates", "numbers"},
@@ -150,11 +123,12 @@ Section budget_section(const JsonFields& report) {
            selections_table(privacy)}};
 }
 
-Section released_section(const JsonFields& report) {
-  Section section{"What came out, beside its noise", {}, report.flag("private") ? "" : "this run is not private"};
-  const JsonFields privacy = report.object("privacy");
-  for (const AlikeRounds& rounds : alike_rounds(privacy)) section.blocks.emplace_back(norms_chart(rounds));
-  std::vector<JsonFields> shown = privacy.objects("releases");
+Section released_section(const ReportedRun& run, const JsonFields& report) {
+  Section section{"What came out, beside its noise", {}, run.is_private ? "" : "this run is not private"};
+  for (const std::vector<ReportedBlock>& rounds : rounds_of(run.blocks)) {
+    section.blocks.emplace_back(norms_chart(rounds));
+  }
+  std::vector<JsonFields> shown = report.object("privacy").objects("releases");
   std::erase_if(shown, [](const JsonFields& one) { return !one.has("norm") || !one.has("noise_norm"); });
   section.blocks.emplace_back(table_of("Norms of all releases, in integer units", shown,
                                        {{"release", "", Written::kText},

@@ -47,8 +47,8 @@ Section test_section(const ReportedRun& run, const JsonFields& report, bool has_
 /// Exact figures of each class, as a chart with counts, or without them as a table, unless they are about training
 /// rows.
 Section class_section(const JsonFields& report, bool has_counts);
-Section budget_section(const JsonFields& report);
-Section released_section(const JsonFields& report);
+Section budget_section(const ReportedRun& run, const JsonFields& report);
+Section released_section(const ReportedRun& run, const JsonFields& report);
 /// Axis of a chart.
 struct Axis {
   std::string label;

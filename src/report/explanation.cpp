@@ -39,9 +39,8 @@ std::optional<double> even_odds_accuracy(const ReportedGuarantee& guarantee) {
   return guarantee.mu ? std::optional(gdp_even_odds_accuracy(*guarantee.mu)) : std::nullopt;
 }
 
-// Sentences on whom the guarantee protects, and what it takes for true of the data.
+// Sentences on the persons whom the guarantee protects, and what it takes for true of the data.
 std::vector<std::string> unit_sentences(const ReportedGuarantee& g) {
-  if (g.unit == PrivacyUnit::kRecord) return {"the unit is one record: one row of features with its label or numbers"};
   if (!g.person) return {"the unit is one person; the report of each run states how many rows a person counts for"};
   std::vector<std::string> sentences{
       fmt::format("the unit is one person with any number of rows, which count for at most {} row{} together; rows "
@@ -200,7 +199,7 @@ std::string noise_sentence(const ReportedRun& run, const std::vector<ReportedBlo
   const bool is_one = rounds.size() == 1;
   return fmt::format(
       "{} ({}{}): {} number{}{}, each with {} of {}{}{}", block.name, block.release,
-      is_one ? "" : fmt::format(" to {}", rounds.back().release), block.coordinates, block.coordinates == 1 ? "" : "s",
+      is_one ? "" : fmt::format(" to {}", rounds.back().release), block.elements, block.elements == 1 ? "" : "s",
       is_one ? "" : fmt::format(", {} times", rounds.size()), run.is_seeded() ? "seeded noise" : "Gaussian noise",
       noise_text(block.sigma, block.sensitivity),
       block.sampling_rate < 1.0
@@ -394,7 +393,7 @@ nlohmann::json explanation_of(const ReportedRun& run) {
   for (const ReportedBlock& block : run.blocks) {
     json["releases"].push_back({{"name", block.name},
                                 {"release", block.release},
-                                {"coordinates", block.coordinates},
+                                {"coordinates", block.elements},
                                 {"sensitivity", block.sensitivity},
                                 {"sigma", block.sigma},
                                 {"sampling_rate", block.sampling_rate},

@@ -222,14 +222,18 @@ nlohmann::json adaptive_json(const MethodOptions& method) {
 nlohmann::json silos_json(const Communicator& ranks, NoiseSource noise) {
   const SiloJob& job = *ranks.silos();
   const CoordinatorSession& session = *job.coordinator();
-  nlohmann::json json{
-      {"count", job.terms().silos},         {"threshold", job.terms().threshold},
-      {"colluding", job.terms().colluding}, {"identities", job.roster() ? "roster" : "ephemeral: a simulation"},
-      {"left", session.left().size()},      {"summed", session.last_summed().size()},
-      {"lost", nlohmann::json::array()},    {"messages", nlohmann::json::object()}};
+  const SiloTerms& terms = job.entry().terms;
+  nlohmann::json json{{"count", terms.silos},
+                      {"threshold", terms.threshold},
+                      {"colluding", terms.colluding},
+                      {"identities", job.entry().roster ? "roster" : "ephemeral: a simulation"},
+                      {"left", session.left().size()},
+                      {"summed", session.last_summed().size()},
+                      {"lost", nlohmann::json::array()},
+                      {"messages", nlohmann::json::object()}};
   json["noise"] = {{"source", to_string(noise)}};
   if (noise == NoiseSource::kDistributed) {
-    json["noise"]["shares_at_least"] = job.terms().honest_shares();
+    json["noise"]["shares_at_least"] = terms.honest_shares();
     json["noise"]["shares_in_last_sum"] = session.last_summed().size();
   }
   json["took_part"] = nlohmann::json::array();

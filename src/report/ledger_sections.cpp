@@ -53,14 +53,7 @@ Table run_table(const ChargesOfRun& run, bool shows_distribution, double delta) 
   for (const LedgerCharge& charge : run.charges) {
     const LedgerEntry& entry = charge.entry;
     const std::string label = entry.release_id.substr(entry.release_id.find('/') + 1);
-    for (const LedgerBlock& block : entry.blocks) {
-      blocks.push_back({.name = block.name,
-                        .release = label,
-                        .coordinates = block.elements,
-                        .sensitivity = block.sensitivity,
-                        .sigma = block.sigma,
-                        .sampling_rate = entry.sampling_rate});
-    }
+    for (const LedgerBlock& block : entry.blocks) blocks.push_back({block, label, entry.sampling_rate});
     if (const std::optional<SelectionTerms>& own = entry.selection) {
       selections.push_back(
           {fmt::format("selection by {}: {} of {} candidates{}", to_string(own->mechanism), own->chosen,

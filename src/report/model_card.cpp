@@ -30,22 +30,12 @@ std::string quoted(const std::string& text) {
   return readable_json_text(nlohmann::json(text));
 }
 
-// Figures about test rows, by the names that readers of front matter know.
-using TestNumbers = std::vector<std::pair<std::string, nlohmann::json>>;
-
-TestNumbers test_numbers(const JsonFields& report) {
-  TestNumbers numbers = numbers_alone(report);
-  for (auto& [name, number] : numbers) {
-    if (name == "micro_f1") name = "f1";
-  }
-  return numbers;
-}
-
 bool has_numbers(const ClassifierParts& parts) {
   return parts.preprocessing.targets.count > 0;
 }
 
-std::string front_matter(const ClassifierParts& parts, const std::string& name, const TestNumbers& figures,
+// `test`: report with the figures about test rows, of which `what` says what they are.
+std::string front_matter(const ClassifierParts& parts, const std::string& name, const JsonFields& test,
                          const char* what) {
   const char* const task = has_numbers(parts) ? "tabular-regression" : "tabular-classification";
   std::string text = fmt::format(
@@ -58,6 +48,10 @@ std::string front_matter(const ClassifierParts& parts, const std::string& name, 
   if (parts.privacy) text += "- differential-privacy\n";
   text += fmt::format("- linear-{}\n- safetensors\n", has_numbers(parts) ? "regression" : "classifier");
   text += fmt::format("- {}\n", quoted("dpreduce-" + parts.method));
+  auto figures = numbers_alone(test);
+  for (auto& [metric, figure] : figures) {
+    if (metric == "micro_f1") metric = "f1";  // as readers of front matter know it
+  }
   if (!figures.empty()) {
     text += "metrics:\n";
     for (const auto& [metric, figure] : figures) text += fmt::format("- {}\n", metric);
@@ -276,7 +270,7 @@ std::string model_card(const Classifier& classifier, const std::string& name, co
   const char* const what = !tested.figures              ? "figures about them are outside of the guarantee"
                            : tested.figures->is_private ? "figures about them have noise, and are private"
                                                         : "figures about them have noise, and are not private";
-  return front_matter(parts, name, test_numbers(test), what) +
+  return front_matter(parts, name, test, what) +
          fmt::format("# {}\n\nA {}{} that dpreduce trained.\n\n", as_text(name),
                      parts.privacy ? "differentially private linear " : "linear ",
                      has_numbers(parts) ? "regression" : "classifier") +

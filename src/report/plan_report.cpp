@@ -191,15 +191,15 @@ nlohmann::json cost_json(const RunEstimate& cost) {
 
 }  // namespace
 
-nlohmann::json dry_run_json(const FitOptions& options, const FitPlan& plan, const RunEstimate& cost) {
+nlohmann::json dry_run_json(const FitOptions& options, const FitPlan& plan, const std::optional<RunEstimate>& cost) {
   nlohmann::json json{{"dry_run", true},
                       {"method", options.method.name},
                       {"private", plan.is_private},
                       {"privacy", privacy_json(plan, options)},
                       {"expected_error", expected_error_json(plan)},
                       {"memory_bytes_per_rank", plan.memory_bytes},
-                      {"cost", cost_json(cost)},
                       {"version", version()}};
+  if (cost) json["cost"] = cost_json(*cost);
   if (!options.method.asked.empty()) json["adaptive"] = adaptive_json(options.method);
   if (const std::string note = note_on_columns(options, plan); !note.empty()) json["columns"] = note;
   if (const auto rows = rows_of_seen_targets(plan)) json["targets_seen_from"] = *rows;

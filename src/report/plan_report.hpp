@@ -52,7 +52,9 @@ double rounded_up(double value);
 /// Output of `--dry-run --format json`: the plan, and "cost": {"for_release": false, "note", "ranks", "threads",
 /// "memory_bytes_per_rank", "memory_bytes_available", "wire_bytes_per_rank", "wire_bytes"}. Each rank sends its part of
 /// every sum once and receives every broadcast once; wire_bytes is the total of all ranks but the coordinator. Numbers
-/// that depend on the number of rows are rounded up to two digits, so that they do not reveal it.
-nlohmann::json dry_run_json(const FitOptions& options, const FitPlan& plan, const RunEstimate& cost);
+/// that depend on the number of rows are rounded up to two digits, so that they do not reveal it. Where no rows were
+/// counted there is no "cost".
+nlohmann::json dry_run_json(const FitOptions& options, const FitPlan& plan,
+                            const std::optional<RunEstimate>& cost = std::nullopt);
 
 }  // namespace dpreduce

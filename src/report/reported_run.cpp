@@ -36,15 +36,17 @@ constexpr double kLargestFigure = std::numeric_limits<double>::max();
 std::vector<ReportedBlock> blocks_of(const JsonFields& privacy) {
   std::vector<ReportedBlock> blocks;
   for (const JsonFields& release : privacy.with("releases").objects("releases")) {
-    blocks.push_back({.name = release.printable_text("name"),
-                      .release = release.printable_text("release"),
-                      .coordinates = release.count("coordinates"),
-                      .sensitivity = release.number_within("sensitivity", kSmallestFigure, kLargestFigure),
-                      .sigma = release.number_within("sigma", kSmallestFigure, kLargestFigure),
-                      .sampling_rate = release.has("sampling_rate")
-                                           ? release.number_within("sampling_rate", kSmallestFigure, 1.0)
-                                           : 1.0,
-                      .is_symmetric = release.has("sigma_off_diagonal")});
+    blocks.push_back({{.name = release.printable_text("name"),
+                       .elements = release.count("coordinates"),
+                       .sensitivity = release.number_within("sensitivity", kSmallestFigure, kLargestFigure),
+                       .sigma = release.number_within("sigma", kSmallestFigure, kLargestFigure)},
+                      release.printable_text("release"),
+                      release.has("sampling_rate") ? release.number_within("sampling_rate", kSmallestFigure, 1.0) : 1.0,
+                      release.has("sigma_off_diagonal"),
+                      release.optional_number("mu"),
+                      release.optional_number("norm"),
+                      release.optional_number("noise_norm")});
+    if (blocks.back().noise_norm && !(*blocks.back().noise_norm > 0.0)) release.refuse("noise_norm", "must be above 0");
   }
   return blocks;
 }
@@ -78,21 +80,6 @@ std::optional<ReportedSilos> silos_of(const JsonFields& report) {
   return reported;
 }
 
-std::vector<PublicByWord> words_in(const JsonFields& report) {
-  std::vector<PublicByWord> words;
-  for (const std::string& text : report.texts("public_by_word")) {
-    const auto word = choice_of<PublicByWord>(text);
-    if (!word) report.refuse("public_by_word", "must be a list of 'public_x', 'validation_x' and 'model'");
-    words.push_back(*word);
-  }
-  return words;
-}
-
-// Older reports name no unit: it is a row.
-PrivacyUnit reported_unit(const JsonFields& privacy) {
-  return privacy.has("unit") ? privacy.choice<PrivacyUnit>("unit") : PrivacyUnit::kRecord;
-}
-
 // Earlier reports have no such field.
 std::vector<std::string> models_in(const JsonFields& report) {
   std::vector<std::string> models;
@@ -116,12 +103,11 @@ std::optional<LedgerHead> ledger_of(const JsonFields& report) {
 }
 
 // A report with delta 0 may list selections only, whose epsilons, and whose mu^2, add up to what it states.
-void require_pure(const JsonFields& report, const ReportedGuarantee& guarantee,
-                  const std::vector<ReportedBlock>& blocks, const std::vector<PlannedSelection>& selections) {
-  if (!blocks.empty()) report.refuse("contradicts itself: delta 0 with Gaussian noise");
+void require_pure(const JsonFields& report, const ReportedGuarantee& guarantee, const ReportedRun& run) {
+  if (!run.blocks.empty()) report.refuse("contradicts itself: delta 0 with Gaussian noise");
   double sum = 0.0;
   double squared_mu = 0.0;
-  for (const PlannedSelection& selection : selections) {
+  for (const PlannedSelection& selection : run.selections) {
     sum += selection.terms.epsilon;
     squared_mu += std::pow(selection_mu(selection.terms.epsilon), 2);
   }
@@ -135,17 +121,16 @@ void require_pure(const JsonFields& report, const ReportedGuarantee& guarantee,
   }
 }
 
-ReportedGuarantee guarantee_of(const JsonFields& report, const JsonFields& privacy,
-                               const std::vector<ReportedBlock>& blocks,
-                               const std::vector<PlannedSelection>& selections) {
+// `run` has its unit and releases.
+ReportedGuarantee guarantee_of(const JsonFields& report, const JsonFields& privacy, const ReportedRun& run) {
   ReportedGuarantee guarantee{
       .epsilon = privacy.number_within("epsilon", 0.0, kLargestFigure),
       .delta = privacy.number_within("delta", 0.0, 1.0 - std::numeric_limits<double>::epsilon()),
       .mu = std::nullopt,
       .adjacency = privacy.choice<Adjacency>("adjacency"),
       .accountant = privacy.choice<Accountant>("accountant"),
-      .unit = reported_unit(privacy)};
-  if (guarantee.unit == PrivacyUnit::kPerson) guarantee.person = person_in(privacy);
+      .unit = run.unit,
+      .person = person_in(privacy)};
   if (!privacy.with("mu").has("mu")) {
     if (guarantee.delta == 0.0) report.refuse("contradicts itself: delta 0 without mu");
     return guarantee;
@@ -153,7 +138,7 @@ ReportedGuarantee guarantee_of(const JsonFields& report, const JsonFields& priva
   const double mu = privacy.number_within("mu", kSmallestMu, kLargestMu);
   guarantee.mu = mu;
   if (guarantee.delta == 0.0) {
-    require_pure(report, guarantee, blocks, selections);
+    require_pure(report, guarantee, run);
     return guarantee;
   }
   const double epsilon_of_mu = gdp_epsilon(mu, guarantee.delta);
@@ -161,7 +146,7 @@ ReportedGuarantee guarantee_of(const JsonFields& report, const JsonFields& priva
     report.refuse(fmt::format("contradicts itself: mu {:g} gives epsilon {:g} at delta {:g}, not {:g}", mu,
                               epsilon_of_mu, guarantee.delta, guarantee.epsilon));
   }
-  for (const ReportedBlock& block : blocks) {
+  for (const ReportedBlock& block : run.blocks) {
     const double mu_of_block = block.sensitivity / block.sigma;
     if (mu_of_block <= mu * (1.0 + kRounding)) continue;
     report.refuse(
@@ -175,10 +160,8 @@ Forfeits forfeits_of(const JsonFields& privacy, const ReportedRun& run) {
   if (!privacy.has("forfeited_by")) {
     return run.is_private || !run.has_noise() ? Forfeits{} : Forfeits{Forfeit::kSeed};
   }
-  std::optional<Forfeits> forfeits = forfeits_in(privacy.json()["forfeited_by"]);
-  if (!forfeits) privacy.refuse("forfeited_by", "is not a list of known reasons");
   if (run.is_private) privacy.refuse("contradicts itself: private, and forfeited");
-  return std::move(*forfeits);
+  return privacy.choices<Forfeit>("forfeited_by");
 }
 
 }  // namespace
@@ -187,7 +170,7 @@ std::vector<std::vector<ReportedBlock>> rounds_of(const std::vector<ReportedBloc
   constexpr std::ptrdiff_t kMostBlocks = 16;  // of one round
   const auto terms = [](const ReportedBlock& block) {
     return std::tuple(block.name, block.release.substr(0, block.release.rfind('/')), block.sigma, block.sensitivity,
-                      block.coordinates, block.sampling_rate);
+                      block.elements, block.sampling_rate);
   };
   std::vector<std::vector<ReportedBlock>> rounds;
   for (const ReportedBlock& block : blocks) {
@@ -209,12 +192,12 @@ ReportedRun reported_run(nlohmann::json content, const std::string& path) {
   run.is_private = report.with("private").flag("private");
   run.is_dry_run = report.flag("dry_run");
   run.is_evaluation = run.method == evaluate_method().name;
-  run.unit = reported_unit(privacy);
+  if (privacy.has("unit")) run.unit = privacy.choice<PrivacyUnit>("unit");  // older reports name none: it is a row
   run.blocks = blocks_of(privacy);
   run.selections = selections_of(privacy);
   run.silos = silos_of(report);
   run.is_chosen_by_validation = report.object("choice").text("by") == "validation rows";
-  run.public_by_word = words_in(report);
+  run.public_by_word = report.choices<PublicByWord>("public_by_word");
   run.models = models_in(report);
   run.is_tested_on_training_rows = report.object("test").flag("rows_are_training_rows");
   run.figures = reported_metrics(report);
@@ -223,7 +206,7 @@ ReportedRun reported_run(nlohmann::json content, const std::string& path) {
   run.forfeits = forfeits_of(privacy, run);
   if (!run.is_private) return run;
   if (!run.has_noise()) report.refuse("contradicts itself: private, but without a release");
-  run.guarantee = guarantee_of(report, privacy, run.blocks, run.selections);
+  run.guarantee = guarantee_of(report, privacy, run);
   return run;
 }
 
@@ -263,7 +246,7 @@ ReportedRun run_of_model(const Classifier& model, const std::string& path) {
   run.guarantee = ReportedGuarantee{.epsilon = *privacy.epsilon,
                                     .delta = *privacy.delta,
                                     .mu = privacy.mu,
-                                    .adjacency = choice_of<Adjacency>(privacy.adjacency).value(),
+                                    .adjacency = privacy.adjacency,
                                     .unit = run.unit,
                                     .person = privacy.person};
   run.content["privacy"]["unit"] = to_string(run.unit);

@@ -24,15 +24,14 @@
 
 namespace dpreduce {
 
-/// Released block of a run.
-struct ReportedBlock {
-  std::string name;     ///< printable ASCII, other bytes escaped
-  std::string release;  ///< likewise
-  std::uint64_t coordinates = 0;
-  double sensitivity = 0.0;
-  double sigma = 0.0;
-  double sampling_rate = 1.0;  ///< sampling rate of the round that released it; 1: all rows
-  bool is_symmetric = false;   ///< the upper triangle of a Gram matrix
+/// Released block of a run. Names are printable ASCII, other bytes escaped.
+struct ReportedBlock : LedgerBlock {
+  std::string release{};
+  double sampling_rate = 1.0;          ///< sampling rate of the round that released it; 1: all rows
+  bool is_symmetric = false;           ///< the upper triangle of a Gram matrix
+  std::optional<double> mu{};          ///< as the report has it, rounded up
+  std::optional<double> norm{};        ///< of what came out; both or neither, but where a report was edited
+  std::optional<double> noise_norm{};  ///< of the noise alone, expected; above 0
 };
 
 /// Blocks grouped into rounds, in the order of their first rounds: blocks of one release that differ only in the number

@@ -37,7 +37,7 @@ Facts opening_facts(const JsonFields& report) {
   }
   const Facts promise = promise_facts(privacy);
   std::string line = promise.empty() ? "none: this run is NOT private" : line_of(promise);
-  const Forfeits forfeits = forfeits_in(nlohmann::json(privacy.texts("forfeited_by"))).value_or(Forfeits{});
+  const Forfeits forfeits = privacy.choices<Forfeit>("forfeited_by");
   if (!forfeits.empty()) line += fmt::format("; {}, so NOT private", words_of(forfeits));
   facts.push_back({"privacy", line});
   add_line(facts, "",
@@ -81,8 +81,8 @@ std::string changed_row(const JsonFields& privacy) {
 void add_ledger(Facts& facts, const FittedRun& run) {
   if (!run.fit->plan().guarantee) return;
   facts.push_back({"ledger", fmt::format("{}: {}", run.fit->options().privacy.ledger, ledger_balance(run))});
-  facts.push_back(
-      {"", fmt::format("{}; before the run {}", text_of(run.releaser->ledger().head()), text_of(run.ledger_before))});
+  facts.push_back({"", fmt::format("{}; before the run {}", text_of(run.releaser->ledger().head()),
+                                   text_of(run.releaser->ledger_before()))});
 }
 
 void add_test(Facts& facts, const JsonFields& report) {
@@ -127,7 +127,7 @@ Table releases_table(std::string caption, const std::vector<ReportedBlock>& bloc
     const ReportedBlock& block = rounds.front();
     table.add({block.name + (block.is_symmetric ? " (off the diagonal sqrt(1/2) of its noise)" : ""),
                rounds.size() == 1 ? block.release : block.release + " to " + rounds.back().release,
-               figure(rounds.size()), figure(block.coordinates), at_least(block.sigma / block.sensitivity),
+               figure(rounds.size()), figure(block.elements), at_least(block.sigma / block.sensitivity),
                figure(block.sampling_rate), at_most(block.sensitivity / block.sigma)});
   }
   return table;
@@ -189,7 +189,7 @@ std::string dry_run_text(const nlohmann::json& plan) {
                                             {"wire_bytes_per_rank", "wire a rank", Written::kBytes},
                                             {"wire_bytes", "wire in all", Written::kBytes},
                                             {"note", "which", Written::kText}}));
-  return "dry run: no rows were read, nothing was spent\n" + text_of(opening_facts(report)) +
+  return text_of(opening_facts(report)) +
          text_of(releases_table("noise      in units of the sensitivity of each block",
                                 reported_run(plan, "plan").blocks)) +
          text_of(selections_table(report.object("privacy"))) +

@@ -31,7 +31,7 @@ Section coefficients_section(const JsonFields& report);
 /// Output of a run: promise, ledger, and results. At the coordinator.
 std::string run_text(const FittedRun& run, const nlohmann::json& report);
 
-/// Output of a dry run, whose JSON is `plan` (dry_run_json).
+/// Output of a dry run, whose JSON is `plan` (dry_run_json), after its first line.
 std::string dry_run_text(const nlohmann::json& plan);
 
 /// Puts a figure of an accountant, such as "epsilon_gdp", into a result of `privacy convert` or `compose`. An absent

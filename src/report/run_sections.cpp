@@ -341,8 +341,8 @@ std::vector<Section> fit_sections(const PageDocument& document, const std::vecto
           {"An attacker at best", {run.guarantee ? attacker_chart(*run.guarantee) : Chart{}}},
           promise_section(run, said),
           class_section(report, true),
-          budget_section(report),
-          released_section(report),
+          budget_section(run, report),
+          released_section(run, report),
           silos_section(silos),
           messages_section(silos.object("messages")),
           settings_section(report)};

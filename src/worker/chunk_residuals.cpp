@@ -26,16 +26,16 @@ double length_of(std::span<const std::int16_t> q) {
 }  // namespace
 
 ChunkPriors::ChunkPriors(const Prior& prior) : prior_(prior) {
-  const LatticeWeights& directions = prior.directions;
+  const LatticeWeights& directions = *prior.directions;
   DPREDUCE_ASSERT(prior.features <= directions.dim());
   factors_ = select_kernel().row_factors(directions.view());
   for (std::size_t c = 0; c < directions.classes(); ++c) {
-    direction_lengths_.push_back(length_of({directions.values() + c * directions.dim(), directions.dim()}));
+    direction_lengths_.push_back(length_of(directions.values().subspan(c * directions.dim(), directions.dim())));
   }
 }
 
 void ChunkPriors::assign(const LatticeRows& chunk, ThreadTeam& team) {
-  const LatticeWeights& directions = prior_.directions;
+  const LatticeWeights& directions = *prior_.directions;
   const std::size_t classes = directions.classes();
   DPREDUCE_ASSERT(chunk.dim() == directions.dim());
   priors_.resize(chunk.rows() * classes);
@@ -48,7 +48,7 @@ void ChunkPriors::assign(const LatticeRows& chunk, ThreadTeam& team) {
 }
 
 std::span<const double> ChunkPriors::of_row(std::size_t row) const {
-  const std::size_t classes = prior_.directions.classes();
+  const std::size_t classes = prior_.directions->classes();
   return std::span<const double>(priors_).subspan(row * classes, classes);
 }
 
@@ -58,12 +58,12 @@ constexpr std::size_t kResidualRowsPerStep = 64;
 // Rows that stay in a cache of 1 MiB between scores and R^T Q: one block of the kernels' outer products.
 constexpr std::size_t kRowsOfBlock = kOuterRows;
 
-// Adds the time since the last call to a part.
+// Adds the time since the last call to a part, for each of some threads.
 class PartClock {
  public:
-  void charge(double& part) {
+  void charge(double& part, unsigned threads = 1) {
     const auto now = std::chrono::steady_clock::now();
-    part += std::chrono::duration<double>(now - last_).count();
+    part += threads * std::chrono::duration<double>(now - last_).count();
     last_ = now;
   }
 
@@ -99,11 +99,11 @@ ChunkResiduals::ChunkResiduals(const GradientPoint& point, unsigned threads, std
   PartClock clock;
   weights_ = select_kernel().row_factors(point.weights.view());
   clock.charge(seconds_.scores);
-  if (point.prior == nullptr) return;
-  const LatticeWeights& directions = point.prior->directions;
-  DPREDUCE_ASSERT(point.loss == Loss::kSoftmax && point.prior->features <= point.weights.dim());
+  if (!point.prior.directions) return;
+  const LatticeWeights& directions = *point.prior.directions;
+  DPREDUCE_ASSERT(point.loss == Loss::kSoftmax && point.prior.features <= point.weights.dim());
   DPREDUCE_ASSERT(directions.classes() == point.weights.classes() && directions.dim() == point.weights.dim());
-  priors_.emplace(*point.prior);
+  priors_.emplace(point.prior);
 }
 
 void ChunkResiduals::assign(const LatticeRows& chunk) {
@@ -157,10 +157,8 @@ void ChunkResiduals::accumulate(const LatticeRows& chunk, std::span<std::int64_t
   if (classes <= kFewClasses) return accumulate_few(chunk, gradient);
   take_all_residuals(chunk);
   PartClock clock;
-  RoundSeconds by_all;
   select_kernel().accumulate_product(residuals(), view_of(chunk), {gradient.data(), classes, dim, dim}, threads_);
-  clock.charge(by_all.outer_product);
-  for (unsigned thread = 0; thread < threads_; ++thread) seconds_ += by_all;
+  clock.charge(seconds_.outer_product, threads_);
 }
 
 // Products last for some rows at a time.
@@ -172,7 +170,6 @@ void ChunkResiduals::take_all_residuals(const LatticeRows& chunk, const VisitPro
   norms_.resize(rows_);
   std::atomic<double> in_residuals{0.0};
   PartClock clock;
-  RoundSeconds by_all;
   weights_->visit(view_of(chunk), team_, [&](std::size_t first, const Int64View& products) {
     const auto began = std::chrono::steady_clock::now();
     const std::size_t count = products.rows * classes;
@@ -180,16 +177,15 @@ void ChunkResiduals::take_all_residuals(const LatticeRows& chunk, const VisitPro
     in_residuals += std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
     if (keep) keep(first, products);
   });
-  clock.charge(by_all.scores);
+  clock.charge(seconds_.scores, threads_);
   if (clipped_rows_) {
     const std::vector<std::size_t> ends = ends_of_blocks(chunk);
     team_.for_each(ends.size(), [&](std::size_t block) {
       const std::size_t first = block == 0 ? 0 : ends[block - 1];
       clip_units(chunk, first, std::span(residuals_).subspan(first * classes, (ends[block] - first) * classes));
     });
-    clock.charge(by_all.residuals);
+    clock.charge(seconds_.residuals, threads_);
   }
-  for (unsigned thread = 0; thread < threads_; ++thread) seconds_ += by_all;
   seconds_.scores -= in_residuals;
   seconds_.residuals += in_residuals;
 }

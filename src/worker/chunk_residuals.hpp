@@ -19,7 +19,7 @@ namespace dpreduce {
 /// Probabilities u of the second head for a chunk of rows.
 class ChunkPriors {
  public:
-  /// Refers to `prior`, which outlives the object.
+  /// Refers to `prior`, which outlives the object. Precondition: it has directions.
   explicit ChunkPriors(const Prior& prior);
 
   /// Computes u = softmax(h) of every row (residuals.hpp) on the team's threads. Precondition (asserted): the rows have

@@ -31,7 +31,7 @@ std::size_t bytes_of_chunks(const StreamPlan& plan, const RowTransform& transfor
 
 // Weights of the rows of range(), in its order, from those unit by unit.
 std::vector<RowWeight> in_order_of_rows(std::span<const RowWeight> by_unit, const WorkerRows& rows) {
-  const std::vector<std::uint64_t>& places = rows.by_unit();
+  const std::vector<std::uint64_t>& places = rows.by_unit().places;
   DPREDUCE_ASSERT(places.size() == by_unit.size());
   std::vector<RowWeight> in_order(by_unit.size());
   for (std::size_t row = 0; row < places.size(); ++row) in_order[places[row] - rows.range().first] = by_unit[row];

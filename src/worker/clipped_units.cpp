@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "common/base/error.hpp"
 #include "common/kernels/thread_team.hpp"
@@ -61,41 +62,35 @@ RowWeight clipped_weight(WideSquare most, const SquaredAt& squared_at) {
   return weight;
 }
 
-// A unit's rows, counted from their first one, in groups that are summed together.
-class RowGroups {
- public:
-  void all_together(std::size_t count) {
-    members_.resize(count);
-    std::iota(members_.begin(), members_.end(), std::size_t{0});
-    ends_.assign(1, count);
-  }
+using RowGroup = std::span<const std::size_t>;
 
-  void by_class(const LatticeRows& chunk, std::size_t first, std::size_t end) {
-    places_.clear();
-    for (std::size_t row = first; row < end; ++row) {
-      for (const std::int32_t label : chunk.classes_of(row)) places_.emplace_back(label, row - first);
+// A unit's rows, counted from their first one, in groups that are summed together: all of them, or those of each class.
+// They last until this thread's next call.
+std::span<const RowGroup> groups_of(const LatticeRows& chunk, std::size_t first, std::size_t count, bool by_class) {
+  constexpr unsigned kRowBits = 32;
+  thread_local std::vector<std::size_t> members;
+  thread_local std::vector<RowGroup> groups;
+  members.clear();
+  for (std::size_t row = 0; row < count; ++row) {
+    if (!by_class) {
+      members.push_back(row);
+      continue;
     }
-    std::sort(places_.begin(), places_.end());
-    members_.clear();
-    ends_.clear();
-    for (std::size_t place = 0; place < places_.size(); ++place) {
-      members_.push_back(places_[place].second);
-      const bool is_last = place + 1 == places_.size() || places_[place + 1].first != places_[place].first;
-      if (is_last) ends_.push_back(place + 1);
+    for (const std::int32_t label : chunk.classes_of(first + row)) {
+      members.push_back(static_cast<std::size_t>(label) << kRowBits | row);
     }
   }
-
-  std::size_t size() const { return ends_.size(); }
-  std::span<const std::size_t> operator[](std::size_t group) const {
-    const std::size_t first = group == 0 ? 0 : ends_[group - 1];
-    return std::span(members_).subspan(first, ends_[group] - first);
+  std::sort(members.begin(), members.end());
+  groups.clear();
+  for (auto begin = members.begin(); begin != members.end();) {
+    const std::size_t label = *begin >> kRowBits;
+    const auto end = std::find_if(begin, members.end(), [&](std::size_t row) { return row >> kRowBits != label; });
+    groups.emplace_back(begin, end);
+    begin = end;
   }
-
- private:
-  std::vector<std::pair<std::int32_t, std::size_t>> places_;  // class and row
-  std::vector<std::size_t> members_;
-  std::vector<std::size_t> ends_;  // of groups, in members_
-};
+  for (std::size_t& member : members) member &= (std::size_t{1} << kRowBits) - 1;
+  return groups;
+}
 
 // The weight of the unit whose rows are [first, end) of the chunk, which `scaled` gets as far as they are not whole.
 RowWeight weight_of_unit(const LatticeRows& chunk, std::size_t first, std::size_t end, UnitSum sum,
@@ -104,15 +99,12 @@ RowWeight weight_of_unit(const LatticeRows& chunk, std::size_t first, std::size_
   const UnitShare share(rows_per_unit, chunk.part_of_unit(first));
   if (share.holds(count)) return kWholeRow;
   const std::size_t dim = chunk.dim();
-  thread_local RowGroups groups;
-  sum == UnitSum::kGram ? groups.all_together(count) : groups.by_class(chunk, first, end);
+  const std::span<const RowGroup> groups = groups_of(chunk, first, count, sum != UnitSum::kGram);
   const std::uint64_t one_class = sum == UnitSum::kClassSums ? kSquaredNorm : kFourthNorm;
   const WideSquare most =
       share.most_squared(one_class) * (sum == UnitSum::kGram ? 1 : static_cast<std::uint64_t>(chunk.labels_per_row()));
   WideSquare of_equal_rows = 0;  // N^2, were all rows of a group alike and as long as may be
-  for (std::size_t group = 0; group < groups.size(); ++group) {
-    of_equal_rows += squared_of_rows(groups[group].size(), one_class);
-  }
+  for (const RowGroup& group : groups) of_equal_rows += squared_of_rows(group.size(), one_class);
   if (of_equal_rows <= most) return kWholeRow;
 
   const WeightPower power = sum == UnitSum::kClassSums ? WeightPower::kWhole : WeightPower::kHalf;
@@ -124,8 +116,8 @@ RowWeight weight_of_unit(const LatticeRows& chunk, std::size_t first, std::size_
     if (weight != kWholeRow) weigh_rows(whole, dim, weight, power, scaled, squared_norms);
     const UnitRows rows{weight == kWholeRow ? whole.data() : scaled.data(), count, dim, squared_norms};
     WideSquare squared = 0;
-    for (std::size_t group = 0; group < groups.size(); ++group) {
-      squared += sum == UnitSum::kClassSums ? squared_sum(rows, groups[group]) : squared_gram(rows, groups[group]);
+    for (const RowGroup& group : groups) {
+      squared += sum == UnitSum::kClassSums ? squared_sum(rows, group) : squared_gram(rows, group);
     }
     return squared;
   });

@@ -124,11 +124,11 @@ class GatheredRows {
 void for_each_chunk_of_units(const RowPass& pass, std::size_t chunk_rows,
                              const std::function<void(const LatticeRows&)>& visit) {
   WorkerRows& rows = pass.rows;
-  const std::vector<std::uint64_t>& places = rows.by_unit();
-  const std::size_t capacity = std::max(std::min(chunk_rows, places.size()), rows.largest_unit());
+  const std::vector<std::uint64_t>& places = rows.by_unit().places;
+  const std::vector<std::uint64_t>& ends = rows.by_unit().ends;
+  const std::size_t capacity = std::max(std::min(chunk_rows, places.size()), rows.by_unit().largest);
   LatticeRows chunk(pass.lattice(), capacity, pass.slots_per_row());
   GatheredRows gathered(rows, pass.plan.classes, pass.slots_per_row());
-  const std::vector<std::uint64_t>& ends = rows.ends_of_units();
   std::size_t unit = 0;
   for (std::size_t first = 0; first < places.size();) {
     std::vector<std::uint32_t> units;

@@ -86,7 +86,7 @@ void for_each_chunk(const StatisticInputs& inputs, const std::function<void(cons
     const auto is_drawn = [&](std::span<const std::int32_t>) { return coins.next(); };
     return for_each_lattice_chunk_of(is_drawn, inputs, visit);
   }
-  DrawnRows drawn(rows.goes_by_unit() ? std::max(kDrawnRowsAtOnce, rows.largest_unit()) : kDrawnRowsAtOnce, visit);
+  DrawnRows drawn(rows.goes_by_unit() ? std::max(kDrawnRowsAtOnce, rows.by_unit().largest) : kDrawnRowsAtOnce, visit);
   rows.has_units() ? for_each_drawn_unit(inputs, drawn) : for_each_drawn_row(inputs, drawn);
   drawn.show();
 }

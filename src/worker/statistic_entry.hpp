@@ -31,17 +31,18 @@ namespace dpreduce {
 
 /// Second head beside the trained weights: softmax of a row's cosines to released directions (K x d).
 struct Prior {
-  const LatticeWeights& directions;
-  std::size_t features;  ///< features among a row's d coordinates; the rest is an intercept, for which directions are 0
+  std::optional<LatticeWeights> directions{};  ///< nullopt: there is no second head
+  /// Features among a row's d coordinates; the rest is an intercept, for which directions are 0.
+  std::size_t features = 0;
 };
 
 /// Weights at which a gradient or a Hessian is taken.
 struct GradientPoint {
-  const LatticeWeights& weights;
+  LatticeWeights weights;
   Loss loss = Loss::kSoftmax;
-  const Prior* prior = nullptr;  ///< with kSoftmax only
+  Prior prior{};  ///< with kSoftmax only
   /// Z: norm that residuals are clipped to. On their lattice this length is S.
-  double residual_norm = residual_norm_of(loss, prior != nullptr);
+  double residual_norm = residual_norm_of(loss, prior.directions.has_value());
 };
 
 /// Ball of each class that rows are clipped to (statistics/centered_sums.cpp), in feature units.

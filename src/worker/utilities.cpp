@@ -307,7 +307,7 @@ std::int64_t correct_rows(const LatticeRows& chunk, const LatticeWeights& candid
 }  // namespace
 
 Statistic correct_counts(std::span<const LatticeWeights> candidates, const StatisticInputs& inputs,
-                         const Prior* prior) {
+                         const Prior& prior) {
   std::vector<std::unique_ptr<const RowFactors>> weights;
   for (const LatticeWeights& candidate : candidates) {
     DPREDUCE_ASSERT(candidate.dim() == inputs.transform.output_dim() && candidate.classes() == inputs.plan.classes);
@@ -317,7 +317,7 @@ Statistic correct_counts(std::span<const LatticeWeights> candidates, const Stati
   const std::span<std::int64_t> utilities = counts.block(0);
   ThreadTeam team(inputs.plan.threads);
   std::optional<ChunkPriors> priors;
-  if (prior != nullptr) priors.emplace(*prior);
+  if (prior.directions) priors.emplace(prior);
   for_each_chunk(inputs, [&](const LatticeRows& chunk) {
     if (priors) priors->assign(chunk, team);
     for (std::size_t m = 0; m < candidates.size(); ++m) {

@@ -80,6 +80,6 @@ inline constexpr std::size_t kRowsOfPairs = 1024;
 /// of a chunk on each thread, with `prior` 16 K a row of a chunk. Preconditions (asserted): candidates are K x d, d
 /// that of inputs.transform. Throws as for_each_lattice_chunk.
 Statistic correct_counts(std::span<const LatticeWeights> candidates, const StatisticInputs& inputs,
-                         const Prior* prior = nullptr);
+                         const Prior& prior = {});
 
 }  // namespace dpreduce

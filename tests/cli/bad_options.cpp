@@ -31,6 +31,10 @@ std::vector<BadCase> bad_options() {
       {"SharesBeyondTheBudget",
        kGoodFit + "--method fc --center dp --center-share 0.3 --pca 2 --pca-share 0.4 --select 1 --select-share 0.3", 2,
        "leave some for the method"},
+      {"SharesThatLeaveNothingWhereOneAfterAnotherIsTaken",
+       kGoodFit +
+           "--method adam --center dp --center-share 0.06 --pca 4 --pca-share 0.57 --select 2 --select-share 0.37",
+       2, "leave some for the method"},
       {"ShareOfNoCenter", kGoodFit + "--center none --center-share 0.1", 2,
        "--center-share with --center none: only the mean of --center dp"},
       {"AuditOfSilosOfRows", "audit --method mean --mu 1 --silos-per-person 3", 2,

@@ -105,13 +105,13 @@ TEST_F(NetworkTest, ADryRunOfASiloThatEvaluatesTellsOfTheEvaluation) {
   train_alone();
   const ProgramRun shown = run_party(1, "--evaluate trained --evaluate-metrics accuracy --mu 0.5 --dry-run");
   EXPECT_EQ(shown.exit_code, 0) << shown.err;
-  EXPECT_THAT(shown.out, AllOf(HasSubstr("method     evaluate on 8 features, 3 classes"),
-                               HasSubstr("sends      evaluation "), HasSubstr("this run  mu 0.5, ")));
+  EXPECT_THAT(shown.out, AllOf(HasSubstr("rows       8 features, 3 classes"), HasSubstr("method     evaluate\n"),
+                               HasSubstr("  evaluation "), HasSubstr("after this run mu 0.5, ")));
   say_without_classes();
   const ProgramRun of_sets =
       run_party(1, "--evaluate trained --mu 1 --max-labels 2 --max-predicted 3 --score-threshold 0.4 --dry-run");
   EXPECT_EQ(of_sets.exit_code, 0) << of_sets.err;
-  EXPECT_THAT(of_sets.out, HasSubstr("sends      evaluation "));
+  EXPECT_THAT(of_sets.out, HasSubstr("  evaluation "));
 }
 
 // Nobody listens for a roster that waits in vain.

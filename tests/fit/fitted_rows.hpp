@@ -62,6 +62,15 @@ inline double share_left(const Classifier& model, std::span<const float> x, std:
   return left / all;
 }
 
+/// Changes the values and the largest entries of a task's weights, as whoever sends it might.
+inline void change_weights(LatticeWeights& weights,
+                           const std::function<void(std::vector<std::int16_t>&, std::vector<double>&)>& change) {
+  std::vector<std::int16_t> values(weights.values().begin(), weights.values().end());
+  std::vector<double> largest(weights.largest().begin(), weights.largest().end());
+  change(values, largest);
+  weights = LatticeWeights(std::move(values), std::move(largest));
+}
+
 /// Of that method, with seeded noise, on a ledger in the folder.
 inline FitOptions seeded_fit(const std::string& method, const TemporaryFolder& folder) {
   FitOptions options;

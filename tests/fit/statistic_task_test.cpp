@@ -16,8 +16,23 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 using Change = std::pair<std::string, std::function<void(StatisticTask&)>>;
 
-TaskGradientPoint& gradient_of(StatisticTask& task) {
-  return std::get<TaskGradientPoint>(task.point);
+GradientPoint& gradient_of(StatisticTask& task) {
+  return std::get<GradientPoint>(task.point);
+}
+
+LatticeWeights& weights_at(StatisticTask& task) {
+  return gradient_of(task).weights;
+}
+
+// Changes of the largest entries, or of the values, of weights of a task.
+template <typename At, typename Of>
+std::function<void(StatisticTask&)> on_largest(At at, Of change) {
+  return [=](StatisticTask& task) { change_weights(at(task), [&](auto&, auto& largest) { change(largest); }); };
+}
+
+template <typename At, typename Of>
+std::function<void(StatisticTask&)> on_values(At at, Of change) {
+  return [=](StatisticTask& task) { change_weights(at(task), [&](auto& values, auto&) { change(values); }); };
 }
 
 class StatisticTaskTest : public testing::Test {
@@ -92,13 +107,13 @@ const std::vector<Change> kChangesOfWeights{
     {"square loss", [](auto& task) { gradient_of(task).loss = Loss::kSquare; }},
     {"no residual norm", [](auto& task) { gradient_of(task).residual_norm = 0.0; }},
     {"a residual norm that is no number", [](auto& task) { gradient_of(task).residual_norm = kNaN; }},
-    {"a class more", [](auto& task) { gradient_of(task).weights.largest.push_back(1.0); }},
-    {"a feature less", [](auto& task) { gradient_of(task).weights.values.resize(3); }},
-    {"a weight that is no number", [](auto& task) { gradient_of(task).weights.largest.back() = kNaN; }},
-    {"a weight without bound", [](auto& task) { gradient_of(task).weights.largest.back() = kInfinity; }},
-    {"a negative largest weight", [](auto& task) { gradient_of(task).weights.largest.back() = -1.0; }},
-    {"a weight beyond the lattice", [](auto& task) { gradient_of(task).weights.values.back() = -32768; }},
-    {"features of no prior", [](auto& task) { gradient_of(task).features ^= 1; }}};
+    {"a class more", on_largest(weights_at, [](auto& largest) { largest.push_back(1.0); })},
+    {"a feature less", on_values(weights_at, [](auto& values) { values.resize(3); })},
+    {"a weight that is no number", on_largest(weights_at, [](auto& largest) { largest.back() = kNaN; })},
+    {"a weight without bound", on_largest(weights_at, [](auto& largest) { largest.back() = kInfinity; })},
+    {"a negative largest weight", on_largest(weights_at, [](auto& largest) { largest.back() = -1.0; })},
+    {"a weight beyond the lattice", on_values(weights_at, [](auto& values) { values.back() = -32768; })},
+    {"features of no prior", [](auto& task) { gradient_of(task).prior.features ^= 1; }}};
 
 TEST_F(StatisticTaskTest, ATaskWithAnyOtherFieldIsRefused) {
   const TravelingPlan plan = plan_of("gd", [](FitOptions& options) { options.method.rounds = 2; });
@@ -109,8 +124,7 @@ TEST_F(StatisticTaskTest, ATaskWithAnyOtherFieldIsRefused) {
                  {{"a residual norm of its own", [](auto& task) { gradient_of(task).residual_norm = 0.5; }},
                   {"longer residuals", [](auto& task) { gradient_of(task).residual_norm = 1.0; }},
                   {"a second head", [](auto& task) {
-                     gradient_of(task).directions = gradient_of(task).weights;
-                     gradient_of(task).features = FittedRows::kDim;
+                     gradient_of(task).prior = {gradient_of(task).weights, FittedRows::kDim};
                    }}});
 }
 
@@ -130,13 +144,14 @@ TEST_F(StatisticTaskTest, ASecondHeadIsOfThePlansFeaturesAndLoss) {
   const TravelingPlan plan =
       plan_of("gd", [](FitOptions& options) { options.method.rounds = 2, options.method.warm_start = true; });
   const TravelingTask honest = tasks_of(plan).at("gradient");
-  ASSERT_TRUE(std::get<TaskGradientPoint>(honest.task.point).directions);
+  ASSERT_TRUE(std::get<GradientPoint>(honest.task.point).prior.directions);
   expect_refused(plan, honest, kChangesOfWeights);
+  const auto directions = [](StatisticTask& task) -> LatticeWeights& { return *gradient_of(task).prior.directions; };
   expect_refused(
       plan, honest,
-      {{"a direction that is no number", [](auto& task) { gradient_of(task).directions->largest.front() = kNaN; }},
-       {"directions beyond the lattice", [](auto& task) { gradient_of(task).directions->values.front() = -32768; }},
-       {"directions of fewer classes", [](auto& task) { gradient_of(task).directions->largest.pop_back(); }}});
+      {{"a direction that is no number", on_largest(directions, [](auto& largest) { largest.front() = kNaN; })},
+       {"directions beyond the lattice", on_values(directions, [](auto& values) { values.front() = -32768; })},
+       {"directions of fewer classes", on_largest(directions, [](auto& largest) { largest.pop_back(); })}});
 }
 
 TEST_F(StatisticTaskTest, ABoundThatAdaptsIsPositiveAndFinite) {

@@ -67,7 +67,7 @@ std::vector<std::int64_t> result_of(const IntegerKernel& kernel, std::size_t row
                                     const Product& product) {
   const std::size_t stride = cols + spare;
   std::vector<std::int64_t> c(rows * stride, std::int64_t{1} << 62);
-  if (is_refused<UsageError>([&] { product(kernel, Int64View{c.data(), rows, cols, stride}); })) return {};
+  if (is_refused<std::logic_error>([&] { product(kernel, Int64View{c.data(), rows, cols, stride}); })) return {};
   return c;
 }
 

@@ -23,7 +23,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (const ReportedBlock& block : run.blocks) {
     check_printable(block.name);
     check_printable(block.release);
-    DPREDUCE_ASSERT(block.sigma > 0 && block.sensitivity > 0 && block.coordinates > 0);
+    DPREDUCE_ASSERT(block.sigma > 0 && block.sensitivity > 0 && block.elements > 0);
   }
   if (run.guarantee) {
     DPREDUCE_ASSERT(run.has_noise() && run.guarantee->delta > 0 && run.guarantee->delta < 1);

@@ -145,7 +145,7 @@ TEST_F(PersonRows, AreGatheredOnOneRank) {
         const auto first = std::find(all_.begin(), all_.end(), names[person]) - all_.begin();
         EXPECT_EQ(rows.units().first_rows[person], static_cast<std::uint64_t>(first));
       }
-      const std::vector<std::uint64_t>& by_unit = rows.by_unit();
+      const std::vector<std::uint64_t>& by_unit = rows.by_unit().places;
       EXPECT_EQ(by_unit.size(), rows.range().count);
       for (std::size_t next = 1; next < by_unit.size(); ++next) {
         EXPECT_LE(rows.unit(by_unit[next - 1]), rows.unit(by_unit[next]));

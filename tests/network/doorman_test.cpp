@@ -125,6 +125,16 @@ TEST(Doorman, ASiloGreetsTheCoordinatorOfItsRosterAlone) {
   EXPECT_THAT(others.log(0), Not(HasSubstr("connected with")));
 }
 
+TEST(Doorman, WhatIsNoTlsIsRefused) {
+  NetworkParties parties(1);
+  boost::asio::io_context io;
+  tcp::socket socket(io);
+  socket.connect(door_of(parties));
+  const std::string words = "GET / HTTP/1.1\r\n\r\n";
+  boost::asio::write(socket, boost::asio::buffer(words));
+  EXPECT_TRUE(parties.comes_to_log(0, "was refused: "));
+}
+
 // Each takes a socket and nothing else, kMostVisitors at most are kept, and an honest silo is let in at once.
 TEST(Doorman, SilentConnectionsKeepNobodyOut) {
   const std::size_t kSilent = runs_slow_tests() ? 5000 : 300;

@@ -118,8 +118,8 @@ TEST_F(KeptStatisticsTest, OneReleaseIsNotAddedToItself) {
 TEST_F(KeptStatisticsTest, OfTwoPromisesTheWeakerHolds) {
   KeptStatistics one = released({kClassSums});
   KeptStatistics other = released({kClassSums}, 2);
-  one.of_rows.privacy = {.epsilon = 1.0, .delta = 1e-6, .mu = 0.3, .rho = {}, .adjacency = "add-remove"};
-  other.of_rows.privacy = {.epsilon = 0.5, .delta = 1e-5, .mu = 0.4, .rho = {}, .adjacency = "add-remove"};
+  one.of_rows.privacy = {.epsilon = 1.0, .delta = 1e-6, .mu = 0.3, .rho = {}};
+  other.of_rows.privacy = {.epsilon = 0.5, .delta = 1e-5, .mu = 0.4, .rho = {}};
   one.of_rows.forfeits = other.of_rows.forfeits = {};
   const PrivacyStatement both = *(one + other).of_rows.privacy;
   EXPECT_EQ(both.epsilon, 1.0);

@@ -368,7 +368,7 @@ TEST_F(RefitTest, IntervalsPromiseWhatTheirStatisticsDo) {
   statistics.of_rows.forfeits = {Forfeit::kClassesFromRows};
   EXPECT_EQ(intervals(statistics)["forfeited_by"], nlohmann::json({"classes-from-rows"}));
   statistics.of_rows.forfeits = {};
-  statistics.of_rows.privacy = {.epsilon = {}, .delta = {}, .mu = 1.0, .rho = {}, .adjacency = "add-remove"};
+  statistics.of_rows.privacy = {.epsilon = {}, .delta = {}, .mu = 1.0, .rho = {}};
   EXPECT_EQ(intervals(statistics)["private"], true);
 }
 
@@ -380,7 +380,7 @@ TEST_F(RefitTest, OfLabelSetsAndOfPersonsNothingIsSaidOfThePopulation) {
   of_sets.most_labels = 2;
   EXPECT_FALSE(intervals(of_sets)["weights"][0].contains("population"));
   KeptStatistics of_persons = statistics;
-  of_persons.of_rows.privacy = {.epsilon = {}, .delta = {}, .mu = 1.0, .rho = {}, .adjacency = "add-remove"};
+  of_persons.of_rows.privacy = {.epsilon = {}, .delta = {}, .mu = 1.0, .rho = {}};
   of_persons.of_rows.privacy->person = PersonStatement{};
   const nlohmann::json told = intervals(of_persons);
   EXPECT_FALSE(told["weights"][0].contains("population"));

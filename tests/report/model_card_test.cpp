@@ -44,7 +44,7 @@ std::string card_of(const json& report, bool has_report = true) {
   if (names.size() != classes) names.clear();
   const ClassifierParts parts{
       .method = report["method"],
-      .privacy = PrivacyStatement{2.0, 1e-5, 0.5, 0.125, "add-remove"},
+      .privacy = PrivacyStatement{2.0, 1e-5, 0.5, 0.125, Adjacency::kAddRemove},
       .preprocessing = {.input_dim = 3, .normalize = Normalize::kL2, .clip_norm = 1.0, .center = {}},
       .classes = classes,
       .weights = std::vector<double>(3 * classes),

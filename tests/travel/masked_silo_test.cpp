@@ -197,7 +197,8 @@ TEST_F(MaskedSiloTest, AStepIsAnsweredOnceOrTheSameAgain) {
   const auto with_other_rows = [&] { silo(1).answer(request, rows_of(2), 1, [](double) {}); };
   EXPECT_THAT(refusal<AggregationAborted>(with_other_rows), HasSubstr("step 0 of this session was already answered"));
   TravelingTask other = task;
-  std::get<TaskGradientPoint>(other.task.point).weights.values.front() = 1;  // another point, chosen to differ
+  change_weights(std::get<GradientPoint>(other.task.point).weights,
+                 [](auto& values, auto&) { values.front() = 1; });  // another point, chosen to differ
   const std::string another = request_of(other);
   EXPECT_THAT(refusal<AggregationAborted>([&] { answer(1, another); }), HasSubstr("was already answered"));
   task.step = 1;
@@ -247,9 +248,10 @@ TEST_F(MaskedSiloTest, ATaskOfOtherSizesThanThePlansIsRefused) {
       [](StatisticTask& task) { task.preprocessing.pool = 2; },
       [](StatisticTask& task) { task.preprocessing.clip_norm *= 2; },
       [](StatisticTask& task) {
-        TaskWeights& weights = std::get<TaskGradientPoint>(task.point).weights;
-        weights.largest.push_back(1.0);
-        weights.values.resize(weights.values.size() / FittedRows::kClasses * weights.largest.size());
+        change_weights(std::get<GradientPoint>(task.point).weights, [](auto& values, auto& largest) {
+          largest.push_back(1.0);
+          values.resize(values.size() / FittedRows::kClasses * largest.size());
+        });
       }};
   for (std::size_t change = 0; change < changes.size(); ++change) {
     SCOPED_TRACE(change);

@@ -138,7 +138,7 @@ TEST_F(ProductsTest, CorrectRowsAreCountedForEveryCandidate) {
     }
     return static_cast<double>(products(row, directions)[c]) / std::sqrt(row_squares * squares);
   };
-  for (const Prior* prior : {static_cast<const Prior*>(nullptr), &head}) {
+  for (const Prior& prior : {Prior{}, head}) {
     std::vector<std::int64_t> expected(candidates.size(), 0);
     for (std::size_t m = 0; m < candidates.size(); ++m) {
       for (std::size_t i = 0; i < kRows; ++i) {
@@ -149,7 +149,7 @@ TEST_F(ProductsTest, CorrectRowsAreCountedForEveryCandidate) {
           scores[c] = candidates[m].factors()[c] * static_cast<double>(of_classes[c]);
           cosines[c] = cosine(i, c);
         }
-        if (prior != nullptr) {
+        if (prior.directions) {
           to_probabilities(scores);
           to_probabilities(cosines);
           for (std::size_t c = 0; c < kClasses; ++c) scores[c] += cosines[c];

@@ -89,7 +89,7 @@ class SteepPoints {
       case TakenAt::kRows:
         return {};
       case TakenAt::kWeights:
-        return GradientPoint{weights_, loss, has_prior ? &prior_ : nullptr};
+        return GradientPoint{weights_, loss, has_prior ? prior_ : Prior{}};
       case TakenAt::kBalls:
         return balls(entry.name == "center_rest");
       case TakenAt::kModels:

@@ -283,7 +283,7 @@ TEST(CorrectCounts, AnotherRowAddsAtMostOneToEveryUtility) {
   const std::vector<LatticeWeights> candidates{{steep_weights(lattice.dim), lattice}, {reversed, lattice}};
   const Prior head{candidates[0], transform.preprocessing().dim()};
   for (const std::size_t most_labels : {1u, 2u, 3u}) {
-    for (const Prior* prior : {static_cast<const Prior*>(nullptr), &head}) {
+    for (const Prior& prior : {Prior{}, head}) {
       bool some_rise = false;
       for (int trial = 0; trial < kTrials / 3; ++trial) {
         Rows rows;

@@ -42,7 +42,9 @@ std::vector<std::string> ChargedRun::runs_before() const {
 
 void ChargedRun::open() {
   try {
-    check_saved(ledger_.current());
+    const LedgerState& state = ledger_.current();
+    ledger_before_ = state.head();
+    check_saved(state);
     const Reservation reservation = rest();
     was_reserved_ = !reservation.instead_of.empty();
     if (!reservation.is_empty()) ledger_.check(reservation, charging_.limit);
@@ -286,14 +288,14 @@ void SiloAccount::charge_unmade() {
 
 void SiloAccount::charge_begun() {
   const std::optional<LedgerEntry> charged = run_.charge_begun();
-  PartyLog* const log = job_.log();
+  PartyLog* const log = job_.entry().log;
   if (!charged || log == nullptr) return;
   log->line(fmt::format("account: charges {}: {}, {}", charged->release_id, cost_text(*charged),
                         noise_text(*charged->terms.silos)));
 }
 
 void SiloAccount::log_balance(const std::string& what) const {
-  PartyLog* const log = job_.log();
+  PartyLog* const log = job_.entry().log;
   if (log == nullptr) return;
   // A log that is kept elsewhere shows a ledger that is older than it.
   log->line(fmt::format("account: run {} {}; on the ledger {}; it has {}", run_.run_id(), what,

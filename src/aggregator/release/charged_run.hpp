@@ -65,6 +65,9 @@ class ChargedRun {
   /// Throws ResumeMismatch if a line is missing; as Ledger::check; then the run has stopped.
   void open();
 
+  /// Head of the ledger when the run was opened.
+  const LedgerHead& ledger_before() const { return ledger_before_; }
+
   /// Ends the run, whose result is on disk, and removes its file. On the coordinator. Precondition (asserted): all of
   /// the plan is charged or was, so that what is spent depends on nothing that was released.
   void finish();
@@ -132,6 +135,7 @@ class ChargedRun {
   RunFile file_;
   Charging charging_;
   Ledger ledger_;
+  LedgerHead ledger_before_;
   RunTerms terms_;
   std::size_t saved_ = 0;  // records as this run began
   std::size_t taken_ = 0;  // of these

@@ -38,10 +38,10 @@ Releaser::Releaser(Communicator& ranks, NoisePlan plan, RunFile file, Charging c
   SiloJob* const silos = ranks_.silos();
   const bool is_silo = silos != nullptr && !ranks_.is_coordinator();
   if (silos != nullptr) {
-    const SiloTerms& of_job = silos->terms();
+    const SiloTerms& of_job = silos->entry().terms;
     terms.silos = LedgerSilos{shares_ ? NoiseSource::kDistributed : NoiseSource::kCentral, of_job.silos,
                               of_job.threshold, of_job.colluding};
-    terms.silos->is_ephemeral = !silos->roster();
+    terms.silos->is_ephemeral = !silos->entry().roster;
   }
   if (is_silo) {
     terms.silos->left = 0;

@@ -69,9 +69,10 @@ class Releaser {
   /// silo: it has taken part in all that the run releases; it throws alone there.
   void finish();
 
-  /// State of the ledger now, valid until the next call, and the run's name in it. On the coordinator. Precondition:
-  /// releases have noise. Throws as Ledger::read.
+  /// State of the ledger now, valid until the next call, its head before the run, and the run's name in it. On the
+  /// coordinator. Precondition: releases have noise. Throws as Ledger::read.
   const LedgerState& ledger() const;
+  const LedgerHead& ledger_before() const { return run_->ledger_before(); }
   const std::string& run_id() const;
 
   /// ChargedRun::can_be_resumed; false without noise.

@@ -80,9 +80,7 @@ class Krylov {
     beside.push_back(0.0);
     std::vector<double> vectors(steps * steps);
     const auto order = static_cast<lapack_int>(steps);
-    if (LAPACKE_dstev(LAPACK_COL_MAJOR, 'V', order, values.data(), beside.data(), vectors.data(), order) != 0) {
-      throw std::runtime_error("the eigenvalues of a released Gram matrix do not converge");
-    }
+    require_lapack(LAPACKE_dstev(LAPACK_COL_MAJOR, 'V', order, values.data(), beside.data(), vectors.data(), order));
     const auto f = f_of(values);
     std::vector<double> result(steps, 0.0);
     for (std::size_t k = 0; k < steps; ++k) {

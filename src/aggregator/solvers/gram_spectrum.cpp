@@ -67,23 +67,6 @@ double sigma_in_units(const ReleasedBlock& gram, const Lattice& lattice) {
   return gram.sigma() / (lattice.scale() * lattice.scale());
 }
 
-// rows <- rows of Q ('N') or Q^T ('T') times each of them.
-void multiply(const Reflections& reflections, char transposed, std::span<double> rows) {
-  const std::size_t dim = reflections.factors.size() + 1;
-  const auto order = static_cast<lapack_int>(dim);
-  const std::size_t count = rows.size() / dim;
-  DPREDUCE_ASSERT(rows.size() % dim == 0);
-  use_one_blas_thread();
-  // Room for blocks of LAPACK's largest size. It asks for less, and takes reflections one by one where rows are few.
-  constexpr std::size_t kBlock = 64;
-  std::vector<double> work(kBlock * (count + kBlock + 1));
-  // Without LAPACKE's search for NaN, which reads all reflections again for a few rows.
-  const lapack_int info = LAPACKE_dormtr_work(
-      LAPACK_COL_MAJOR, 'L', 'L', transposed, order, static_cast<lapack_int>(count), reflections.vectors.data(), order,
-      reflections.factors.data(), rows.data(), order, work.data(), static_cast<lapack_int>(work.size()));
-  DPREDUCE_ASSERT(info == 0);  // else an argument is wrong
-}
-
 }  // namespace
 
 std::vector<double> gram_in_units(const ReleasedBlock& gram, const Lattice& lattice) {
@@ -121,11 +104,6 @@ std::vector<double> released_eigenvalues(const ReleasedBlock& gram, const Lattic
   return gram.known_eigenvalues() = eigenvalues;
 }
 
-void Reflections::apply(std::span<double> rows) const {
-  multiply(*this, 'N', rows);
-  for (double& entry : rows) entry += 0.0;
-}
-
 GramSpectrum::GramSpectrum(std::vector<double> matrix, double sigma) {
   const auto dim = static_cast<std::size_t>(std::lround(std::sqrt(static_cast<double>(matrix.size()))));
   DPREDUCE_ASSERT(dim > 0 && matrix.size() == dim * dim);
@@ -134,9 +112,10 @@ GramSpectrum::GramSpectrum(std::vector<double> matrix, double sigma) {
   std::vector<double> beside_diagonal(dim - 1);
   released_.resize(dim);
   tridiagonal_.resize(dim * dim);
-  reflections_ = {std::move(matrix), std::vector<double>(dim - 1)};
-  require_lapack(LAPACKE_dsytrd(LAPACK_COL_MAJOR, 'L', order, reflections_.vectors.data(), order, released_.data(),
-                                beside_diagonal.data(), reflections_.factors.data()));
+  reflections_ = std::move(matrix);
+  factors_.resize(dim - 1);
+  require_lapack(LAPACKE_dsytrd(LAPACK_COL_MAJOR, 'L', order, reflections_.data(), order, released_.data(),
+                                beside_diagonal.data(), factors_.data()));
   trace_and_radius_ = {std::accumulate(released_.begin(), released_.end(), 0.0),
                        sigma * std::sqrt(static_cast<double>(dim) / 2.0)};
   require_lapack(LAPACKE_dstedc(LAPACK_COL_MAJOR, 'I', order, released_.data(), beside_diagonal.data(),
@@ -147,6 +126,25 @@ GramSpectrum::GramSpectrum(std::vector<double> matrix, double sigma) {
 GramSpectrum::GramSpectrum(const ReleasedBlock& gram, const Lattice& lattice)
     : GramSpectrum(gram_in_units(gram, lattice), sigma_in_units(gram, lattice)) {
   gram.known_eigenvalues() = released_;
+}
+
+// x <- Q x ('N') or Q^T x ('T') for each of some rows, of d entries. Its bits may depend on which rows are passed
+// together, but no zero of Q x has a sign. Cost: 2 d^2 flops a row.
+void GramSpectrum::reflect(char transposed, std::span<double> rows) const {
+  const auto order = static_cast<lapack_int>(dim());
+  const std::size_t count = rows.size() / dim();
+  DPREDUCE_ASSERT(rows.size() % dim() == 0);
+  use_one_blas_thread();
+  // Room for blocks of LAPACK's largest size. It asks for less, and takes reflections one by one where rows are few.
+  constexpr std::size_t kBlock = 64;
+  std::vector<double> work(kBlock * (count + kBlock + 1));
+  // Without LAPACKE's search for NaN, which reads all reflections again for a few rows.
+  const lapack_int info = LAPACKE_dormtr_work(
+      LAPACK_COL_MAJOR, 'L', 'L', transposed, order, static_cast<lapack_int>(count), reflections_.data(), order,
+      factors_.data(), rows.data(), order, work.data(), static_cast<lapack_int>(work.size()));
+  DPREDUCE_ASSERT(info == 0);  // else an argument is wrong
+  if (transposed == 'T') return;
+  for (double& entry : rows) entry += 0.0;
 }
 
 std::optional<GramSpectrum> GramSpectrum::of_owners(Communicator& ranks, const ReleasedBlock* gram,
@@ -160,11 +158,10 @@ std::optional<GramSpectrum> GramSpectrum::of_owners(Communicator& ranks, const R
   const std::size_t dim = lattice.dim;
   shared.released_.resize(dim);
   shared.tridiagonal_.resize(dim * dim);
-  shared.reflections_.factors.resize(dim - 1);
-  shared.reflections_.vectors.resize(dim * dim);
+  shared.factors_.resize(dim - 1);
+  shared.reflections_.resize(dim * dim);
   ranks.broadcast(shared.trace_and_radius_);
-  for (auto* values :
-       {&shared.released_, &shared.reflections_.factors, &shared.reflections_.vectors, &shared.tridiagonal_}) {
+  for (auto* values : {&shared.released_, &shared.factors_, &shared.reflections_, &shared.tridiagonal_}) {
     ranks.broadcast(*values);
   }
   if (gram == nullptr) shared.find_eigenvalues();
@@ -194,13 +191,13 @@ void GramSpectrum::make_eigenvectors(std::size_t first, std::span<const double> 
                                      std::span<double> vectors) const {
   DPREDUCE_ASSERT(first + factors.size() <= dim() && vectors.size() == factors.size() * dim());
   for (std::size_t e = 0; e < vectors.size(); ++e) vectors[e] = factors[e / dim()] * tridiagonal_[first * dim() + e];
-  reflections_.apply(vectors);
+  reflect('N', vectors);
 }
 
 std::vector<double> GramSpectrum::coordinates(std::span<const double> rows) const {
   DPREDUCE_ASSERT(rows.size() % dim() == 0);
   std::vector<double> turned(rows.begin(), rows.end());
-  multiply(reflections_, 'T', turned);
+  reflect('T', turned);
   return inner_products(turned, tridiagonal_, dim());
 }
 
@@ -208,7 +205,7 @@ std::vector<double> GramSpectrum::rows_of(std::vector<double> coordinates, std::
   DPREDUCE_ASSERT(factors.size() == dim() && coordinates.size() % dim() == 0);
   for (std::size_t e = 0; e < coordinates.size(); ++e) coordinates[e] *= factors[e % dim()];
   std::vector<double> rows = rows_times(coordinates, tridiagonal_, dim());
-  reflections_.apply(rows);
+  reflect('N', rows);
   return rows;
 }
 

@@ -40,18 +40,8 @@ std::vector<double> released_eigenvalues(const ReleasedBlock& gram, const Lattic
 /// w of a released Gram matrix, in units of feature^2; 0 without noise.
 double noise_radius_of(const ReleasedBlock& gram, const Lattice& lattice);
 
-/// An orthogonal matrix Q, d x d, as LAPACK's product of d - 1 reflections.
-struct Reflections {
-  std::vector<double> vectors;  ///< d x d
-  std::vector<double> factors;  ///< d - 1
-
-  /// x <- Q x for each of `rows`, of d entries each. Its bits may depend on which rows are passed together, but no zero
-  /// of the result has a sign. Precondition (asserted): whole rows. Cost: 2 d^2 flops a row.
-  void apply(std::span<double> rows) const;
-};
-
-/// V = Z Q^T: Z's rows are the eigenvectors of the tridiagonal matrix Q^T (G + N) Q. Few rows are multiplied by both
-/// for less than V costs, which is 2 d^3 flops more.
+/// V = Z Q^T: Q is orthogonal, LAPACK's product of d - 1 reflections; Z's rows are the eigenvectors of the tridiagonal
+/// matrix Q^T (G + N) Q. Few rows are multiplied by both for less than V costs, which is 2 d^3 flops more.
 class GramSpectrum {
  public:
   /// Eigendecomposition of the symmetric matrix given by its released upper triangle; leaves the l_i with that. Cost:
@@ -108,12 +98,14 @@ class GramSpectrum {
  private:
   GramSpectrum() = default;
   void find_eigenvalues();
+  void reflect(char transposed, std::span<double> rows) const;
 
   std::array<double, 2> trace_and_radius_{};
   std::vector<double> released_;     // l
   std::vector<double> tridiagonal_;  // Z, d x d
   std::vector<double> eigenvalues_;  // g
-  Reflections reflections_;
+  std::vector<double> reflections_;  // d x d
+  std::vector<double> factors_;      // of them, d - 1
 };
 
 }  // namespace dpreduce

@@ -10,17 +10,6 @@
 namespace dpreduce {
 namespace {
 
-double norm(std::span<const double> v) {
-  return std::sqrt(squared_norm(v));
-}
-
-// v <- v * min(1, radius / ||v||).
-void pull_into_ball(std::span<double> v, double radius) {
-  const double length = norm(v);
-  if (length <= radius) return;
-  for (double& entry : v) entry *= radius / length;
-}
-
 // A count that noise made zero or negative counts as one row.
 double clamped_count(std::int64_t released) {
   return static_cast<double>(std::max<std::int64_t>(released, 1));
@@ -35,7 +24,7 @@ LinearScores scores_of_sums(std::span<const double> sums, std::size_t kept, cons
   for (std::size_t c = 0; c < classes; ++c) {
     const std::span<double> weights{scores.weights.data() + c * dim, dim};
     if (metric == Metric::kCosine) {
-      const double length = norm(weights);
+      const double length = std::sqrt(squared_norm(weights));
       if (length > 0.0) {
         for (double& entry : weights) entry /= length;
       }
@@ -43,7 +32,7 @@ LinearScores scores_of_sums(std::span<const double> sums, std::size_t kept, cons
     }
     const double units = lattice.scale() * clamped_count(release.block("class_counts").values()[c]);
     for (double& entry : weights) entry /= units;
-    pull_into_ball(weights, lattice.clip_norm);
+    scale_to_clip_norm(weights, Normalize::kNone, lattice.clip_norm);
     const double noise_energy = static_cast<double>(kept) * std::pow(release.block("class_sums").sigma() / units, 2);
     scores.bias[c] = -0.5 * std::max(0.0, squared_norm(weights) - noise_energy);
   }

@@ -104,10 +104,7 @@ void ReleasedCenter::add(const ReleasedBlock& sum, double unit) {
     by_law = denoised(mean_, 1.0 / std::sqrt(precision_));
   }
   for (std::size_t a = 0; a < mean_.size(); ++a) mean_[a] = by_law ? (*by_law)[a] : kept * mean_[a];
-  const double length = std::sqrt(squared_norm(mean_));
-  if (length > longest) {
-    for (double& entry : mean_) entry *= longest / length;
-  }
+  scale_to_clip_norm(mean_, Normalize::kNone, longest);
   if (noise == 0.0) {
     ball_center_ = mean_;
     radius_ = 2.0 * longest;

@@ -131,11 +131,9 @@ double search(double start, double factor, double tolerance, const CalibrationTa
 
 std::vector<RepeatedMechanism> run_with(double z, const CalibrationTarget& target) {
   std::vector<RepeatedMechanism> run = target.beside;
-  if (target.sampling_rate == 1) {
-    run.push_back({GaussianMechanism{z}, target.steps});
-  } else {
-    run.push_back({SubsampledGaussian{z, target.sampling_rate, target.is_exchange}, target.steps});
-  }
+  GaussianMechanism step{z};
+  if (target.sampling_rate < 1) step = {z, target.sampling_rate, target.is_exchange};
+  run.push_back({step, target.steps});
   return run;
 }
 

@@ -24,12 +24,9 @@ struct Scaled {
     return records == 1 ? epsilon : std::nextafter(epsilon * records, 2 * kLargestPureEpsilon * records);
   }
   Mechanism operator()(const GaussianMechanism& m) const {
-    return GaussianMechanism{records == 1 ? m.noise_multiplier : std::nextafter(m.noise_multiplier / records, 0.0)};
-  }
-  Mechanism operator()(const SubsampledGaussian& m) const {
     if (records == 1) return m;
-    if (m.sampling_rate == 1) return (*this)(GaussianMechanism{m.noise_multiplier});
-    if (is_one_exchange) return SubsampledGaussian{m.noise_multiplier, m.sampling_rate, true};
+    if (m.q() == 1) return GaussianMechanism{std::nextafter(m.noise_multiplier / records, 0.0)};
+    if (is_one_exchange) return GaussianMechanism{m.noise_multiplier, m.sampling_rate, true};
     throw UsageError(describe(m) +
                      ": a sample holds a random number of the records that differ, which no accountant here covers for "
                      "more than one; use a group of one");
@@ -39,13 +36,9 @@ struct Scaled {
 };
 
 std::optional<HighPrecision> squared_mu(const Mechanism& mechanism) {
-  double z = 0;
-  if (const auto* plain = std::get_if<GaussianMechanism>(&mechanism)) z = plain->noise_multiplier;
-  if (const auto* sampled = std::get_if<SubsampledGaussian>(&mechanism)) {
-    if (sampled->sampling_rate == 1) z = sampled->noise_multiplier;
-  }
-  if (z == 0) return std::nullopt;
-  return 1 / (HighPrecision(z) * z);
+  const auto* gaussian = std::get_if<GaussianMechanism>(&mechanism);
+  if (!gaussian || gaussian->q() != 1) return std::nullopt;
+  return 1 / (HighPrecision(gaussian->noise_multiplier) * gaussian->noise_multiplier);
 }
 
 std::optional<HighPrecision> rho_of_mechanism(const Mechanism& mechanism) {

@@ -140,13 +140,9 @@ LossLaw pessimistic_law(const Mechanism& mechanism, Direction direction, double 
     Direction direction;
     double tail;
     LossLaw operator()(const GaussianMechanism& m) const {
-      return gaussian_law(1 / m.noise_multiplier, 1, direction, tail);
-    }
-    LossLaw operator()(const SubsampledGaussian& m) const {
-      if (m.is_exchange) {
-        return {std::make_unique<ExchangedRecord>(1 / m.noise_multiplier, m.sampling_rate, tail), {}, tail};
-      }
-      return gaussian_law(1 / m.noise_multiplier, m.sampling_rate, direction, tail);
+      const double mu = 1 / m.noise_multiplier;
+      if (m.is_exchange) return {std::make_unique<ExchangedRecord>(mu, m.q(), tail), {}, tail};
+      return gaussian_law(mu, m.q(), direction, tail);
     }
     LossLaw operator()(const ExponentialMechanism& m) const {
       return {std::make_unique<HalfExponential>(m.epsilon, 1 / (4 * std::sinh(m.epsilon / 2))), {}};
@@ -182,8 +178,8 @@ double atom_loss(const Mechanism& mechanism) {
 }
 
 bool is_symmetric(const Mechanism& mechanism) {
-  const auto* sampled = std::get_if<SubsampledGaussian>(&mechanism);
-  return !sampled || sampled->sampling_rate == 1 || sampled->is_exchange;
+  const auto* gaussian = std::get_if<GaussianMechanism>(&mechanism);
+  return !gaussian || gaussian->q() == 1 || gaussian->is_exchange;
 }
 
 }  // namespace dpreduce

@@ -5,19 +5,14 @@
 namespace dpreduce {
 namespace {
 
-void require_noise_multiplier(double z) {
-  require_between("noise multiplier", z, kSmallestNoiseMultiplier, kLargestNoiseMultiplier);
-}
-
 void require_pure_epsilon(std::string_view whose, double epsilon) {
   require_between(std::string("epsilon of ") + std::string(whose), epsilon, kSmallestPureEpsilon, kLargestPureEpsilon);
 }
 
 struct Check {
-  void operator()(const GaussianMechanism& m) const { require_noise_multiplier(m.noise_multiplier); }
-  void operator()(const SubsampledGaussian& m) const {
-    require_noise_multiplier(m.noise_multiplier);
-    require_between("sampling rate", m.sampling_rate, kSmallestSamplingRate, 1);
+  void operator()(const GaussianMechanism& m) const {
+    require_between("noise multiplier", m.noise_multiplier, kSmallestNoiseMultiplier, kLargestNoiseMultiplier);
+    require_between("sampling rate", m.q(), kSmallestSamplingRate, 1);
   }
   void operator()(const ExponentialMechanism& m) const { require_pure_epsilon("the exponential mechanism", m.epsilon); }
   void operator()(const PureMechanism& m) const { require_pure_epsilon("the pure-DP mechanism", m.epsilon); }
@@ -25,11 +20,9 @@ struct Check {
 
 struct Describe {
   std::string operator()(const GaussianMechanism& m) const {
-    return "Gaussian, z = " + print_number(m.noise_multiplier);
-  }
-  std::string operator()(const SubsampledGaussian& m) const {
-    return "subsampled Gaussian, z = " + print_number(m.noise_multiplier) + ", q = " + print_number(m.sampling_rate) +
-           (m.is_exchange ? ", of an exchange" : "");
+    const std::string plain = "Gaussian, z = " + print_number(m.noise_multiplier);
+    if (!m.sampling_rate) return plain;
+    return "subsampled " + plain + ", q = " + print_number(m.q()) + (m.is_exchange ? ", of an exchange" : "");
   }
   std::string operator()(const ExponentialMechanism& m) const {
     return "exponential mechanism, epsilon = " + print_number(m.epsilon);

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <variant>
@@ -15,19 +16,17 @@
 namespace dpreduce {
 
 /// Noise N(0, z^2 D^2 I) on a sum of L2 sensitivity D: the pair N(0, 1), N(mu, 1).
-struct GaussianMechanism {
-  double noise_multiplier;
-  bool operator==(const GaussianMechanism&) const = default;
-};
-
+///
 /// The same on a Poisson sample. Remove: (1-q) N(0,1) + q N(mu,1) against N(0,1); add: the other way round. Where
 /// neighbors differ by an exchange of one record for another: (1-q) N(0,1) + q N(mu,1) against (1-q) N(0,1) + q
 /// N(-mu,1), mu still that of one record.
-struct SubsampledGaussian {
+struct GaussianMechanism {
   double noise_multiplier;
-  double sampling_rate;
+  std::optional<double> sampling_rate{};  ///< empty: of no sample
   bool is_exchange = false;
-  bool operator==(const SubsampledGaussian&) const = default;
+
+  double q() const { return sampling_rate.value_or(1); }
+  bool operator==(const GaussianMechanism&) const = default;
 };
 
 /// An exponential mechanism whose log probabilities all move by amounts within one interval of length epsilon
@@ -44,7 +43,7 @@ struct PureMechanism {
   bool operator==(const PureMechanism&) const = default;
 };
 
-using Mechanism = std::variant<GaussianMechanism, SubsampledGaussian, ExponentialMechanism, PureMechanism>;
+using Mechanism = std::variant<GaussianMechanism, ExponentialMechanism, PureMechanism>;
 
 /// Mechanism that is run count times; a run is a sequence of these. Later ones may be chosen by what earlier ones
 /// output, as long as the list itself was fixed before.

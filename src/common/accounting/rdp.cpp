@@ -105,16 +105,14 @@ double log_moment(double mu, double q, double alpha) {
 struct RenyiDivergence {
   double alpha;
 
-  double operator()(const GaussianMechanism& m) const { return alpha / (2 * m.noise_multiplier * m.noise_multiplier); }
-
-  double operator()(const SubsampledGaussian& m) const {
+  double operator()(const GaussianMechanism& m) const {
     // A mixture of a pair with no loss and the pair 2 mu apart: A_alpha is jointly convex.
     if (m.is_exchange) {
       const double whole = 2 * alpha * (alpha - 1) / (m.noise_multiplier * m.noise_multiplier);
-      return log_add(std::log1p(-m.sampling_rate), std::log(m.sampling_rate) + whole) / (alpha - 1);
+      return log_add(std::log1p(-m.q()), std::log(m.q()) + whole) / (alpha - 1);
     }
-    if (m.sampling_rate == 1) return (*this)(GaussianMechanism{m.noise_multiplier});
-    return log_moment(1 / m.noise_multiplier, m.sampling_rate, alpha) / (alpha - 1);
+    if (m.q() == 1) return alpha / (2 * m.noise_multiplier * m.noise_multiplier);
+    return log_moment(1 / m.noise_multiplier, m.q(), alpha) / (alpha - 1);
   }
 
   // Losses t and t - E with P[t] = (e^E - e^t) / (e^E - 1); with theta = alpha - 1, A_alpha is largest at

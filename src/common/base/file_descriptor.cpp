@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 
 #include "common/base/error.hpp"
 
@@ -35,6 +36,15 @@ std::optional<std::size_t> read_at(int file, std::span<std::byte> bytes, std::ui
     done += static_cast<std::size_t>(got);
   }
   return done;
+}
+
+int with_kernel_name(int (*call)(int, const sockaddr*, socklen_t), int socket, std::string_view name) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  DPREDUCE_ASSERT(name.size() < sizeof(address.sun_path));
+  std::ranges::copy(name, std::begin(address.sun_path) + 1);  // behind a 0: a name without a file
+  return call(socket, reinterpret_cast<const sockaddr*>(&address),
+              static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size()));
 }
 
 bool sync_folder_of(const std::filesystem::path& path) {

@@ -7,8 +7,10 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 
+#include <sys/socket.h>
 #include <unistd.h>
 
 namespace dpreduce {
@@ -28,6 +30,8 @@ class FileDescriptor {
     if (number_ >= 0) ::close(number_);
   }
   int get() const { return number_; }
+  /// Closes it now. Returns whether the system reports no error.
+  bool close() { return ::close(std::exchange(number_, -1)) == 0; }
 
  private:
   int number_;
@@ -40,6 +44,11 @@ std::size_t write_all(int file, std::span<const std::byte> bytes);
 
 /// Fills `bytes` from the file's byte `first` on, and returns how many it has; nothing where it cannot be read.
 std::optional<std::size_t> read_at(int file, std::span<std::byte> bytes, std::uint64_t first = 0);
+
+/// Calls `call` (::bind, ::connect) for a socket of this machine, with a name in the kernel's abstract namespace: it
+/// has no file, and is free when its socket is closed. Returns what the call returns. Precondition (asserted): the name
+/// fits.
+int with_kernel_name(int (*call)(int, const sockaddr*, socklen_t), int socket, std::string_view name);
 
 /// Makes the names durable in the folder where the file of that path lies, behind links. Returns whether it could.
 bool sync_folder_of(const std::filesystem::path& path);

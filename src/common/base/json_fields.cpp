@@ -45,6 +45,11 @@ const nlohmann::json& JsonFields::number(const std::string& name) const {
   return value;
 }
 
+std::optional<double> JsonFields::optional_number(const std::string& name) const {
+  const nlohmann::json& value = number(name);
+  return value.is_null() ? std::nullopt : std::optional(value.get<double>());
+}
+
 std::string JsonFields::text(const std::string& name) const {
   const nlohmann::json& value = member(name);
   if (value.is_null()) return {};

@@ -31,6 +31,7 @@ class JsonFields {
   bool flag(const std::string& name) const;
   JsonFields object(const std::string& name) const;
   std::vector<JsonFields> objects(const std::string& name) const;
+  std::optional<double> optional_number(const std::string& name) const;
   std::vector<nlohmann::json> numbers(const std::string& name) const;  ///< each a number or null
   std::vector<std::string> texts(const std::string& name) const;
 
@@ -51,6 +52,19 @@ class JsonFields {
     const std::optional<E> chosen = choice_of<E>(spelling);
     if (!chosen) refuse(name, fmt::format("is \"{}\", which is unknown", spelling));
     return *chosen;
+  }
+
+  /// A list of values of an enum by their spellings, not empty; may be absent.
+  template <typename E>
+  std::vector<E> choices(const std::string& name) const {
+    std::vector<E> chosen;
+    for (const std::string& spelling : texts(name)) {
+      const std::optional<E> known = choice_of<E>(spelling);
+      if (!known) refuse(name, "has an entry that is unknown");
+      chosen.push_back(*known);
+    }
+    if (chosen.empty() && has(name)) refuse(name, "must not be empty");
+    return chosen;
   }
 
   [[noreturn]] void refuse(const std::string& name, const std::string& reason) const;

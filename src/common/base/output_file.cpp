@@ -15,7 +15,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "common/base/error.hpp"
@@ -25,14 +24,17 @@ namespace {
 
 constexpr std::size_t kShownOfName = 32;  // the rest of a long name is in its hash
 
+std::string folder_of(const std::string& target) {
+  const std::string folder = std::filesystem::path(target).parent_path().string();
+  return folder.empty() ? "." : folder;
+}
+
 // The same for every path to the file, whoever asks. All users of the machine can list such names: the name reveals no
 // file's.
 std::string name_of_claim(const std::string& target) {
-  const std::filesystem::path path(target);
-  const std::string folder = path.parent_path().empty() ? "." : path.parent_path().string();
   struct stat status {};
-  if (::stat(folder.c_str(), &status) != 0) return {};
-  const std::string name = path.filename().string();
+  if (::stat(folder_of(target).c_str(), &status) != 0) return {};
+  const std::string name = std::filesystem::path(target).filename().string();
   return fmt::format("dpreduce {:x} {:x} {:x}", status.st_dev, status.st_ino, std::hash<std::string>{}(name));
 }
 
@@ -91,6 +93,10 @@ std::string name_in_proc(int fd) {
   return fmt::format("/proc/self/fd/{}", fd);
 }
 
+bool link_to(const std::string& from, const std::string& to) {
+  return ::linkat(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), AT_SYMLINK_FOLLOW) == 0;
+}
+
 std::string name_beside(const std::string& target) {
   const std::filesystem::path path(target);
   const std::string name = path.filename().string();
@@ -105,18 +111,59 @@ std::string name_beside(const std::string& target) {
 OutputClaim::OutputClaim(const std::string& path, const std::string& target) {
   const std::string name = name_of_claim(target);
   if (name.empty()) return;
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  static_assert(sizeof(address.sun_path) >= 100);                         // "dpreduce " + 3 (16 + 1) + 1
-  std::copy(name.begin(), name.end(), std::begin(address.sun_path) + 1);  // behind a 0: a name without a file
-  const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
   FileDescriptor made(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   if (made.get() < 0) return;  // where sockets are forbidden there are no claims
-  if (::bind(made.get(), reinterpret_cast<const sockaddr*>(&address), length) == 0) {
+  if (with_kernel_name(::bind, made.get(), name) == 0) {
     socket_ = std::move(made);
   } else if (errno == EADDRINUSE) {
     throw UsageError("{}: another process is writing it; give another name, or wait until it has ended", path);
   }
+}
+
+NewFile::NewFile(std::string target, unsigned mode) : target_(std::move(target)) {
+  file_ = FileDescriptor(::open(folder_of(target_).c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, mode));
+  if (file_.get() >= 0 && ::access(name_in_proc(file_.get()).c_str(), F_OK) == 0) return;
+  begin_beside();
+  file_ = FileDescriptor(::open(beside_.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, mode));
+}
+
+NewFile::~NewFile() {
+  drop_beside();
+}
+
+void NewFile::begin_beside() {
+  beside_ = name_beside(target_);
+  ::unlink(beside_.c_str());  // of a killed process that had this number
+  unfinished_names.add(beside_);
+}
+
+void NewFile::drop_beside() {
+  if (beside_.empty()) return;
+  ::unlink(beside_.c_str());
+  unfinished_names.remove(beside_);
+  beside_.clear();
+}
+
+bool NewFile::take_name() {
+  // Like a link, this never replaces, and does without one.
+  const bool is_renamed =
+      is_beside() && ::renameat2(AT_FDCWD, beside_.c_str(), AT_FDCWD, target_.c_str(), RENAME_NOREPLACE) == 0;
+  if (!is_renamed) {
+    if (is_beside() && errno != EINVAL && errno != ENOSYS) return false;
+    if (!link_to(is_beside() ? beside_ : name_in_proc(file_.get()), target_)) return false;
+  }
+  drop_beside();
+  return true;
+}
+
+bool NewFile::replace() {
+  if (!is_beside()) {
+    begin_beside();
+    if (!link_to(name_in_proc(file_.get()), beside_)) return false;
+  }
+  if (::rename(beside_.c_str(), target_.c_str()) != 0) return false;
+  drop_beside();
+  return true;
 }
 
 bool is_file(const std::string& path) {
@@ -142,8 +189,8 @@ AtomicFile::AtomicFile(const std::string& path, Existing existing, Readers reade
     throw BadInput("{}: is a directory; name a file to write", path);
   }
   if (exists && !S_ISREG(status.st_mode)) {
-    fd_ = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY);
-    if (fd_ < 0) fail("cannot be written");
+    device_ = FileDescriptor(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY));
+    if (device_.get() < 0) fail("cannot be written");
     return;
   }
   const std::string target = without_links(path);
@@ -152,37 +199,11 @@ AtomicFile::AtomicFile(const std::string& path, Existing existing, Readers reade
   std::optional<unsigned> mode;
   if (exists) mode = status.st_mode & 07777;
   if (readers == Readers::kOwnerOnly) mode = S_IRUSR | S_IWUSR;
-  open_beside(target, mode);
+  file_.emplace(target, mode.value_or(0666));
+  if (number() < 0) fail(fmt::format("cannot be written in directory {}", folder_of(target)));
+  if (mode) ::fchmod(number(), *mode);  // the umask may have taken some of it
   if (readers != Readers::kOwnerOnly) return;
-  if (const std::string fault = forced_mode(fd_); !fault.empty()) throw BadInput("{}: {}", path_, fault);
-}
-
-void AtomicFile::open_beside(const std::string& target, std::optional<unsigned> mode) {
-  const std::filesystem::path directory = std::filesystem::path(target).parent_path();
-  directory_ = directory.empty() ? "." : directory.string();
-  const unsigned made = mode.value_or(0666);
-  fd_ = ::open(directory_.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, made);
-  if (fd_ >= 0 && ::access(name_in_proc(fd_).c_str(), F_OK) != 0) {  // no /proc: the file could never get a name
-    ::close(fd_);
-    fd_ = -1;
-  }
-  if (fd_ < 0) {
-    const std::string beside = name_beside(target);
-    ::unlink(beside.c_str());  // of a killed process that had this number
-    fd_ = ::open(beside.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, made);
-    if (fd_ < 0) fail(fmt::format("cannot be written in directory {}", directory_));
-    temporary_ = beside;
-    unfinished_names.add(temporary_);
-  }
-  if (mode) ::fchmod(fd_, *mode);  // the umask may have taken some of it
-  target_ = target;
-}
-
-AtomicFile::~AtomicFile() {
-  if (fd_ >= 0) ::close(fd_);
-  if (temporary_.empty()) return;
-  ::unlink(temporary_.c_str());
-  unfinished_names.remove(temporary_);
+  if (const std::string fault = forced_mode(number()); !fault.empty()) throw BadInput("{}: {}", path_, fault);
 }
 
 void AtomicFile::remove_unfinished() noexcept {
@@ -194,20 +215,20 @@ void AtomicFile::remove_when_ended(const std::string& path) {
 }
 
 void AtomicFile::reserve(std::uint64_t bytes) {
-  if (target_.empty() || bytes == 0) return;
+  if (!file_ || bytes == 0) return;
   // Asked first, because a reservation that fails half-way has filled the disk for everybody else.
   struct statvfs disk {};
-  if (::fstatvfs(fd_, &disk) == 0 && disk.f_blocks > 0 && bytes / disk.f_frsize >= disk.f_bavail) {
+  if (::fstatvfs(number(), &disk) == 0 && disk.f_blocks > 0 && bytes / disk.f_frsize >= disk.f_bavail) {
     errno = ENOSPC;
     fail(fmt::format("no room for {} bytes", bytes));
   }
-  if (::fallocate(fd_, FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(bytes)) == 0) return;
+  if (::fallocate(number(), FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(bytes)) == 0) return;
   if (errno == ENOSPC || errno == EFBIG || errno == EDQUOT) fail(fmt::format("no room for {} bytes", bytes));
 }
 
 void AtomicFile::write(std::span<const std::byte> bytes) {
   DPREDUCE_ASSERT(!committed_);
-  const std::size_t taken = write_all(fd_, bytes);
+  const std::size_t taken = write_all(number(), bytes);
   written_ += taken;
   if (taken < bytes.size()) fail(fmt::format("cannot be written after {} bytes", written_));
 }
@@ -218,49 +239,30 @@ void AtomicFile::write(std::string_view text) {
 
 void AtomicFile::commit() {
   DPREDUCE_ASSERT(!committed_);
-  if (target_.empty()) {
-    const int closed = ::close(fd_);
-    fd_ = -1;
-    if (closed != 0) fail("cannot be written");
+  if (!file_) {
+    if (!device_.close()) fail("cannot be written");
     committed_ = true;
     return;
   }
-  if (::fsync(fd_) != 0) fail("cannot be flushed to disk");
+  if (::fsync(number()) != 0) fail("cannot be flushed to disk");
   rename_onto_target();
   committed_ = true;
   claim_ = OutputClaim();
   // The rename itself is durable once its directory is; a file system that cannot do this has done what it can.
-  if (!sync_folder_of(target_) && errno == EIO) fail("is written, but may be lost: its directory cannot be flushed");
+  if (!sync_folder_of(file_->target()) && errno == EIO) {
+    fail("is written, but may be lost: its directory cannot be flushed");
+  }
 }
 
 void AtomicFile::rename_onto_target() {
-  if (temporary_.empty()) {
-    const std::string unnamed = name_in_proc(fd_);
-    if (::linkat(AT_FDCWD, unnamed.c_str(), AT_FDCWD, target_.c_str(), AT_SYMLINK_FOLLOW) == 0) return;
-    if (errno != EEXIST) {
-      throw BadInput("{}: cannot be given its name: {}", path_, reason_of(errno, FileFeature::kLinks));
-    }
-    if (existing_ == Existing::kKeep) refuse_existing(path_);
-    const std::string beside = name_beside(target_);
-    ::unlink(beside.c_str());
-    unfinished_names.add(beside);
-    if (::linkat(AT_FDCWD, unnamed.c_str(), AT_FDCWD, beside.c_str(), AT_SYMLINK_FOLLOW) != 0) {
-      fail(fmt::format("cannot be written in directory {}", directory_));
-    }
-    temporary_ = beside;
+  if (file_->take_name()) return;
+  const int reason = errno;
+  if (reason != EEXIST && !file_->is_beside()) {
+    throw BadInput("{}: cannot be given its name: {}", path_, reason_of(reason, FileFeature::kLinks));
   }
-  // Unlike rename, this never replaces; a file system without it has no O_TMPFILE.
-  const bool is_kept = existing_ == Existing::kKeep;
-  const bool is_renamed =
-      is_kept && ::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, target_.c_str(), RENAME_NOREPLACE) == 0;
-  if (is_kept && !is_renamed) {
-    if (errno == EEXIST) refuse_existing(path_);
-    if (errno != EINVAL && errno != ENOSYS) fail("cannot be given its name");
-    if (is_file(target_)) refuse_existing(path_);
-  }
-  if (!is_renamed && ::rename(temporary_.c_str(), target_.c_str()) != 0) fail("cannot be replaced");
-  unfinished_names.remove(temporary_);
-  temporary_.clear();
+  // A file system may have neither links nor a rename that never replaces; then the name is looked at.
+  if (existing_ == Existing::kKeep && (reason == EEXIST || is_file(file_->target()))) refuse_existing(path_);
+  if (!file_->replace()) fail("cannot be replaced");
 }
 
 MadeFiles::~MadeFiles() {

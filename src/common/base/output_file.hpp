@@ -51,8 +51,39 @@ bool is_file(const std::string& path);
 /// Throws BadInput for a file that exists and is to be kept.
 [[noreturn]] void refuse_existing(const std::string& path);
 
-/// While open, bytes go to an unnamed file in the target's directory (O_TMPFILE), or, if the file system has none, to a
-/// file beside it, ".<name>....tmp". commit() flushes them to disk and renames them onto the target, which other
+/// A new file that gets its name when it is whole: without one until then, in the folder of its target (O_TMPFILE);
+/// where the file system has none, or there is no /proc to name it by, a file beside it, ".<name>....tmp". A link of
+/// the target's name is not followed. Destruction removes every name but the target's, and so does remove_unfinished().
+class NewFile {
+ public:
+  /// Makes it with these permissions, less the umask. Where it cannot be made, number() is below 0, and errno the
+  /// reason.
+  NewFile(std::string target, unsigned mode);
+  ~NewFile();
+  NewFile(const NewFile&) = delete;
+  NewFile& operator=(const NewFile&) = delete;
+
+  int number() const { return file_.get(); }
+  const std::string& target() const { return target_; }
+  bool is_beside() const { return !beside_.empty(); }
+
+  /// Gives it the target's name, and never replaces a file. Returns whether it has the name; if not, errno is the
+  /// reason: EEXIST where there is such a file.
+  bool take_name();
+  /// Puts it in the place of the file of that name, if there is one, at once and whole. Returns whether it could, as
+  /// take_name.
+  bool replace();
+
+ private:
+  void begin_beside();
+  void drop_beside();
+
+  std::string target_;
+  std::string beside_{};  // to be removed; empty where the file has no name
+  FileDescriptor file_{-1};
+};
+
+/// While open, bytes go to a NewFile. commit() flushes them to disk and renames them onto the target, which other
 /// processes see either unchanged or whole. Destruction without commit(), and a killed process, leave the target
 /// unchanged and, with O_TMPFILE, no trace. (Replacing an existing target needs a name for the moment between link and
 /// rename.)
@@ -69,7 +100,6 @@ class AtomicFile {
   /// where it has come to be there since.) UsageError where another process is writing it.
   explicit AtomicFile(const std::string& path, Existing existing = Existing::kKeep,
                       Readers readers = Readers::kAsUsual);
-  ~AtomicFile();
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
 
@@ -103,16 +133,14 @@ class AtomicFile {
 
  private:
   [[noreturn]] void fail(const std::string& what) const;
-  void open_beside(const std::string& target, std::optional<unsigned> mode);
+  int number() const { return file_ ? file_->number() : device_.get(); }
   void rename_onto_target();
 
   std::string path_;  // as given
   Existing existing_;
-  std::string target_;     // path_ without symbolic links at its end; empty where written directly
-  std::string directory_;  // of target_
-  std::string temporary_;  // name to remove unless renamed; empty where unnamed
+  std::optional<NewFile> file_;  // of path_ without symbolic links at its end
+  FileDescriptor device_{-1};    // written directly, instead
   std::uint64_t written_ = 0;
-  int fd_ = -1;
   OutputClaim claim_;
   bool committed_ = false;
 };

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <array>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -78,19 +77,6 @@ void add(Forfeits& forfeits, const Forfeits& others);
 
 /// "seeded, classes from rows": for a place with little room. Without forfeits "seeded", as said above.
 std::string words_of(const Forfeits& forfeits);
-
-/// The forfeits that a JSON list of spellings names; nothing where it is no such list, or names one that is unknown.
-template <typename Json>
-std::optional<Forfeits> forfeits_in(const Json& list) {
-  if (!list.is_array() || list.empty()) return std::nullopt;
-  Forfeits forfeits;
-  for (const auto& item : list) {
-    const auto forfeit = item.is_string() ? choice_of<Forfeit>(item.template get<std::string>()) : std::nullopt;
-    if (!forfeit) return std::nullopt;
-    forfeits.push_back(*forfeit);
-  }
-  return forfeits;
-}
 
 /// The list of their spellings.
 template <typename Json>

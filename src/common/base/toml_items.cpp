@@ -1,6 +1,7 @@
 #include "common/base/toml_items.hpp"
 
 #include <algorithm>
+#include <fstream>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -63,6 +64,17 @@ std::vector<TomlItem> toml_items(const std::string& text) {
   std::vector<TomlItem> items;
   for (PlacedItem& one : placed) items.push_back(std::move(one.item));
   return items;
+}
+
+std::string text_of_file(const std::string& path, const std::function<void(const std::string& fault)>& refuse) {
+  constexpr std::size_t kLargest = std::size_t{1} << 20;
+  std::ifstream file(path, std::ios::binary);
+  std::string text(kLargest + 1, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (!file.is_open() || file.bad()) refuse("cannot be read");
+  text.resize(static_cast<std::size_t>(std::max<std::streamsize>(file.gcount(), 0)));
+  if (text.size() > kLargest) refuse("larger than 1 MiB");
+  return text;
 }
 
 }  // namespace dpreduce

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -29,5 +30,9 @@ class TomlError : public std::runtime_error {
 /// The items of a TOML text, in their order. Throws TomlError where it is no TOML (so also where a key is there twice),
 /// and where a value is a date, a time, or an array of arrays or tables.
 std::vector<TomlItem> toml_items(const std::string& text);
+
+/// Text of a file of at most 1 MiB. `refuse` is called with what is wrong where it cannot be read or is larger, and
+/// throws.
+std::string text_of_file(const std::string& path, const std::function<void(const std::string& fault)>& refuse);
 
 }  // namespace dpreduce

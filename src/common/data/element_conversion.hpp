@@ -1,6 +1,7 @@
 // Conversion of stored elements of arrays to the types of computation.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <concepts>
@@ -10,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 namespace dpreduce {
@@ -33,26 +35,37 @@ enum class DType {
   kUnicode  ///< strings of so many code points of 4 bytes, filled up with zeros
 };
 
-/// A type of numbers: its names in NumPy and in .npy files, and bytes an element.
+/// A type of numbers: its names in NumPy and in .npy files, bytes an element, and its name in .safetensors files, empty
+/// where these have none of it that is read.
 struct NumberType {
   DType dtype;
   std::string_view name;
   std::string_view code;
   std::size_t bytes;
+  std::string_view tensor{};
 };
 
 inline constexpr std::array<NumberType, 12> kNumberTypes{{{DType::kBool, "bool", "b1", 1},
                                                           {DType::kInt8, "int8", "i1", 1},
-                                                          {DType::kInt16, "int16", "i2", 2},
-                                                          {DType::kInt32, "int32", "i4", 4},
-                                                          {DType::kInt64, "int64", "i8", 8},
-                                                          {DType::kUint8, "uint8", "u1", 1},
+                                                          {DType::kInt16, "int16", "i2", 2, "I16"},
+                                                          {DType::kInt32, "int32", "i4", 4, "I32"},
+                                                          {DType::kInt64, "int64", "i8", 8, "I64"},
+                                                          {DType::kUint8, "uint8", "u1", 1, "U8"},
                                                           {DType::kUint16, "uint16", "u2", 2},
                                                           {DType::kUint32, "uint32", "u4", 4},
                                                           {DType::kUint64, "uint64", "u8", 8},
-                                                          {DType::kFloat16, "float16", "f2", 2},
-                                                          {DType::kFloat32, "float32", "f4", 4},
-                                                          {DType::kFloat64, "float64", "f8", 8}}};
+                                                          {DType::kFloat16, "float16", "f2", 2, "F16"},
+                                                          {DType::kFloat32, "float32", "f4", 4, "F32"},
+                                                          {DType::kFloat64, "float64", "f8", 8, "F64"}}};
+
+/// The type of elements that files and memory hold alike: bool, integers of 8 to 64 bits, float and double.
+template <typename T>
+requires std::is_arithmetic_v<T> &&(sizeof(T) <= 8) constexpr DType dtype_of() {
+  constexpr char kKind = std::same_as<T, bool> ? 'b' : std::floating_point<T> ? 'f' : std::is_signed_v<T> ? 'i' : 'u';
+  return std::ranges::find_if(
+             kNumberTypes, [](const NumberType& type) { return type.code.front() == kKind && type.bytes == sizeof(T); })
+      ->dtype;
+}
 
 /// Precondition (asserted): of a number.
 const NumberType& number_type(DType dtype);

@@ -34,15 +34,6 @@ struct ArrayView {
   bool is_c_order() const;
 };
 
-/// The type of elements that files and memory hold alike: bool, integers of 8 to 64 bits, float and double.
-template <typename T>
-requires std::is_arithmetic_v<T> &&(sizeof(T) <= 8) constexpr DType dtype_of() {
-  constexpr char kKind = std::same_as<T, bool> ? 'b' : std::floating_point<T> ? 'f' : std::is_signed_v<T> ? 'i' : 'u';
-  return std::ranges::find_if(
-             kNumberTypes, [](const NumberType& type) { return type.code.front() == kKind && type.bytes == sizeof(T); })
-      ->dtype;
-}
-
 /// Throws UsageError unless columns >= 1 and so many elements are whole rows of them.
 void require_whole_rows(std::size_t elements, std::size_t columns);
 

@@ -1,10 +1,10 @@
 #include "common/data/npy_array.hpp"
 
 #include <algorithm>
-#include <cctype>
-#include <charconv>
 #include <cstdint>
 #include <cstring>
+#include <optional>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -58,33 +58,27 @@ class HeaderText {
   HeaderText(std::string_view text, const std::string& name) : text_(text), name_(name) {}
 
   void parse(NpyHeader& header) {
-    expect('{');
-    std::vector<std::string_view> seen;
-    const auto is_seen = [&](std::string_view key) { return std::ranges::find(seen, key) != seen.end(); };
-    while (!accept('}')) {
+    expect("{");
+    std::set<std::string_view> missing{"descr", "fortran_order", "shape"};
+    while (!accept("}")) {
       const std::string_view key = quoted();
-      expect(':');
-      if (is_seen(key)) fail(fmt::format("key '{}' appears twice", key));
-      seen.push_back(key);
+      expect(":");
+      if (missing.erase(key) == 0) fail(fmt::format("key {} is unknown, or appears twice", in_quotes(key)));
       if (key == "descr") {
         descr(header);
       } else if (key == "fortran_order") {
         header.memory_order = boolean() ? MemoryOrder::kFortran : MemoryOrder::kC;
-      } else if (key == "shape") {
-        header.shape = shape();
       } else {
-        fail(fmt::format("unknown key {}", in_quotes(key)));
+        header.shape = shape();
       }
-      if (!accept(',')) {
-        expect('}');
+      if (!accept(",")) {
+        expect("}");
         break;
       }
     }
     skip_space();
     if (position_ != text_.size()) fail("text after the dictionary");
-    for (const char* const key : {"descr", "fortran_order", "shape"}) {
-      if (!is_seen(key)) fail(fmt::format("key '{}' is missing", key));
-    }
+    if (!missing.empty()) fail(fmt::format("key '{}' is missing", *missing.begin()));
   }
 
  private:
@@ -93,78 +87,62 @@ class HeaderText {
                    what, position_);
   }
 
-  void skip_space() {
-    while (position_ < text_.size() && std::string_view(" \n\t\r").find(text_[position_]) != std::string_view::npos) {
-      ++position_;
-    }
-  }
+  void skip_space() { position_ = std::min(text_.find_first_not_of(" \n\t\r", position_), text_.size()); }
 
-  bool accept(char wanted) {
+  bool accept(std::string_view wanted) {
     skip_space();
-    if (position_ == text_.size() || text_[position_] != wanted) return false;
-    ++position_;
+    if (!text_.substr(position_).starts_with(wanted)) return false;
+    position_ += wanted.size();
     return true;
   }
 
-  void expect(char wanted) {
+  void expect(std::string_view wanted) {
     if (!accept(wanted)) fail(fmt::format("'{}' expected", wanted));
   }
 
-  bool accept_word(std::string_view word) {
-    skip_space();
-    if (!text_.substr(position_).starts_with(word)) return false;
-    position_ += word.size();
-    return true;
-  }
-
   std::string_view quoted() {
-    skip_space();
-    const char quote = position_ < text_.size() ? text_[position_] : ' ';
-    if (quote != '\'' && quote != '"') fail("a quoted word expected");
-    const std::size_t end = text_.find(quote, position_ + 1);
+    const char quote = accept("'") ? '\'' : '"';
+    if (quote == '"' && !accept("\"")) fail("a quoted word expected");
+    const std::size_t end = text_.find(quote, position_);
     if (end == std::string_view::npos) fail("a quote does not end");
-    const std::string_view word = text_.substr(position_ + 1, end - position_ - 1);
+    const std::string_view word = text_.substr(position_, end - position_);
     position_ = end + 1;
     return word;
   }
 
   bool boolean() {
-    if (accept_word("True")) return true;
-    if (accept_word("False")) return false;
+    if (accept("True")) return true;
+    if (accept("False")) return false;
     fail("True or False expected");
   }
 
   std::uint64_t extent() {
     skip_space();
-    if (position_ < text_.size() && text_[position_] == '-') fail("a negative extent");
-    const char* const begin = text_.data() + position_;
-    std::uint64_t value = 0;
-    const auto [end, error] = std::from_chars(begin, text_.data() + text_.size(), value);
-    if (error == std::errc::result_out_of_range) fail("an extent that does not fit 64 bits");
-    if (error != std::errc()) fail("an extent expected");
-    position_ += static_cast<std::size_t>(end - begin);
-    if (position_ < text_.size() && text_[position_] == 'L') ++position_;  // written by Python 2
-    return value;
+    const std::string_view rest = text_.substr(position_);
+    const std::string_view digits = rest.substr(0, rest.find_first_not_of("0123456789"));
+    const std::optional<std::uint64_t> value = plain_number<std::uint64_t>(digits);
+    if (!value) fail("an extent expected, from 0 to 2^64 - 1");
+    position_ += digits.size() + (rest.substr(digits.size()).starts_with('L') ? 1 : 0);  // written by Python 2
+    return *value;
   }
 
   // "()", "(3,)", "(3, 4)", "(3, 4,)"; but not "(3)", which is no tuple.
   Shape shape() {
     Shape extents;
-    expect('(');
+    expect("(");
     bool comma = true;
-    while (!accept(')')) {
+    while (!accept(")")) {
       if (!comma) fail("',' or ')' expected");
       if (extents.size() == kMaxDimensions) fail(fmt::format("more than {} extents", kMaxDimensions));
       extents.push_back(extent());
-      comma = accept(',');
+      comma = accept(",");
     }
     if (extents.size() == 1 && !comma) fail("a shape that is not a tuple");
     return extents;
   }
 
   void descr(NpyHeader& header) {
-    skip_space();
-    if (position_ < text_.size() && text_[position_] == '[') {
+    if (accept("[")) {
       throw BadInput(
           "{}: holds records with named fields; save one plain array of float32 features, "
           "integer labels, or identifiers of persons as integers or strings instead",
@@ -387,15 +365,11 @@ std::unique_ptr<ArrayFile> open_safetensors(MappedFile file, const std::string& 
   for (const auto& [own, entry] : header.entries) names.push_back(own);
   const std::string& own = names[place_of_array(names, path, name)];
   const TensorEntry& entry = header.entries.at(own);
-  std::string code(to_string(entry.type));  // F32 is f4
-  code = fmt::format("{:c}{}", std::tolower(code.front()), element_size(entry.type));
-  const auto type = std::ranges::find(kNumberTypes, code, &NumberType::code);
-  DPREDUCE_ASSERT(type != kNumberTypes.end());
   StoredBytes stored{
       .file = std::move(file), .offset = header.data_offset + entry.begin, .length = entry.end - entry.begin};
   return std::make_unique<NpyArray>(
       std::move(stored), path + ":" + own, path,
-      NpyHeader{.dtype = type->dtype, .element_bytes = type->bytes, .shape = entry.shape});
+      NpyHeader{.dtype = entry.type, .element_bytes = size_of(entry.type), .shape = entry.shape});
 }
 
 }  // namespace dpreduce

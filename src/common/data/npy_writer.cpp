@@ -80,7 +80,7 @@ void NpyWriter::append_stored(std::span<const std::byte> elements) {
   const std::size_t element = size_of(dtype_);
   DPREDUCE_ASSERT(elements.size() % element == 0 && elements.size() / element <= missing_);
   missing_ -= elements.size() / element;
-  if (gathered_.size() + elements.size() < kGatheredBytes) {
+  if (missing_ > 0 && gathered_.size() + elements.size() < kGatheredBytes) {
     gathered_.insert(gathered_.end(), elements.begin(), elements.end());
     return;
   }
@@ -91,7 +91,6 @@ void NpyWriter::append_stored(std::span<const std::byte> elements) {
 
 void NpyWriter::commit() {
   DPREDUCE_ASSERT(missing_ == 0);
-  file_.write(gathered_);
   file_.commit();
 }
 

@@ -69,4 +69,11 @@ struct RowUnits {
   std::shared_ptr<const UnitParts> parts{};  ///< where units have rows elsewhere; none: the whole
 };
 
+/// Rows of a worker, those of one unit after the other.
+struct RowsByUnit {
+  std::vector<std::uint64_t> places{};  ///< of the rows
+  std::vector<std::uint64_t> ends{};    ///< of each unit's rows among the places
+  std::size_t largest = 0;              ///< rows of the unit that has most
+};
+
 }  // namespace dpreduce

@@ -20,9 +20,9 @@ constexpr std::size_t kPrefix = sizeof(std::uint64_t);
 // The format's own limit on headers.
 constexpr std::uint64_t kMaxHeader = 100'000'000;
 
-// product(shape) * element_size(type), or nothing where it passes 2^64.
-std::optional<std::uint64_t> byte_count(TensorType type, std::span<const std::uint64_t> shape) {
-  std::uint64_t bytes = element_size(type);
+// product(shape) * size_of(type), or nothing where it passes 2^64.
+std::optional<std::uint64_t> byte_count(DType type, std::span<const std::uint64_t> shape) {
+  std::uint64_t bytes = size_of(type);
   for (const std::uint64_t extent : shape) {
     if (__builtin_mul_overflow(bytes, extent, &bytes)) return std::nullopt;
   }
@@ -80,6 +80,14 @@ nlohmann::json header_json(std::string_view text, std::string_view source) {
   }
 }
 
+DType tensor_type(const JsonFields& fields) {
+  const std::string name = fields.printable_text("dtype");
+  const auto type = std::ranges::find(kNumberTypes, name, &NumberType::tensor);
+  if (name.empty() || type == kNumberTypes.end())
+    fields.refuse("dtype", fmt::format("is \"{}\", which is unknown", name));
+  return type->dtype;
+}
+
 // Offsets are not yet compared with shapes or the file.
 SafetensorsHeader parse_header(std::string_view text, std::string_view source) {
   const nlohmann::json parsed = header_json(text, source);
@@ -98,8 +106,7 @@ SafetensorsHeader parse_header(std::string_view text, std::string_view source) {
     }
     const std::vector<std::uint64_t> offsets = fields.counts("data_offsets");
     if (offsets.size() != 2) fields.refuse("data_offsets", "must be two numbers");
-    header.entries.emplace(
-        name, TensorEntry{fields.choice<TensorType>("dtype"), fields.counts("shape"), offsets[0], offsets[1]});
+    header.entries.emplace(name, TensorEntry{tensor_type(fields), fields.counts("shape"), offsets[0], offsets[1]});
     if (value.size() != 3) fields.refuse(fmt::format("tensor {} has an unknown field", in_quotes(name)));
   }
   return header;
@@ -140,12 +147,7 @@ void require_tiling(const SafetensorsHeader& header, std::uint64_t data_size, st
 
 }  // namespace
 
-std::size_t element_size(TensorType type) {
-  static constexpr std::array<std::size_t, 7> kSizes = {8, 4, 2, 8, 4, 2, 1};
-  return kSizes.at(static_cast<std::size_t>(type));
-}
-
-Tensor tensor_of(TensorType type, std::span<const std::byte> data, std::vector<std::uint64_t> shape) {
+Tensor tensor_of(DType type, std::span<const std::byte> data, std::vector<std::uint64_t> shape) {
   DPREDUCE_ASSERT(byte_count(type, shape) == data.size());
   return {type, std::move(shape), {data.begin(), data.end()}};
 }
@@ -154,7 +156,7 @@ std::vector<std::byte> serialize(const SafetensorsFile& file) {
   std::vector<const std::pair<const std::string, Tensor>*> ordered;
   for (const auto& named : file.tensors) ordered.push_back(&named);
   std::stable_sort(ordered.begin(), ordered.end(), [](const auto* left, const auto* right) {
-    return element_size(left->second.type) > element_size(right->second.type);
+    return size_of(left->second.type) > size_of(right->second.type);
   });
 
   nlohmann::json header = nlohmann::json::object();
@@ -162,9 +164,9 @@ std::vector<std::byte> serialize(const SafetensorsFile& file) {
   std::uint64_t data_size = 0;
   for (const auto* named : ordered) {
     const auto& [name, tensor] = *named;
-    DPREDUCE_ASSERT(name != kMetadataKey);
+    DPREDUCE_ASSERT(name != kMetadataKey && !number_type(tensor.type).tensor.empty());
     DPREDUCE_ASSERT(byte_count(tensor.type, tensor.shape) == tensor.data.size());
-    header[name] = {{"dtype", to_string(tensor.type)},
+    header[name] = {{"dtype", number_type(tensor.type).tensor},
                     {"shape", tensor.shape},
                     {"data_offsets", {data_size, data_size + tensor.data.size()}}};
     data_size += tensor.data.size();

@@ -8,11 +8,10 @@
 // but those that pad the header to a multiple of 8, data contiguous and ordered by falling element size, then name, so
 // that every tensor is aligned. Parsing trusts nothing: each size is bounded by the file's before memory is taken.
 // Source: the safetensors format description (Hugging Face). Departures, all stricter: keys of an entry other than the
-// three are refused, so are duplicate keys, and dtypes outside of TensorType.
+// three are refused, so are duplicate keys, and dtypes that kNumberTypes does not name.
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -21,36 +20,28 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
-#include "common/base/described_types.hpp"
 #include "common/base/error.hpp"
+#include "common/data/element_conversion.hpp"
 
 namespace dpreduce {
 
 static_assert(std::endian::native == std::endian::little, "tensor bytes are written as they lie in memory");
 
-enum class TensorType { kF64, kF32, kF16, kI64, kI32, kI16, kU8 };
-
-template <>
-inline constexpr auto spellings<TensorType> = spelled<TensorType>("F64", "F32", "F16", "I64", "I32", "I16", "U8");
-
-/// Bytes of one element.
-std::size_t element_size(TensorType type);
-
+/// Its type is one that has a name in these files (NumberType::tensor).
 struct Tensor {
-  TensorType type = TensorType::kF64;
+  DType type = DType::kFloat64;
   std::vector<std::uint64_t> shape;  ///< empty for a scalar
-  std::vector<std::byte> data;       ///< product(shape) * element_size(type) bytes, row-major
+  std::vector<std::byte> data;       ///< product(shape) * size_of(type) bytes, row-major
 
   bool operator==(const Tensor&) const = default;
 };
 
 /// Entry of the header: the place of a tensor's bytes.
 struct TensorEntry {
-  TensorType type = TensorType::kF64;
+  DType type = DType::kFloat64;
   std::vector<std::uint64_t> shape;
   std::uint64_t begin = 0;  ///< in the data, which follows the header
   std::uint64_t end = 0;
@@ -69,28 +60,20 @@ struct SafetensorsFile {
   bool operator==(const SafetensorsFile&) const = default;
 };
 
-/// The type of tensors of these numbers.
-template <typename Number>
-constexpr TensorType tensor_type_of() {
-  if constexpr (std::is_same_v<Number, double>) return TensorType::kF64;
-  if constexpr (std::is_same_v<Number, std::int64_t>) return TensorType::kI64;
-  if constexpr (std::is_same_v<Number, std::int16_t>) return TensorType::kI16;
-}
-
 /// The tensor of these bytes. Asserts that they are as many as type and shape say.
-Tensor tensor_of(TensorType type, std::span<const std::byte> data, std::vector<std::uint64_t> shape);
+Tensor tensor_of(DType type, std::span<const std::byte> data, std::vector<std::uint64_t> shape);
 
 /// The tensor of `values`, numbers one behind the other, with this shape. Asserts product(shape) == their number.
 template <std::ranges::contiguous_range Values>
 Tensor make_tensor(const Values& values, std::vector<std::uint64_t> shape) {
-  constexpr TensorType kType = tensor_type_of<std::ranges::range_value_t<Values>>();
+  constexpr DType kType = dtype_of<std::ranges::range_value_t<Values>>();
   return tensor_of(kType, std::as_bytes(std::span(values)), std::move(shape));
 }
 
 /// The entries of a tensor. Asserts that it is of their type.
 template <typename Number>
 std::vector<Number> entries_of(const Tensor& tensor) {
-  DPREDUCE_ASSERT(tensor.type == tensor_type_of<Number>());
+  DPREDUCE_ASSERT(tensor.type == dtype_of<Number>());
   std::vector<Number> values(tensor.data.size() / sizeof(Number));
   std::ranges::copy(tensor.data, std::as_writable_bytes(std::span(values)).begin());
   return values;

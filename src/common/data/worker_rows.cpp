@@ -178,19 +178,9 @@ std::uint32_t WorkerRows::unit(std::uint64_t row) const {
   return units_->of_rows[row - range_.first];
 }
 
-const std::vector<std::uint64_t>& WorkerRows::by_unit() const {
+const RowsByUnit& WorkerRows::by_unit() const {
   DPREDUCE_ASSERT(goes_by_unit());
   return by_unit_;
-}
-
-const std::vector<std::uint64_t>& WorkerRows::ends_of_units() const {
-  DPREDUCE_ASSERT(goes_by_unit());
-  return ends_of_units_;
-}
-
-std::size_t WorkerRows::largest_unit() const {
-  DPREDUCE_ASSERT(goes_by_unit());
-  return largest_unit_;
 }
 
 // A counting sort: rows of a unit stay in their order.
@@ -198,14 +188,14 @@ void WorkerRows::order_by_unit() {
   if (!goes_by_unit()) return;
   std::vector<std::uint64_t> next(units_->first_rows.size() + 1, 0);
   for (const std::uint32_t unit : units_->of_rows) ++next[unit + 1];
-  largest_unit_ = *std::max_element(next.begin(), next.end());
+  by_unit_.largest = *std::max_element(next.begin(), next.end());
   std::partial_sum(next.begin(), next.end(), next.begin());
-  by_unit_.resize(range_.count);
+  by_unit_.places.resize(range_.count);
   for (std::uint64_t row = 0; row < range_.count; ++row) {
-    by_unit_[next[units_->of_rows[row]]++] = range_.first + row;
+    by_unit_.places[next[units_->of_rows[row]]++] = range_.first + row;
   }
   next.pop_back();
-  ends_of_units_ = std::move(next);
+  by_unit_.ends = std::move(next);
 }
 
 void WorkerRows::exchange(std::vector<std::uint64_t> own, OtherRows others) {

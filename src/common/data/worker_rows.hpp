@@ -113,12 +113,8 @@ class WorkerRows {
   std::uint32_t unit(std::uint64_t row) const;
   /// Returns whether each unit's rows are all here, so that rows are processed unit by unit. They have one weight.
   bool goes_by_unit() const { return units_ && units_->are_whole; }
-  /// Places of the rows of range(), those of one unit after the other. Precondition (asserted): goes_by_unit().
-  const std::vector<std::uint64_t>& by_unit() const;
-  /// Ends of the units' rows in by_unit(). Precondition (asserted): goes_by_unit().
-  const std::vector<std::uint64_t>& ends_of_units() const;
-  /// Number of rows of the unit that has most. Precondition (asserted): goes_by_unit().
-  std::size_t largest_unit() const;
+  /// The rows of range(). Precondition (asserted): goes_by_unit().
+  const RowsByUnit& by_unit() const;
 
   /// Gives this worker, from here on, those of its own rows that are at `own` places, and after them rows that other
   /// workers had. Weights and units have to be set again. Preconditions (asserted): as keep; nothing was left out
@@ -156,9 +152,7 @@ class WorkerRows {
   std::optional<std::vector<RowWeight>> weights_;    // of the rows of range_
   std::optional<std::vector<std::int32_t>> groups_;  // of the same
   std::optional<RowUnits> units_;                    // of the same
-  std::vector<std::uint64_t> by_unit_;               // places of these, where units are whole
-  std::vector<std::uint64_t> ends_of_units_;
-  std::size_t largest_unit_ = 0;
+  RowsByUnit by_unit_;                               // of these, where units are whole
 };
 
 // An output is no input.

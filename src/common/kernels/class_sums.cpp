@@ -17,39 +17,15 @@ constexpr std::size_t kColumnBlock = 1024;
 // Rows that are added in one pass over those sums.
 constexpr std::size_t kTogether = 4;
 
-// k, where labels are n x k.
-std::size_t labels_per_row(const Int16View& rows, std::span<const std::int32_t> labels) {
-  return rows.rows == 0 ? 1 : labels.size() / rows.rows;
-}
-
-// Each class of a row after the one before it, none after an empty slot.
-void require_ascend(std::span<const std::int32_t> labels, std::size_t per_row) {
-  for (std::size_t place = 1; place < labels.size(); ++place) {
-    const bool is_first = place % per_row == 0;
-    const bool follows = labels[place] < 0 || (labels[place - 1] >= 0 && labels[place - 1] < labels[place]);
-    if (!is_first && !follows) throw UsageError("class sums: the labels of row {} do not ascend", place / per_row);
-  }
-}
-
-void check(const Int16View& rows, std::span<const std::int32_t> labels, const Int64View& sums, unsigned threads) {
-  const std::size_t per_row = labels_per_row(rows, labels);
-  if (labels.size() != rows.rows * per_row || per_row == 0) {
-    throw UsageError("class sums: {} labels for {} rows", labels.size(), rows.rows);
-  }
-  if (sums.cols != rows.cols) {
-    throw UsageError("class sums: sums have {} columns, rows have {}", sums.cols, rows.cols);
-  }
+// Every label is one of so many classes, and each class of a row comes after the one before it, none after an empty
+// slot.
+void require_labels(std::span<const std::int32_t> labels, std::size_t per_row, std::size_t classes) {
   for (std::size_t place = 0; place < labels.size(); ++place) {
-    if (labels[place] >= 0 && static_cast<std::size_t>(labels[place]) >= sums.rows) {
-      throw UsageError("class sums: label {} of row {} is not one of {} classes", labels[place], place / per_row,
-                       sums.rows);
-    }
+    const std::int32_t label = labels[place];
+    if (label < 0) continue;
+    DPREDUCE_ASSERT(static_cast<std::size_t>(label) < classes);
+    DPREDUCE_ASSERT(place % per_row == 0 || (labels[place - 1] >= 0 && labels[place - 1] < label));
   }
-  require_ascend(labels, per_row);
-  if (rows.stride < rows.cols || sums.stride < sums.cols) {
-    throw UsageError("class sums: a stride is less than the {} columns", rows.cols);
-  }
-  if (threads == 0) throw UsageError("class sums: threads is 0, must be at least 1");
 }
 
 // The rows of a chunk, ordered by class, once for each class of theirs: class j has order[begin[j]] ... order[begin[j
@@ -108,10 +84,12 @@ void add_rows(const Int16View& rows, std::size_t first_row, std::span<const std:
 
 void accumulate_class_sums(const Int16View& rows, std::span<const std::int32_t> labels, const Int64View& sums,
                            unsigned threads) {
-  check(rows, labels, sums, threads);
+  const std::size_t per_row = rows.rows == 0 ? 1 : labels.size() / rows.rows;
+  DPREDUCE_ASSERT(labels.size() == rows.rows * per_row && per_row >= 1 && sums.cols == rows.cols && threads >= 1);
+  DPREDUCE_ASSERT(rows.stride >= rows.cols && sums.stride >= sums.cols);
+  require_labels(labels, per_row, sums.rows);
   if (rows.rows == 0 || rows.cols == 0) return;
 
-  const std::size_t per_row = labels_per_row(rows, labels);
   ThreadTeam team(threads);
   RowsByClass by_class;
   const std::size_t column_blocks = (rows.cols + kColumnBlock - 1) / kColumnBlock;

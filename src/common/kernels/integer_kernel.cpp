@@ -1,7 +1,6 @@
 #include "common/kernels/integer_kernel.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "common/base/error.hpp"
@@ -9,28 +8,10 @@
 namespace dpreduce {
 namespace {
 
+// Returns whether rows do not overlap, and there are values.
 template <typename View>
-void require_view(const char* name, const View& view) {
-  if (view.stride < view.cols) {
-    throw UsageError("integer product: {} has stride {}, less than its {} columns", name, view.stride, view.cols);
-  }
-  if (view.data == nullptr && view.rows * view.cols != 0) {
-    throw UsageError("integer product: {} is {} x {} but has no data", name, view.rows, view.cols);
-  }
-}
-
-void require_depth(const char* what, std::size_t depth_a, std::size_t depth_b) {
-  if (depth_a != depth_b) throw UsageError("integer product: a has {} {}, b has {}", depth_a, what, depth_b);
-}
-
-void require_result(const Int64View& c, std::size_t rows, std::size_t cols) {
-  if (c.rows != rows || c.cols != cols) {
-    throw UsageError("integer product: c is {} x {}, must be {} x {}", c.rows, c.cols, rows, cols);
-  }
-}
-
-void require_threads(unsigned threads) {
-  if (threads == 0) throw UsageError("integer product: threads is 0, must be at least 1");
+bool is_whole(const View& view) {
+  return view.stride >= view.cols && (view.data != nullptr || view.rows * view.cols == 0);
 }
 
 // B as it lies, by the kernel's products of any two.
@@ -52,12 +33,8 @@ class PlainRowFactors final : public RowFactors {
 
 void IntegerKernel::accumulate_checked(const Operand& a, const Operand& b, ProductPart part, const Int64View& c,
                                        unsigned threads) const {
-  require_depth(a.summed_over == SummedOver::kRows ? "rows" : "columns", a.depth(), b.depth());
-  require_result(c, a.columns(), b.columns());
-  require_view("a", a.view);
-  require_view("b", b.view);
-  require_view("c", c);
-  require_threads(threads);
+  DPREDUCE_ASSERT(a.depth() == b.depth() && c.rows == a.columns() && c.cols == b.columns());
+  DPREDUCE_ASSERT(is_whole(a.view) && is_whole(b.view) && is_whole(c) && threads >= 1);
   if (a.depth() != 0 && a.columns() != 0 && b.columns() != 0) accumulate(a, b, part, c, threads);
 }
 
@@ -76,7 +53,7 @@ void IntegerKernel::accumulate_row_products(const Int16View& a, const Int16View&
 }
 
 std::unique_ptr<const RowFactors> IntegerKernel::row_factors(const Int16View& b) const {
-  require_view("b", b);
+  DPREDUCE_ASSERT(is_whole(b));
   return make_row_factors(b);
 }
 
@@ -85,8 +62,7 @@ std::unique_ptr<const RowFactors> IntegerKernel::make_row_factors(const Int16Vie
 }
 
 KnownEnergies IntegerKernel::measure(const Int16View& a, unsigned threads) const {
-  require_view("a", a);
-  require_threads(threads);
+  DPREDUCE_ASSERT(is_whole(a) && threads >= 1);
   ThreadTeam team(threads);
   return measured(a, team);
 }
@@ -96,16 +72,12 @@ KnownEnergies IntegerKernel::measured(const Int16View& /*a*/, ThreadTeam& /*team
 }
 
 void RowFactors::accumulate(const Int16View& a, const Int64View& c) const {
-  require_depth("columns", a.cols, b_.cols);
-  require_result(c, a.rows, b_.rows);
-  require_view("a", a);
-  require_view("c", c);
+  DPREDUCE_ASSERT(a.cols == b_.cols && c.rows == a.rows && c.cols == b_.rows && is_whole(a) && is_whole(c));
   if (a.rows > 0) add(a, {0, a.rows}, c);
 }
 
 void RowFactors::visit(const Int16View& a, ThreadTeam& team, const VisitProducts& visit) const {
-  require_depth("columns", a.cols, b_.cols);
-  require_view("a", a);
+  DPREDUCE_ASSERT(a.cols == b_.cols && is_whole(a));
   team.for_each((a.rows + block_rows_ - 1) / block_rows_, [&](std::size_t block) {
     const Range rows{block * block_rows_, std::min((block + 1) * block_rows_, a.rows)};
     thread_local std::vector<std::int64_t> kept;           // from block to block, as its pages are
@@ -116,17 +88,6 @@ void RowFactors::visit(const Int16View& a, ThreadTeam& team, const VisitProducts
     visit(rows.begin, c);
     kept = std::move(products);
   });
-}
-
-void reject_first(const Operand& operand, const Range& depth, const Range& columns) {
-  for (std::size_t k = depth.begin; k < depth.end; ++k) {
-    for (std::size_t column = columns.begin; column < columns.end; ++column) {
-      if (operand.at(k, column) != std::numeric_limits<std::int16_t>::min()) continue;
-      const bool by_rows = operand.summed_over == SummedOver::kRows;
-      throw UsageError("integer product: row {}, column {} holds -32768; lattice values lie in [-32767, 32767]",
-                       by_rows ? k : column, by_rows ? column : k);
-    }
-  }
 }
 
 }  // namespace dpreduce

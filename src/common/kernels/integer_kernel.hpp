@@ -54,12 +54,12 @@ class RowFactors {
 
   /// C += A B^T, on this thread.
   /// Shapes: A n x d, B m x d, C n x m. Cost: n m d multiply-adds.
-  /// Preconditions and errors: as IntegerKernel::accumulate_row_products.
+  /// Preconditions: as IntegerKernel::accumulate_row_products.
   void accumulate(const Int16View& a, const Int64View& c) const;
 
   /// Calls `visit` with A_block B^T for blocks of rows of A, each once, in any order and on any thread of the team: n x
   /// m products of which a few rows are held at a time.
-  /// Preconditions and errors: as accumulate.
+  /// Preconditions: as accumulate.
   void visit(const Int16View& a, ThreadTeam& team, const VisitProducts& visit) const;
 
  protected:
@@ -85,28 +85,27 @@ class IntegerKernel {
 
   /// C += A^T B.
   /// Shapes: A n x p, B n x q, C p x q; any of n, p, q may be 0. Cost: n p q multiply-adds on `threads` threads.
-  /// Preconditions: A.rows = B.rows; C is p x q; strides >= columns; no null data of a non-empty view; threads >= 1;
-  /// no value is -32768 (found while C is being written: C is then unspecified).
-  /// Throws UsageError for each.
+  /// Preconditions (asserted): A.rows = B.rows; C is p x q; strides >= columns; no null data of a non-empty view;
+  /// threads >= 1; no value is -32768 (found while C is being written: C is then unspecified).
   void accumulate_product(const Int16View& a, const Int16View& b, const Int64View& c, unsigned threads = 1) const;
 
   /// C(i, j) += (A^T A)(i, j) for i <= j; entries below the diagonal are left as they are.
   /// Shapes: A n x p, C p x p. Cost: n p (p + 1) / 2 multiply-adds.
-  /// Preconditions and errors: as accumulate_product.
+  /// Preconditions: as accumulate_product.
   void accumulate_gram(const Int16View& a, const Int64View& c, unsigned threads = 1) const;
 
   /// C += A B^T: all dot products of rows of A with rows of B (logits).
   /// Shapes: A n x d, B m x d, C n x m.
-  /// Preconditions and errors: as accumulate_product, with A.cols = B.cols.
+  /// Preconditions: as accumulate_product, with A.cols = B.cols.
   void accumulate_row_products(const Int16View& a, const Int16View& b, const Int64View& c, unsigned threads = 1) const;
 
   /// B, packed as this kernel wants it. `b` and its values outlive the result.
   /// Memory: 2 m d bytes and what padding needs. Cost: a copy of B.
-  /// Preconditions and errors: as accumulate_row_products.
+  /// Preconditions: as accumulate_row_products.
   std::unique_ptr<const RowFactors> row_factors(const Int16View& b) const;
 
   /// Energies of rows that take part in many products. With them a product reads its rows once, and has the same bits.
-  /// Cost: two readings. Preconditions: as accumulate_product. Throws UsageError for each.
+  /// Cost: two readings. Preconditions: as accumulate_product.
   KnownEnergies measure(const Int16View& a, unsigned threads = 1) const;
 
  protected:
@@ -116,7 +115,6 @@ class IntegerKernel {
   virtual KnownEnergies measured(const Int16View& a, ThreadTeam& team) const;
 
  private:
-  // Throws UsageError where views do not fit together.
   void accumulate_checked(const Operand& a, const Operand& b, ProductPart part, const Int64View& c,
                           unsigned threads) const;
 

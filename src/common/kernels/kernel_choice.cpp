@@ -187,10 +187,11 @@ class ReferenceKernel final : public IntegerKernel {
   // Uses one thread, whatever is requested: the result is the same.
   void accumulate(const Operand& a, const Operand& b, ProductPart part, const Int64View& c,
                   unsigned /*threads*/) const override {
-    for (const Operand* operand : {&a, &b}) reject_first(*operand, {0, operand->depth()}, {0, operand->columns()});
     for (std::size_t k = 0; k < a.depth(); ++k) {
+      for (std::size_t column = 0; column < b.columns(); ++column) DPREDUCE_ASSERT(b.at(k, column) >= -32767);
       for (std::size_t row = 0; row < a.columns(); ++row) {
         const std::int64_t left = a.at(k, row);
+        DPREDUCE_ASSERT(left >= -32767);
         for (std::size_t column = part == ProductPart::kUpperTriangle ? row : 0; column < b.columns(); ++column) {
           std::int64_t& sum = c.row(row)[column];
           sum = ring_sum(sum, left * b.at(k, column));

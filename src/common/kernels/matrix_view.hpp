@@ -92,8 +92,4 @@ struct Range {
   std::size_t size() const { return end - begin; }
 };
 
-/// Throws UsageError for the first -32768 of a part of the operand, if there is one: no lattice row holds it, and no
-/// int32 pair sum allows it.
-void reject_first(const Operand& operand, const Range& depth, const Range& columns);
-
 }  // namespace dpreduce

@@ -183,7 +183,6 @@ void PackedPanels::pack_stripe(const Operand& operand, std::size_t first_column,
   const std::size_t first_pair = stripe * kStripePairs;
   const std::size_t stripe_k = first_k + 2 * first_pair;
   const std::size_t stripe_depth = std::min(2 * kStripePairs, depth - 2 * first_pair);
-  const std::size_t stripe_pairs = pairs(stripe_depth);
   for (std::size_t index = 0; index < panels_.size(); ++index) {
     const Panel& panel = panels_[index];
     const std::size_t count = std::min(panel.vectors * micro_.lanes, columns_ - panel.first_column);
@@ -197,10 +196,8 @@ void PackedPanels::pack_stripe(const Operand& operand, std::size_t first_column,
       energy = operand.view.known_energy(stripe_k, source_column, source_column + count);
       continue;
     }
-    energy = micro_.measure(packed, stripe_pairs, panel.vectors);
-    if (energy == kNoEnergy) {
-      reject_first(operand, {stripe_k, stripe_k + stripe_depth}, {source_column, source_column + count});
-    }
+    energy = micro_.measure(packed, pairs(stripe_depth), panel.vectors);
+    DPREDUCE_ASSERT(energy != kNoEnergy);
   }
 }
 

@@ -105,7 +105,7 @@ class PackedPanels {
   static std::size_t stripes(std::size_t depth) { return (pairs(depth) + kStripePairs - 1) / kStripePairs; }
 
   /// Packs stripe `stripe` of the block of `depth` rows that starts at row `first_k`, columns
-  /// [first_column, first_column + columns()) of the operand. Throws UsageError for a value of -32768.
+  /// [first_column, first_column + columns()) of the operand. Precondition (asserted): no value is -32768.
   void pack_stripe(const Operand& operand, std::size_t first_column, std::size_t first_k, std::size_t depth,
                    std::size_t stripe);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "common/base/error.hpp"
 #include "common/base/huge_pages.hpp"
 #include "common/kernels/packed_panels.hpp"
 
@@ -112,7 +113,7 @@ class RowDots {
   void measure(const Int16View& view, const Range& rows, std::span<std::uint32_t> energies) const {
     std::fill(energies.begin(), energies.end(), 0);
     energies.back() = energy(view, rows, columns_, energies);
-    if (energies.back() == kNoEnergy) reject_first({view, SummedOver::kColumns}, columns_, rows);
+    DPREDUCE_ASSERT(energies.back() != kNoEnergy);
   }
 
   // Uses the known energies of the rows, which are over all columns; measures them if they are not known.
@@ -191,7 +192,7 @@ class OuterBlock {
       const std::size_t first = rows.begin + stripe * 2 * kStripePairs;
       const Range of_stripe{first, std::min(first + 2 * kStripePairs, rows.end)};
       energies[stripe] = energy(of_stripe, columns);
-      if (energies[stripe] == kNoEnergy) reject_first(b_, of_stripe, columns);
+      DPREDUCE_ASSERT(energies[stripe] != kNoEnergy);
     }
     for (std::size_t index = 0; index < a_.panels().size(); ++index) {
       const Panel& panel = a_.panels()[index];
@@ -282,7 +283,6 @@ void accumulate_outer(const RowKernel& kernel, const MicroKernel& micro, ThreadT
 }
 
 KnownEnergies known_energies(const RowKernel& kernel, ThreadTeam& team, const Int16View& rows) {
-  const Operand operand{rows, SummedOver::kRows};
   const std::size_t width = 2 * kernel.lanes;
   const std::size_t stripes = (rows.rows + kEnergyRows - 1) / kEnergyRows;
   const std::size_t groups = rows.energies_per_stripe();
@@ -301,7 +301,7 @@ KnownEnergies known_energies(const RowKernel& kernel, ThreadTeam& team, const In
       const Range columns{first, std::min(first + width, rows.cols)};
       const std::uint32_t energy =
           kernel.measure_columns({rows.row(of_stripe.begin) + first, of_stripe.size(), columns.size(), rows.stride});
-      if (energy == kNoEnergy) reject_first(operand, of_stripe, columns);
+      DPREDUCE_ASSERT(energy != kNoEnergy);
       std::fill(known.of_columns.begin() + static_cast<std::ptrdiff_t>(stripe * groups + first / kEnergyColumns),
                 known.of_columns.begin() +
                     static_cast<std::ptrdiff_t>(stripe * groups + (columns.end + kEnergyColumns - 1) / kEnergyColumns),

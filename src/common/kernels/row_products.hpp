@@ -27,7 +27,7 @@ class RowDots;
 /// B of products along rows: packed once.
 class DotFactors final : public RowFactors {
  public:
-  /// `kernel` and the values of `b` outlive it. Throws UsageError for a value of -32768.
+  /// `kernel` and the values of `b` outlive it. Precondition (asserted): no value is -32768.
   DotFactors(const RowKernel& kernel, const Int16View& b);
   ~DotFactors() override;
 
@@ -44,7 +44,7 @@ class DotFactors final : public RowFactors {
 void accumulate_outer(const RowKernel& kernel, const MicroKernel& micro, ThreadTeam& team, const Operand& a,
                       const Operand& b, const Int64View& c);
 
-/// Energies of all rows and columns. Throws UsageError for a value of -32768.
+/// Energies of all rows and columns. Precondition (asserted): no value is -32768.
 KnownEnergies known_energies(const RowKernel& kernel, ThreadTeam& team, const Int16View& rows);
 
 }  // namespace dpreduce

@@ -68,28 +68,31 @@ double factor_of(double largest, const Lattice& lattice) {
 LatticeWeights::LatticeWeights(std::span<const double> weights, const Lattice& lattice) : dim_(lattice.dim) {
   if (dim_ == 0 || weights.size() % dim_ != 0)
     throw UsageError("weights must be K rows of as many entries as features");
-  values_.resize(weights.size());
+  values_->resize(weights.size());
   for (std::size_t first = 0; first < weights.size(); first += dim_) {
     const auto row = weights.subspan(first, dim_);
     const double largest = largest_of(row);
     if (!(largest <= kLargestWeight)) throw UsageError("weights grow without bound: the steps are too long");
     const double units = static_cast<double>(kLatticeNorm) / largest;
     const bool has_units = largest > 0.0 && std::isfinite(units);
-    if (has_units) round_in_units(row, units, &values_[first]);
+    if (has_units) round_in_units(row, units, &(*values_)[first]);
     largest_.push_back(has_units ? largest : 0.0);
     factors_.push_back(factor_of(largest_.back(), lattice));
   }
 }
 
-LatticeWeights::LatticeWeights(std::vector<std::int16_t> values, std::vector<double> largest, const Lattice& lattice)
-    : dim_(lattice.dim), values_(std::move(values)), largest_(std::move(largest)) {
-  DPREDUCE_ASSERT(values_.size() == largest_.size() * dim_);
+LatticeWeights LatticeWeights::on(const Lattice& lattice) const {
+  DPREDUCE_ASSERT(values_->size() == largest_.size() * lattice.dim);
   const auto lesser = [](std::int16_t a, std::int16_t b) { return std::min(a, b); };
-  if (std::accumulate(values_.begin(), values_.end(), std::int16_t{0}, lesser) < -kLatticeNorm ||
+  if (std::accumulate(values_->begin(), values_->end(), std::int16_t{0}, lesser) < -kLatticeNorm ||
       !std::ranges::all_of(largest_, [](double entry) { return entry >= 0.0 && entry <= kLargestWeight; })) {
     throw AggregationAborted("the coordinator's weights are out of range");  // silos need not trust it
   }
-  for (const double entry : largest_) factors_.push_back(factor_of(entry, lattice));
+  LatticeWeights weights = *this;
+  weights.dim_ = lattice.dim;
+  weights.factors_.clear();
+  for (const double entry : largest_) weights.factors_.push_back(factor_of(entry, lattice));
+  return weights;
 }
 
 std::vector<double> weights_of(std::span<const std::int16_t> values, std::span<const double> largest) {

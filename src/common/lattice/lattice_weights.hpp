@@ -11,41 +11,55 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "common/base/described_types.hpp"
 #include "common/kernels/matrix_view.hpp"
 #include "common/lattice/lattice_rows.hpp"
 
 namespace dpreduce {
 
+/// Weights of linear scores; copies share their values.
 class LatticeWeights {
  public:
+  LatticeWeights() = default;
   /// K x d weights (row-major) for rows on `lattice`. Throws UsageError where the size is no multiple of d, or an entry
   /// is above 1e100 or no number.
   LatticeWeights(std::span<const double> weights, const Lattice& lattice);
 
-  /// The weights that have these values() and largest(), of K x d and K entries, as the coordinator sends them. Throws
+  /// What has these values() and largest(), as somebody sends or archives them: unchecked, and of no dimension.
+  LatticeWeights(std::vector<std::int16_t> values, std::vector<double> largest)
+      : values_(std::make_shared<std::vector<std::int16_t>>(std::move(values))), largest_(std::move(largest)) {}
+
+  /// The weights with these values() and largest(), of K x d and K entries, for rows on `lattice`. Throws
   /// AggregationAborted where a largest entry is not within 0 and 1e100, or a value is below -S. Precondition
   /// (asserted): sizes are as said.
-  LatticeWeights(std::vector<std::int16_t> values, std::vector<double> largest, const Lattice& lattice);
+  LatticeWeights on(const Lattice& lattice) const;
 
   std::size_t classes() const { return largest_.size(); }
   std::size_t dim() const { return dim_; }
   /// w, K x d, row-major.
-  const std::int16_t* values() const { return values_.data(); }
-  Int16View view() const { return {values(), classes(), dim_, dim_}; }
-  /// The same, which nobody may ask for again.
-  std::vector<std::int16_t> take_values() { return std::move(values_); }
+  std::span<const std::int16_t> values() const { return *values_; }
+  Int16View view() const { return {values().data(), classes(), dim_, dim_}; }
+  /// The same, which nobody may ask for again, of no copy either.
+  std::vector<std::int16_t> take_values() { return std::move(*values_); }
   /// factor_c; 0 for a class whose weights are all 0.
   std::span<const double> factors() const { return factors_; }
   /// max_a |W_ca|; 0 for a class whose factor is.
   std::span<const double> largest() const { return largest_; }
 
+  /// Archives values and largest; read into weights without copies, which are then unchecked.
+  template <typename Archive>
+  void serialize(Archive& archive, unsigned) {
+    archive_all(archive, *values_, largest_);
+  }
+
  private:
-  std::size_t dim_;
-  std::vector<std::int16_t> values_;
+  std::size_t dim_ = 0;
+  std::shared_ptr<std::vector<std::int16_t>> values_ = std::make_shared<std::vector<std::int16_t>>();
   std::vector<double> largest_;
   std::vector<double> factors_;
 };

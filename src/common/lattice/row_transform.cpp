@@ -85,14 +85,6 @@ bool is_finite_row(std::span<const double> v) {
   return sums.sum() + rest == 0.0;
 }
 
-// v <- v * C / ||v|| (L2), or v * min(1, C / ||v||) (none).
-void scale_to_clip_norm(std::span<double> v, Normalize normalize, double clip_norm) {
-  const double norm = std::sqrt(squared_norm(v));
-  if (norm == 0.0 || (normalize == Normalize::kNone && norm <= clip_norm)) return;
-  const double factor = clip_norm / norm;
-  for (double& entry : v) entry *= factor;
-}
-
 // v = the row, pooled, scaled and centered; zeros and false where it is not finite.
 template <std::size_t width>
 bool center(const Preprocessing& p, std::span<const float> row, std::span<double> v) {

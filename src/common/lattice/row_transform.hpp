@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -180,5 +181,13 @@ class RowTransform {
 
 /// sum_a v_a^2 in a fixed order (eight running sums, then pairwise): the same bits for the same v everywhere.
 double squared_norm(std::span<const double> v);
+
+/// v <- v C / |v| (kL2), or v min(1, C / |v|) (kNone); zeros stay.
+inline void scale_to_clip_norm(std::span<double> v, Normalize normalize, double clip_norm) {
+  const double norm = std::sqrt(squared_norm(v));
+  if (norm == 0.0 || (normalize == Normalize::kNone && norm <= clip_norm)) return;
+  const double factor = clip_norm / norm;
+  for (double& entry : v) entry *= factor;
+}
 
 }  // namespace dpreduce

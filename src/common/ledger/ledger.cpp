@@ -194,12 +194,10 @@ void require_reservable(const LedgerState& state, const Reservation& reservation
 // verified again if they are the same bytes: a run reads its ledger several times.
 LedgerState verified(const std::string& text, const std::string& source) {
   static std::mutex mutex;
-  static std::string known_text;
   static LedgerState known;
   const std::lock_guard lock(mutex);
-  LedgerState state = text.starts_with(known_text) ? known : LedgerState{};
+  LedgerState state = text.starts_with(known.text()) ? known : LedgerState{};
   state.extend(text, source);
-  known_text = text;
   known = state;
   return state;
 }
@@ -210,7 +208,7 @@ LedgerState verified(const std::string& text, const std::string& source) {
 // Lines that it has read before must still be there.
 void Ledger::verify_text(const std::string& text, LedgerState::Signatures signatures) {
   try {
-    if (!verified_text_.empty() && text.starts_with(verified_text_)) {
+    if (!state_.text().empty() && text.starts_with(state_.text())) {
       state_.extend(text, path_.string(), signatures);
     } else {
       state_ = verified(text, path_.string());
@@ -218,10 +216,8 @@ void Ledger::verify_text(const std::string& text, LedgerState::Signatures signat
     if (last_head_.lines > 0) require_contains(state_, last_head_, path_.string());
   } catch (...) {
     state_ = {};
-    verified_text_.clear();
     throw;
   }
-  verified_text_ = text;
   last_head_ = state_.head();
 }
 

@@ -72,9 +72,7 @@ class Ledger {
   void extend(Step lines_of);
 
   std::filesystem::path path_;
-  // Text that the last call read: lines that are the same bytes need no second verification.
-  std::string verified_text_;
-  LedgerState state_;
+  LedgerState state_;  // of the text that the last call read: lines that are the same bytes are not verified again
   std::optional<SigningKey> key_;
   LedgerHead last_head_;
 };

@@ -193,8 +193,6 @@ LineJson Members::printed(T& value) {
     return value;
   } else if constexpr (std::is_enum_v<T>) {
     return to_string(value);
-  } else if constexpr (std::same_as<T, Forfeits>) {
-    return forfeits_json<LineJson>(value);
   } else if constexpr (is_optional<T>) {
     return value ? printed(*value) : LineJson(nullptr);
   } else if constexpr (is_list<T>) {
@@ -224,10 +222,6 @@ void Members::read(LineJson& json, T& value) {
     const std::optional<T> choice = choice_of<T>(text);
     if (!choice) throw std::invalid_argument("'" + text + "' is a choice that this version does not know");
     value = *choice;
-  } else if constexpr (std::same_as<T, Forfeits>) {
-    std::optional<Forfeits> forfeits = forfeits_in(json);
-    if (!forfeits) throw std::invalid_argument("its forfeited_by is not a list of known reasons");
-    value = std::move(*forfeits);
   } else if constexpr (is_optional<T>) {
     if (!json.is_null()) read(json, value.emplace());
   } else if constexpr (is_list<T>) {

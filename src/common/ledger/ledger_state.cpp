@@ -16,17 +16,18 @@ struct Impossible {
 }  // namespace
 
 void LedgerState::extend(std::string_view text, const std::string& source, Signatures signatures) {
-  DPREDUCE_ASSERT(text.size() >= length_);
-  while (length_ < text.size()) {
+  DPREDUCE_ASSERT(text.size() >= text_.size());
+  while (text_.size() < text.size()) {
+    const std::size_t begin = text_.size();
     const std::string where = source + ":" + std::to_string(line_sha256_.size() + 1);
-    const std::size_t end = text.find('\n', length_);
+    const std::size_t end = text.find('\n', begin);
     if (end == std::string_view::npos) {
       throw LedgerCorrupt(where +
                           ": the last line is torn (no end of line): its writer crashed before the release was made; "
                           "verify this, then remove that line by hand");
     }
-    add_line(text.substr(length_, end - length_), where, signatures);
-    length_ = end + 1;
+    add_line(text.substr(begin, end - begin), where, signatures);
+    text_.append(text, begin, end + 1 - begin);
   }
 }
 

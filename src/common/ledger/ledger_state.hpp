@@ -54,6 +54,8 @@ class LedgerState {
   /// fault; the state is then of no use.
   void extend(std::string_view text, const std::string& source, Signatures signatures = Signatures::kToVerify);
 
+  /// All lines so far, each with its newline.
+  const std::string& text() const { return text_; }
   /// Charges, oldest first.
   const std::vector<LedgerCharge>& charges() const { return charges_; }
   /// Charge of that release; nullptr if there is none.
@@ -80,7 +82,7 @@ class LedgerState {
   void add(const RunEnd& end, const std::string& utc_time);
   void add(const LedgerStart& start, const std::string& utc_time);
 
-  std::size_t length_ = 0;  // of the text so far
+  std::string text_;
   std::string public_key_;
   std::vector<std::string> line_sha256_;
   std::vector<LedgerCharge> charges_;

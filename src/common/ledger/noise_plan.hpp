@@ -70,7 +70,7 @@ struct BlockRequest {
 };
 
 struct ReleaseRequest {
-  std::string name;
+  std::string name{};
   double share;              ///< of mu^2, relative to the other releases' shares
   std::uint64_t rounds = 1;  ///< how often this release is repeated; its share is divided among them
   std::vector<BlockRequest> blocks;

@@ -24,8 +24,8 @@ double pure_epsilon(const Mechanism& selection) {
   return std::get<PureMechanism>(selection).epsilon;
 }
 
-const SubsampledGaussian& sampled(const RepeatedMechanism& rounds) {
-  return std::get<SubsampledGaussian>(rounds.mechanism);
+const GaussianMechanism& sampled(const RepeatedMechanism& rounds) {
+  return std::get<GaussianMechanism>(rounds.mechanism);
 }
 
 }  // namespace
@@ -41,7 +41,7 @@ RepeatedMechanism sampled_rounds(double mu, double sampling_rate, std::uint64_t 
                                  Adjacency question) {
   const double mu_of_record = charged == Adjacency::kReplaceOne ? mu / 2 : mu;
   return {
-      SubsampledGaussian{accounted_noise_multiplier(mu_of_record), sampling_rate, question == Adjacency::kReplaceOne},
+      GaussianMechanism{accounted_noise_multiplier(mu_of_record), sampling_rate, question == Adjacency::kReplaceOne},
       rounds};
 }
 
@@ -75,7 +75,7 @@ double epsilon_of(const Spending& spending, double delta) {
     if (pure_epsilon(selection.mechanism) > kLargestPureEpsilon) return kInfinity;
   }
   // Equal rounds are counted together, in one order.
-  std::map<std::tuple<double, double, bool>, std::uint64_t> counts;
+  std::map<std::tuple<std::optional<double>, double, bool>, std::uint64_t> counts;
   for (const RepeatedMechanism& rounds : spending.samples) {
     const auto& [z, sampling_rate, is_exchange] = sampled(rounds);
     if (z < kSmallestNoiseMultiplier) return kInfinity;
@@ -83,7 +83,7 @@ double epsilon_of(const Spending& spending, double delta) {
   }
   for (const auto& [round, count] : counts) {
     const auto& [sampling_rate, z, is_exchange] = round;
-    run.push_back({SubsampledGaussian{z, sampling_rate, is_exchange}, count});
+    run.push_back({GaussianMechanism{z, sampling_rate, is_exchange}, count});
   }
   if (spending.mu > 0) {
     const double z = accounted_noise_multiplier(spending.mu);

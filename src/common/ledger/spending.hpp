@@ -35,7 +35,7 @@ namespace dpreduce {
 struct Spending {
   double mu = 0;                              ///< of all Gaussian releases together, rounded up
   std::vector<RepeatedMechanism> selections;  ///< ExponentialMechanism and PureMechanism only
-  std::vector<RepeatedMechanism> samples{};   ///< SubsampledGaussian only
+  std::vector<RepeatedMechanism> samples{};   ///< Gaussians on samples only
 
   bool is_gaussian() const { return selections.empty() && samples.empty(); }
 };

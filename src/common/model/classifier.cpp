@@ -45,9 +45,6 @@ void require_privacy(const PrivacyStatement& privacy) {
     throw UsageError("privacy: epsilon and delta go together");
   }
   if (!privacy.epsilon && !privacy.mu && !privacy.rho) throw UsageError("privacy: epsilon, mu or rho is needed");
-  if (!choice_of<Adjacency>(privacy.adjacency)) {
-    throw UsageError("privacy: adjacency must be add-remove or replace-one");
-  }
   if (privacy.person && privacy.person->rows == 0)
     throw UsageError("privacy: rows_per_person is 0; it must be positive");
   if (privacy.person && privacy.person->silos == 0) {

@@ -38,9 +38,9 @@ struct PersonStatement {
 struct PrivacyStatement {
   std::optional<double> epsilon;
   std::optional<double> delta;
-  std::optional<double> mu;                              ///< Gaussian DP
-  std::optional<double> rho;                             ///< zero-concentrated DP
-  std::string adjacency;                                 ///< a spelling of Adjacency
+  std::optional<double> mu;   ///< Gaussian DP
+  std::optional<double> rho;  ///< zero-concentrated DP
+  Adjacency adjacency = Adjacency::kAddRemove;
   std::optional<PersonStatement> person = std::nullopt;  ///< where the unit is a person; empty: it is a row
 
   bool operator==(const PrivacyStatement&) const = default;

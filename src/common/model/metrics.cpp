@@ -1,6 +1,7 @@
 #include "common/model/metrics.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 #include <numeric>
@@ -10,6 +11,7 @@
 
 #include "common/base/error.hpp"
 #include "common/base/json_text.hpp"
+#include "common/model/classifier.hpp"
 
 namespace dpreduce {
 namespace {
@@ -43,8 +45,9 @@ nlohmann::json ratio(double numerator, std::uint64_t denominator) {
   return numerator / static_cast<double>(denominator);
 }
 
-nlohmann::json f1_of(const LabelSetFigures::OfClass& figures) {
-  return ratio(2.0 * static_cast<double>(figures.right), figures.positives + figures.given);
+nlohmann::json f1_of(std::span<const std::uint64_t> of_class) {
+  return ratio(2.0 * static_cast<double>(of_class[LabelSetFigures::kRight]),
+               of_class[LabelSetFigures::kPositives] + of_class[LabelSetFigures::kGiven]);
 }
 
 }  // namespace
@@ -181,25 +184,44 @@ std::optional<double> RankCounts::average_precision() const {
   return sum / static_cast<double>(positives);
 }
 
+void LabelSetFigures::add(std::span<const double> scores, std::span<const std::int32_t> labels) {
+  const auto is_own = [&](std::int32_t label) { return std::ranges::find(labels, label) != labels.end(); };
+  ++counts[kRows];
+  counts[kLabeledRows] += labels.empty() ? 0 : 1;
+  counts[kHits] += is_own(argmax(scores)) ? 1 : 0;
+  for (const std::int32_t label : labels) {
+    const auto c = static_cast<std::size_t>(label);
+    ++counts[at(c, kPositives)];
+    if (threshold && scores[c] >= *threshold) ++counts[at(c, kRight)];
+  }
+  if (threshold) {
+    for (std::size_t c = 0; c < scores.size(); ++c) counts[at(c, kGiven)] += scores[c] >= *threshold ? 1 : 0;
+  }
+  if (!top_k) return;
+  for (const std::int32_t label : largest_classes(scores, *top_k)) counts[kTopHits] += is_own(label) ? 1 : 0;
+}
+
 nlohmann::json to_json(const LabelSetFigures& figures) {
-  nlohmann::json json{{"rows", figures.rows},
-                      {"rows_without_labels", figures.rows - figures.labeled_rows},
-                      {"hit_rate", ratio(static_cast<double>(figures.hits), figures.labeled_rows)},
+  using Figures = LabelSetFigures;
+  const std::uint64_t rows = figures.counts[Figures::kRows];
+  const std::uint64_t labeled_rows = figures.counts[Figures::kLabeledRows];
+  nlohmann::json json{{"rows", rows},
+                      {"rows_without_labels", rows - labeled_rows},
+                      {"hit_rate", ratio(static_cast<double>(figures.counts[Figures::kHits]), labeled_rows)},
                       {"classes_without_positives", nlohmann::json::array()},
                       {"per_class_average_precision", nlohmann::json::array()},
                       {"per_class_support", nlohmann::json::array()}};
   double precisions = 0.0;
   double f1s = 0.0;
   std::uint64_t with_positives = 0;
-  LabelSetFigures::OfClass together;
+  std::array<std::uint64_t, Figures::kOfClass> together{};
   nlohmann::json per_class_f1 = nlohmann::json::array();
-  for (std::size_t c = 0; c < figures.classes.size(); ++c) {
-    const LabelSetFigures::OfClass& of_class = figures.classes[c];
-    together.positives += of_class.positives;
-    together.given += of_class.given;
-    together.right += of_class.right;
-    json["per_class_support"].push_back(of_class.positives);
-    const std::optional<double>& precision = of_class.average_precision;
+  for (std::size_t c = 0; c < figures.average_precisions.size(); ++c) {
+    const std::span of_class =
+        std::span(figures.counts).subspan(Figures::at(c, Figures::kPositives), Figures::kOfClass);
+    std::ranges::transform(together, of_class, together.begin(), std::plus<>());
+    json["per_class_support"].push_back(of_class[Figures::kPositives]);
+    const std::optional<double>& precision = figures.average_precisions[c];
     json["per_class_average_precision"].push_back(or_null(precision));
     per_class_f1.push_back(f1_of(of_class));
     if (!precision) {
@@ -217,11 +239,11 @@ nlohmann::json to_json(const LabelSetFigures& figures) {
     json["macro_f1"] = ratio(f1s, with_positives);
     json["per_class_f1"] = std::move(per_class_f1);
   }
-  if (figures.top) {
-    const auto hits = static_cast<double>(figures.top->hits);
-    json["top_k"] = figures.top->k;
-    json["precision_at_k"] = ratio(hits, figures.top->k * figures.labeled_rows);
-    json["recall_at_k"] = ratio(hits, together.positives);
+  if (figures.top_k) {
+    const auto hits = static_cast<double>(figures.counts[Figures::kTopHits]);
+    json["top_k"] = *figures.top_k;
+    json["precision_at_k"] = ratio(hits, *figures.top_k * labeled_rows);
+    json["recall_at_k"] = ratio(hits, together[Figures::kPositives]);
   }
   return json;
 }

@@ -120,25 +120,35 @@ class RankCounts {
 };
 
 struct LabelSetFigures {
-  struct OfClass {
-    std::uint64_t positives = 0;  ///< rows of the class
-    std::uint64_t given = 0;      ///< rows with s_c >= threshold
-    std::uint64_t right = 0;      ///< rows that are both
-    std::optional<double> average_precision;
+  /// Places of the counts of rows.
+  enum OfRows : std::size_t {
+    kRows,
+    kLabeledRows,  ///< Y is not empty
+    kHits,         ///< rows whose largest score (of equal ones the first) is of a class in Y
+    kTopHits,      ///< pairs of a row and one of its classes among its top_k
+    kOfRows
+  };
+  /// Places of the counts of a class.
+  enum OfClass : std::size_t {
+    kPositives,  ///< rows of the class
+    kGiven,      ///< rows with s_c >= threshold
+    kRight,      ///< rows that are both
+    kOfClass
   };
 
-  /// Figures of the k largest scores of every row, equal ones by class.
-  struct Top {
-    std::size_t k = 1;
-    std::uint64_t hits = 0;  ///< pairs of a row and one of its classes among these k
-  };
+  /// Of no rows, and K classes.
+  explicit LabelSetFigures(std::size_t classes) : counts(kOfRows + kOfClass * classes), average_precisions(classes) {}
 
-  std::uint64_t rows = 0;
-  std::uint64_t labeled_rows = 0;  ///< Y is not empty
-  std::uint64_t hits = 0;          ///< rows whose largest score (of equal ones the first) is of a class in Y
-  std::optional<double> threshold;
-  std::vector<OfClass> classes;  ///< K
-  std::optional<Top> top{};
+  /// Counts a row with these scores, which is of the classes `labels`.
+  void add(std::span<const double> scores, std::span<const std::int32_t> labels);
+
+  /// Place of a count of class c.
+  static constexpr std::size_t at(std::size_t c, OfClass what) { return kOfRows + kOfClass * c + what; }
+
+  std::optional<double> threshold{};                      ///< empty: no class is given
+  std::optional<std::size_t> top_k{};                     ///< the k largest scores of every row, equal ones by class
+  std::vector<std::uint64_t> counts;                      ///< to be added to those of other rows
+  std::vector<std::optional<double>> average_precisions;  ///< of each class (RankCounts)
 };
 
 /// {"rows", "rows_without_labels", "hit_rate": hits over labeled rows, "mean_average_precision": the mean over classes

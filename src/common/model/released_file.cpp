@@ -16,20 +16,15 @@ namespace {
 
 using nlohmann::json;
 
-// Empty where the unit is a row.
-std::optional<PersonStatement> person(const JsonFields& privacy) {
+}  // namespace
+
+std::optional<PersonStatement> person_in(const JsonFields& privacy) {
   if (!privacy.has("unit") || privacy.choice<PrivacyUnit>("unit") == PrivacyUnit::kRecord) {
     for (const char* key : {"rows_per_person", "silos_per_person"}) {
       if (privacy.has(key)) privacy.refuse(key, "needs the unit person, but the unit is a row");
     }
     return std::nullopt;
   }
-  return person_in(privacy);
-}
-
-}  // namespace
-
-PersonStatement person_in(const JsonFields& privacy) {
   PersonStatement statement{.rows = privacy.count("rows_per_person")};
   if (privacy.has("silos_per_person")) statement.silos = privacy.count("silos_per_person");
   return statement;
@@ -43,9 +38,12 @@ void put_person(json& privacy, const PersonStatement& person) {
 json statement_json(const std::optional<PrivacyStatement>& privacy, const Forfeits& forfeits) {
   if (!privacy && forfeits.empty()) return {{"private", false}};
   if (!privacy) return {{"private", false}, {"forfeited_by", forfeits_json<json>(forfeits)}};
-  const auto number = [](const std::optional<double>& value) { return value ? json(*value) : json(nullptr); };
-  json statement{{"private", true},           {"epsilon", number(privacy->epsilon)}, {"delta", number(privacy->delta)},
-                 {"mu", number(privacy->mu)}, {"rho", number(privacy->rho)},         {"adjacency", privacy->adjacency}};
+  json statement{{"private", true},
+                 {"epsilon", or_null(privacy->epsilon)},
+                 {"delta", or_null(privacy->delta)},
+                 {"mu", or_null(privacy->mu)},
+                 {"rho", or_null(privacy->rho)},
+                 {"adjacency", to_string(privacy->adjacency)}};
   // A model for rows does not mention the unit: so models have the bytes that they had before there were persons.
   if (!privacy->person) return statement;
   statement["unit"] = to_string(PrivacyUnit::kPerson);
@@ -88,8 +86,7 @@ void add_row_constants(SafetensorsFile& file, const Preprocessing& preprocessing
   if (!preprocessing.projection.empty()) {
     const LatticeWeights projection(preprocessing.projection, Lattice{preprocessing.clip_norm, pooled_dim});
     const std::uint64_t kept = preprocessing.projected_dim();
-    file.tensors.emplace("projection",
-                         make_tensor(std::span(projection.values(), kept * pooled_dim), {kept, pooled_dim}));
+    file.tensors.emplace("projection", make_tensor(projection.values(), {kept, pooled_dim}));
     file.tensors.emplace("projection_largest", make_tensor(projection.largest(), {kept}));
   }
   if (!preprocessing.selected.empty()) {
@@ -174,19 +171,14 @@ std::vector<double> ReleasedFileReader::projection(std::uint64_t pooled_dim) {
 void ReleasedFileReader::read_privacy(ClassifierParts& parts) const {
   const json statement = parse_json(text("privacy"));
   const JsonFields fields(statement, source_, kIsOfDpreduce, "privacy.");
-  if (fields.has("forfeited_by")) {
-    std::optional<Forfeits> forfeits = forfeits_in(statement.at("forfeited_by"));
-    if (!forfeits) fields.refuse("forfeited_by", "must be a list of known reasons");
-    parts.forfeits = std::move(*forfeits);
-  }
+  parts.forfeits = fields.choices<Forfeit>("forfeited_by");
   if (!fields.with("private").flag("private")) return;
-  const auto figure = [&](const char* key) -> std::optional<double> {
-    const json& value = fields.number(key);
-    return value.is_null() ? std::nullopt : std::optional(value.get<double>());
-  };
-  parts.privacy = PrivacyStatement{
-      figure("epsilon"), figure("delta"), figure("mu"), figure("rho"), fields.with("adjacency").text("adjacency"),
-      person(fields)};
+  parts.privacy = PrivacyStatement{.epsilon = fields.optional_number("epsilon"),
+                                   .delta = fields.optional_number("delta"),
+                                   .mu = fields.optional_number("mu"),
+                                   .rho = fields.optional_number("rho"),
+                                   .adjacency = fields.choice<Adjacency>("adjacency"),
+                                   .person = person_in(fields)};
 }
 
 std::vector<std::string> ReleasedFileReader::names(const std::string& key) const {
@@ -204,9 +196,10 @@ const Tensor& ReleasedFileReader::tensor(const std::string& name) const {
   return found->second;
 }
 
-Tensor ReleasedFileReader::taken(const std::string& name, TensorType type, const std::vector<std::uint64_t>& shape) {
+Tensor ReleasedFileReader::taken(const std::string& name, DType type, const std::vector<std::uint64_t>& shape) {
   const Tensor& found = tensor(name);
-  if (found.type != type) fail(fmt::format("{} is {}, not {}", name, to_string(found.type), to_string(type)));
+  if (found.type != type)
+    fail(fmt::format("{} is {}, not {}", name, number_type(found.type).tensor, number_type(type).tensor));
   if (found.shape != shape) {
     fail(fmt::format("{} has the shape [{}] instead of [{}]", name, fmt::join(found.shape, ", "),
                      fmt::join(shape, ", ")));

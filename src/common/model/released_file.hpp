@@ -28,9 +28,9 @@ namespace dpreduce {
 /// Ends a complaint about such a file.
 inline constexpr const char* kIsOfDpreduce = "; was this file written by dpreduce?";
 
-/// Reads how many rows and silos a person counts for from a privacy statement whose unit is a person. Throws as
+/// Reads how many rows and silos a person counts for from a privacy statement; nullopt if its unit is a row. Throws as
 /// JsonFields.
-PersonStatement person_in(const JsonFields& privacy);
+std::optional<PersonStatement> person_in(const JsonFields& privacy);
 /// Adds these members, "rows_per_person" and "silos_per_person", to a privacy statement.
 void put_person(nlohmann::json& privacy, const PersonStatement& person);
 
@@ -77,14 +77,14 @@ class ReleasedFileReader {
   /// The entries of the tensor, which is then no longer there. Throws unless it is of their type and has this shape.
   template <typename Number>
   std::vector<Number> take(const std::string& name, const std::vector<std::uint64_t>& shape) {
-    return entries_of<Number>(taken(name, tensor_type_of<Number>(), shape));
+    return entries_of<Number>(taken(name, dtype_of<Number>(), shape));
   }
   [[noreturn]] void fail(std::string_view reason) const { metadata_.refuse(std::string(reason)); }
 
  private:
   void read_row_constants(Preprocessing& preprocessing);
   std::vector<double> projection(std::uint64_t pooled_dim);
-  Tensor taken(const std::string& name, TensorType type, const std::vector<std::uint64_t>& shape);
+  Tensor taken(const std::string& name, DType type, const std::vector<std::uint64_t>& shape);
   void read_privacy(ClassifierParts& parts) const;
 
   SafetensorsFile file_;

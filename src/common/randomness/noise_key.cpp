@@ -1,7 +1,10 @@
 #include "common/randomness/noise_key.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
+#include <numeric>
+#include <optional>
 
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
@@ -47,7 +50,7 @@ NoiseKey NoiseKey::from_bytes(std::span<const std::byte, 32> bytes) {
   return NoiseKey(SecretVector<std::byte>(bytes.begin(), bytes.end()));
 }
 
-AesBlockSource NoiseKey::tape(std::string_view purpose, std::span<const std::byte> context) const {
+RandomStream NoiseKey::stream(std::string_view purpose, std::span<const std::byte> context) const {
   DPREDUCE_ASSERT(bytes_.size() == kKeyBytes);
   Message message = domain("dpreduce stream v1");
   for (const std::span<const std::byte> part : {std::as_bytes(std::span(purpose)), context}) {
@@ -61,11 +64,7 @@ AesBlockSource NoiseKey::tape(std::string_view purpose, std::span<const std::byt
       written != kKeyBytes) {
     throw EntropyFailure("no random stream: OpenSSL's HMAC-SHA256 failed; nothing was released");
   }
-  return AesBlockSource(std::span<const std::byte, kKeyBytes>(stream_key));
-}
-
-RandomStream NoiseKey::stream(std::string_view purpose, std::span<const std::byte> context) const {
-  return RandomStream(std::make_unique<AesBlockSource>(tape(purpose, context)));
+  return RandomStream(std::make_unique<AesBlockSource>(std::span<const std::byte, kKeyBytes>(stream_key)));
 }
 
 namespace {
@@ -76,11 +75,12 @@ std::uint64_t threshold_of(double rate) {
   return static_cast<std::uint64_t>(std::ldexp(rate, 64));
 }
 
-constexpr std::string_view kRowCoins = "row coins";
 constexpr std::uint64_t kWordsPerBlock = 2;
+// Words that are read and discarded rather than restart a stream.
+constexpr std::uint64_t kFarAhead = 4096;
 
 RandomStream words_from(std::span<const std::byte, 32> secret, std::uint64_t first_row) {
-  RandomStream stream = NoiseKey::from_bytes(secret).stream(kRowCoins, {});
+  RandomStream stream = NoiseKey::from_bytes(secret).stream("row coins", {});
   stream.skip_blocks(first_row / kWordsPerBlock);
   if (first_row % kWordsPerBlock == 1) stream.next_u64();
   return stream;
@@ -92,15 +92,28 @@ RowCoins::RowCoins(std::span<const std::byte, 32> secret, double rate, std::uint
     : stream_(words_from(secret, first_row)), threshold_(threshold_of(rate)) {}
 
 std::vector<char> RowSample::drawn_units(std::span<const std::uint64_t> first_rows) const {
-  AesBlockSource tape = NoiseKey::from_bytes(std::span<const std::byte, 32>(secret)).tape(kRowCoins, {});
-  const std::uint64_t threshold = threshold_of(rate);
-  std::vector<char> drawn;
-  drawn.reserve(first_rows.size());
-  for (const std::uint64_t place : first_rows) {
-    RandomBlock block;
-    tape.read(0, place / kWordsPerBlock, std::span(&block, 1));
-    const std::uint64_t word = place % kWordsPerBlock == 0 ? block.first : block.second;
-    drawn.push_back(word < threshold ? 1 : 0);
+  std::vector<std::size_t> by_place(first_rows.size());
+  std::iota(by_place.begin(), by_place.end(), std::size_t{0});
+  std::sort(by_place.begin(), by_place.end(),
+            [&](std::size_t a, std::size_t b) { return first_rows[a] < first_rows[b]; });
+  std::vector<char> drawn(first_rows.size());
+  std::optional<RowCoins> coins;
+  std::uint64_t next = 0;  // whose coin comes next
+  char last = 0;           // the coin before it
+  for (const std::size_t unit : by_place) {
+    const std::uint64_t place = first_rows[unit];
+    if (coins && place + 1 == next) {  // rows of one unit who are numbered one by one
+      drawn[unit] = last;
+      continue;
+    }
+    if (!coins || place - next > kFarAhead) {
+      coins.emplace(std::span<const std::byte, 32>(secret), rate, place);
+      next = place;
+    }
+    for (; next < place; ++next) coins->next();
+    last = coins->next() ? 1 : 0;
+    drawn[unit] = last;
+    ++next;
   }
   return drawn;
 }

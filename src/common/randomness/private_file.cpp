@@ -13,6 +13,7 @@
 
 #include "common/base/error.hpp"
 #include "common/base/file_descriptor.hpp"
+#include "common/base/output_file.hpp"
 
 namespace dpreduce {
 namespace {
@@ -29,65 +30,9 @@ constexpr mode_t kOwnerAlone = S_IRUSR | S_IWUSR;
   refuse(path, what, fmt::format("{}: {}", fault, std::generic_category().message(errno)));
 }
 
-fs::path folder_of(const fs::path& path) {
-  return path.has_parent_path() ? path.parent_path() : fs::path(".");
-}
-
 void require_synced_folder(const fs::path& path, std::string_view what) {
   if (!sync_folder_of(path)) refuse_with_reason(path, what, "its folder cannot be synced");
 }
-
-// A new file without a name in the folder of `path`; where the file system has none (no O_TMPFILE), one beside it.
-class NewFile {
- public:
-  NewFile(const fs::path& path, std::string_view what) : path_(path), what_(what) {
-    number_ = ::open(folder_of(path).c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, kOwnerAlone);
-    if (number_ >= 0) {
-      name_ = fmt::format("/proc/self/fd/{}", number_);
-      if (::access(name_.c_str(), F_OK) == 0) return;
-      ::close(number_);
-    }
-    name_ = beside_ = path.string() + fmt::format(".{}.tmp", ::getpid());
-    ::unlink(beside_.c_str());  // of a killed process that had this number
-    number_ = ::open(beside_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kOwnerAlone);
-    if (number_ < 0) refuse_with_reason(path_, what_, "cannot be made");
-  }
-  NewFile(const NewFile&) = delete;
-  NewFile& operator=(const NewFile&) = delete;
-  ~NewFile() {
-    ::close(number_);
-    if (!beside_.empty()) ::unlink(beside_.c_str());
-  }
-
-  void write(std::span<const std::byte> bytes) {
-    // An umask that takes from the owner would leave a file that is then refused.
-    if (const std::string fault = forced_mode(number_); !fault.empty()) refuse(path_, what_, fault);
-    if (write_all(number_, bytes) < bytes.size() || ::fsync(number_) != 0) {
-      refuse_with_reason(path_, what_, "cannot be made");
-    }
-  }
-
-  // Returns false if the name exists already.
-  bool link() {
-    if (::linkat(AT_FDCWD, name_.c_str(), AT_FDCWD, path_.c_str(), AT_SYMLINK_FOLLOW) == 0) return true;
-    if (errno == EEXIST) return false;
-    const int reason = errno;
-    // Like a link, this never replaces, and does without one where the file has a name.
-    if (!beside_.empty() && ::renameat2(AT_FDCWD, beside_.c_str(), AT_FDCWD, path_.c_str(), RENAME_NOREPLACE) == 0) {
-      beside_.clear();
-      return true;
-    }
-    if (!beside_.empty() && errno == EEXIST) return false;
-    refuse(path_, what_, "cannot be made: " + reason_of(reason, FileFeature::kLinks));
-  }
-
- private:
-  fs::path path_;
-  std::string what_;
-  std::string name_;
-  std::string beside_;  // to be removed; empty where the file had no name
-  int number_ = -1;
-};
 
 }  // namespace
 
@@ -127,10 +72,16 @@ std::optional<SecretVector<std::byte>> read_private_file(const fs::path& path, s
 
 void make_private_file(const fs::path& path, std::string_view what, std::span<const std::byte> bytes,
                        ExistingFile existing) {
-  NewFile file(path, what);
-  file.write(bytes);
-  if (!file.link() && existing == ExistingFile::kRefused) {
-    refuse(path, what, "already exists, and is never overwritten");
+  NewFile file(path.string(), kOwnerAlone);
+  if (file.number() < 0) refuse_with_reason(path, what, "cannot be made");
+  // An umask that takes from the owner would leave a file that is then refused.
+  if (const std::string fault = forced_mode(file.number()); !fault.empty()) refuse(path, what, fault);
+  if (write_all(file.number(), bytes) < bytes.size() || ::fsync(file.number()) != 0) {
+    refuse_with_reason(path, what, "cannot be made");
+  }
+  if (!file.take_name()) {
+    if (errno != EEXIST) refuse(path, what, "cannot be made: " + reason_of(errno, FileFeature::kLinks));
+    if (existing == ExistingFile::kRefused) refuse(path, what, "already exists, and is never overwritten");
   }
   require_synced_folder(path, what);
 }

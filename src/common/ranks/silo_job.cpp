@@ -16,8 +16,7 @@ std::unique_ptr<SiloSession> SessionMaker::silo(Wire& wire, std::uint32_t number
   return std::make_unique<SiloSession>(wire, number, std::move(entry));
 }
 
-SiloJob::SiloJob(Wire& wire, int rank, SiloEntry entry, CoordinatorSession::OnLost on_lost, const SessionMaker& maker)
-    : terms_(entry.terms), roster_(entry.roster), over_network_(entry.over_network), log_(entry.log) {
+SiloJob::SiloJob(Wire& wire, int rank, SiloEntry entry, CoordinatorSession::OnLost on_lost, const SessionMaker& maker) {
   if (rank == 0) {
     coordinator_ = maker.coordinator(wire, std::move(entry), std::move(on_lost));
     coordinator_->connect();
@@ -30,8 +29,8 @@ SiloJob::SiloJob(Wire& wire, int rank, SiloEntry entry, CoordinatorSession::OnLo
 void SiloJob::agree_on_plan(const PublicKey& plan) {
   coordinator_ ? coordinator_->agree_on_plan(plan) : silo_->agree_on_plan(plan);
   has_plan_ = true;
-  if (log_ != nullptr) {
-    log_->line(fmt::format("noise plan {}: all that are left have made the same", short_hex(plan)));
+  if (entry().log != nullptr) {
+    entry().log->line(fmt::format("noise plan {}: all that are left have made the same", short_hex(plan)));
   }
 }
 

@@ -29,13 +29,8 @@ class SiloJob final : public Job {
   /// Connects as rank `rank`. `wire` and the entry's log outlive the job. Throws as the sessions do.
   SiloJob(Wire& wire, int rank, SiloEntry entry, CoordinatorSession::OnLost on_lost, const SessionMaker& maker = {});
 
-  const SiloTerms& terms() const { return terms_; }
-  /// The roster: the parties, and the shape of rows; nullopt in a simulation without --roster.
-  const std::optional<Roster>& roster() const { return roster_; }
-  /// Returns whether parties may be on one machine, and know each other there (file_claims.hpp).
-  bool may_share_machine() const { return !over_network_; }
-  /// The log of this party; null: none.
-  PartyLog* log() const { return log_; }
+  /// Entry of this party into the run.
+  const SiloEntry& entry() const { return silo_ ? silo_->entry() : coordinator_->entry(); }
   /// The run that this party takes part in.
   const RunId& run() const { return silo_ ? silo_->run() : coordinator_->run(); }
   /// At a silo: SiloSession::set_before_masking.
@@ -60,10 +55,6 @@ class SiloJob final : public Job {
   int ranks_on_machine() override;
 
  private:
-  SiloTerms terms_;
-  std::optional<Roster> roster_;
-  bool over_network_;
-  PartyLog* log_;
   bool has_plan_ = false;
   std::unique_ptr<CoordinatorSession> coordinator_;
   std::unique_ptr<SiloSession> silo_;

@@ -66,6 +66,7 @@ class CoordinatorSession {
   /// Each silo's number in the last `largest`.
   const std::map<std::uint32_t, std::uint64_t>& numbers() const { return numbers_; }
 
+  const SiloEntry& entry() const { return entry_; }
   /// Run that the handshake was for.
   const RunId& run() const { return run_; }
   const std::vector<std::uint32_t>& left() const { return left_; }

@@ -1,31 +1,17 @@
 #include "common/silos/file_claims.hpp"
 
-#include <algorithm>
 #include <cerrno>
-#include <cstddef>
 #include <cstring>
-#include <string_view>
-#include <tuple>
 
 #include <fmt/format.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 
 #include "common/base/error.hpp"
 #include "common/silos/parties.hpp"
 
 namespace dpreduce {
 namespace {
-
-// An address of the abstract namespace: a zero byte, then the name.
-std::tuple<sockaddr_un, socklen_t> abstract_address(std::string_view name) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  DPREDUCE_ASSERT(name.size() < sizeof(address.sun_path));
-  std::copy(name.begin(), name.end(), address.sun_path + 1);
-  return {address, static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size())};
-}
 
 int open_socket() {
   int socket = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -59,9 +45,8 @@ std::string FileClaims::name_of(const ClaimedArray& array, std::uint32_t silo) c
 
 void FileClaims::claim(const ClaimedArray& array) {
   const int socket = sockets_.emplace_back(open_socket()).get();
-  const auto [address, length] = abstract_address(name_of(array, silo_));
   // A name that is taken is this silo's own, claimed before: as features and as labels.
-  if (::bind(socket, reinterpret_cast<const sockaddr*>(&address), length) == 0 || errno == EADDRINUSE) return;
+  if (with_kernel_name(::bind, socket, name_of(array, silo_)) == 0 || errno == EADDRINUSE) return;
   throw BadInput("files of this silo cannot be compared with those of others on this machine: {}",
                  std::strerror(errno));
 }
@@ -69,8 +54,7 @@ void FileClaims::claim(const ClaimedArray& array) {
 std::optional<std::uint32_t> FileClaims::earlier_claimant(const ClaimedArray& array) const {
   for (std::uint32_t silo = 1; silo < silo_; ++silo) {
     const FileDescriptor asking(open_socket());
-    const auto [address, length] = abstract_address(name_of(array, silo));
-    if (::connect(asking.get(), reinterpret_cast<const sockaddr*>(&address), length) == 0) return silo;
+    if (with_kernel_name(::connect, asking.get(), name_of(array, silo)) == 0) return silo;
   }
   return std::nullopt;
 }

@@ -1,7 +1,6 @@
 #include "common/silos/parties.hpp"
 
 #include <algorithm>
-#include <fstream>
 #include <map>
 #include <optional>
 #include <set>
@@ -44,7 +43,6 @@ void Identity::save_new(const std::filesystem::path& path, std::string_view opti
 
 namespace {
 
-constexpr std::size_t kLargestRoster = std::size_t{1} << 20;
 constexpr std::size_t kLargestDim = std::size_t{1} << 24;
 constexpr std::size_t kMostClasses = std::size_t{1} << 20;
 constexpr std::size_t kLongestName = 64;
@@ -163,14 +161,7 @@ Roster parse_roster(const std::string& text, const std::string& path) {
 }
 
 Roster read_roster(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) refuse(path, "cannot be read");
-  std::string text(kLargestRoster + 1, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (file.bad()) refuse(path, "cannot be read");
-  text.resize(static_cast<std::size_t>(std::max<std::streamsize>(file.gcount(), 0)));
-  if (text.size() > kLargestRoster) refuse(path, "larger than 1 MiB");
-  return parse_roster(text, path);
+  return parse_roster(text_of_file(path, [&](const std::string& fault) { refuse(path, fault); }), path);
 }
 
 }  // namespace dpreduce

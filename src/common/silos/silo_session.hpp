@@ -75,6 +75,7 @@ class SiloSession {
   void receive_broadcast(std::span<std::byte> bytes);
   double largest(double value);
 
+  const SiloEntry& entry() const { return entry_; }
   /// Run that the handshake was for.
   const RunId& run() const { return run_; }
 

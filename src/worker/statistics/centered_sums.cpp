@@ -30,8 +30,7 @@ ReleaseRequest center_request(const ReleaseTerms& terms, double share) {
   DPREDUCE_ASSERT(terms.dim >= 1 && share > 0.0);
   std::vector<SensitivityProfile> profiles{{"one row more or less", {kSquaredNorm, 1}}};
   if (terms.adjacency == Adjacency::kReplaceOne) profiles.push_back({"another row", {4 * kSquaredNorm, 0}});
-  return {.name = "center",
-          .share = share,
+  return {.share = share,
           .blocks = {{"row_sum", terms.dim, static_cast<double>(terms.dim)},
                      {.name = "row_count",
                       .elements = 1,
@@ -186,8 +185,7 @@ Statistic centered_sums_statistic(const ReleaseRequest& request, const Statistic
 // Persons: weighed, as in "center", whose count divides this sum.
 ReleaseRequest center_rest_request(const ReleaseTerms& terms, double share) {
   DPREDUCE_ASSERT(terms.dim >= 1 && share > 0.0);
-  return {.name = "center_rest",
-          .share = share,
+  return {.share = share,
           .blocks = {{"rest_sum", terms.dim, static_cast<double>(terms.dim)}},
           .profiles = profiles_of(terms, {kSquaredNorm}, {{"another row", {4 * kSquaredNorm}}})};
 }

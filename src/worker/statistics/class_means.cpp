@@ -31,7 +31,6 @@ ReleaseRequest class_means_release(const ReleaseTerms& terms, double share) {
   DPREDUCE_ASSERT(most_labels >= 1 && most_labels <= terms.classes);
   const double class_count = static_cast<double>(terms.classes);
   ReleaseRequest request{
-      .name = "class_means",
       .share = share,
       .blocks = {{"class_sums", terms.classes * terms.dim, class_count * static_cast<double>(terms.dim)}},
       .profiles = {}};
@@ -110,8 +109,7 @@ ReleaseRequest class_variances_request(const ReleaseTerms& terms, double share) 
   const double sums_weight = 1.0 / static_cast<double>(kLatticeNorm);
   const double moments_weight = kSeparation / (static_cast<double>(terms.classes) * static_cast<double>(kSquaredNorm));
   const double counts_weight = kSeparation / std::sqrt(static_cast<double>(terms.dim));
-  return {.name = "fisher",
-          .share = share,
+  return {.share = share,
           .blocks = {{"class_sums", terms.classes * terms.dim, sums_weight * sums_weight},
                      {"second_moments", terms.dim, moments_weight * moments_weight},
                      {.name = "class_counts",

@@ -29,8 +29,7 @@ namespace {
 // Persons: clipped.
 ReleaseRequest gradient_release(const ReleaseTerms& terms, double share) {
   DPREDUCE_ASSERT(terms.classes >= 1 && terms.dim >= 1 && terms.rounds >= 1 && share > 0.0);
-  return {.name = "gradient",
-          .share = share,
+  return {.share = share,
           .rounds = terms.rounds,
           .blocks = {{"gradient", terms.classes * terms.dim, 1.0}},
           .profiles = profiles_of(terms, {kFourthNorm}, {{"another row", {4 * kFourthNorm}}})};
@@ -106,8 +105,7 @@ ReleaseRequest hessians_request(const ReleaseTerms& terms, double share) {
   // With one profile a block gets D_b sqrt(W_b) / sum of mu^2.
   const double hessian_weight = terms.hessian_share / std::sqrt(static_cast<double>(bound));
   const double gradient_weight = (1.0 - terms.hessian_share) / static_cast<double>(kSquaredNorm);
-  return {.name = "newton",
-          .share = share,
+  return {.share = share,
           .rounds = terms.rounds,
           .blocks = {{"gradient", terms.classes * terms.dim, gradient_weight * gradient_weight},
                      {"hessians", terms.classes * triangle_elements(terms.dim), hessian_weight * hessian_weight,

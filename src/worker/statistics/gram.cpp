@@ -40,8 +40,7 @@ BlockRequest gram_block(std::size_t dim, double loss_weight) {
 // Proof: docs/explanation/sensitivities.md, "Gram matrices".
 ReleaseRequest gram_release(const ReleaseTerms& terms, double share) {
   DPREDUCE_ASSERT(terms.dim >= 1 && share > 0.0);
-  return {.name = "gram",
-          .share = share,
+  return {.share = share,
           .blocks = {gram_block(terms.dim, 1.0)},
           .profiles = profiles_of(terms, {kFourthNorm}, {{"another row", {2 * kFourthNorm}}})};
 }
@@ -151,7 +150,6 @@ ReleaseRequest least_squares_request(const ReleaseTerms& terms, double share) {
   const double sums_sensitivity = root_of(terms.most_labels) * double{kLatticeNorm};
   const std::uint64_t sums = terms.most_labels * kSquaredNorm;
   return {
-      .name = "least_squares",
       .share = share,
       .blocks = {gram_block(terms.dim, weight_of_share(terms.gram_share, static_cast<double>(kSquaredNorm))),
                  {"class_sums", terms.classes * terms.dim, weight_of_share(1.0 - terms.gram_share, sums_sensitivity)}},
@@ -216,8 +214,7 @@ ReleaseRequest class_least_squares_request(const ReleaseTerms& terms, double sha
   require_most_labels(terms);
   const double root = root_of(terms.most_labels);
   const double one_gram = static_cast<double>(kSquaredNorm);
-  ReleaseRequest request{.name = "class_least_squares",
-                         .share = share,
+  ReleaseRequest request{.share = share,
                          .blocks = {{"class_grams", terms.classes * triangle_elements(terms.dim),
                                      weight_of_share(terms.gram_share * root / (root + terms.alpha), root * one_gram),
                                      BlockNoise::kSymmetric, terms.classes}},

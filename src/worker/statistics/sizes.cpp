@@ -23,8 +23,7 @@ namespace {
 // Persons: weighed, as counts are.
 ReleaseRequest class_sizes_request(const ReleaseTerms& terms, double share) {
   DPREDUCE_ASSERT(terms.most_labels == 1 && terms.classes >= 2 && share > 0.0);
-  return {.name = "class_sizes",
-          .share = share,
+  return {.share = share,
           .blocks = {{.name = "class_counts",
                       .elements = terms.classes,
                       .loss_weight = 1.0,
@@ -49,8 +48,7 @@ Statistic class_sizes_statistic(const ReleaseRequest& request, const StatisticIn
 ReleaseRequest bins_request(const ReleaseTerms& terms, std::size_t columns, std::size_t bins, double share,
                             std::uint64_t rounds = 1) {
   DPREDUCE_ASSERT(columns >= 1 && share > 0.0);
-  return {.name = {},
-          .share = share,
+  return {.share = share,
           .rounds = rounds,
           .blocks =
               {{.name = "sizes", .elements = columns * bins, .loss_weight = 1.0, .fraction_bits = terms.count_bits()}},
@@ -87,13 +85,6 @@ std::size_t spread_of(double number, double center, double) {
   return distance_bin(std::abs(number - center));
 }
 
-// Centers and scales may be empty where the bins need none.
-template <BinOf bin_of>
-std::size_t bin_in_column(const auto& columns, std::size_t column, double number) {
-  return bin_of(number, columns.center.empty() ? 0.0 : columns.center[column],
-                columns.scale.empty() ? 1.0 : columns.scale[column]);
-}
-
 // Writes the bin in each column of a row of the chunk, whose features are these.
 using BinsOf =
     std::function<void(const RowChunk&, std::size_t row, std::span<const float> features, std::span<std::size_t> bins)>;
@@ -127,27 +118,21 @@ Statistic counted(const ReleaseRequest& request, const StatisticInputs& inputs, 
   return statistic;
 }
 
-template <BinOf bin_of>
-Statistic targets_counted(const ReleaseRequest& request, const StatisticInputs& inputs) {
-  const TargetColumns& targets = inputs.transform.preprocessing().targets;
-  return counted(request, inputs, targets.count,
-                 [&](const RowChunk& chunk, std::size_t row, std::span<const float>, std::span<std::size_t> bins) {
-                   const auto slots = slots_of(chunk.labels, chunk.labels_per_row, row);
-                   for (std::size_t column = 0; column < bins.size(); ++column) {
-                     bins[column] = bin_in_column<bin_of>(targets, column, target_in(slots, column));
-                   }
-                 });
-}
-
-template <BinOf bin_of>
-Statistic features_counted(const ReleaseRequest& request, const StatisticInputs& inputs) {
+// Of targets, or of features. Centers and scales may be empty where the bins need none.
+template <BinOf bin_of, bool of_targets>
+Statistic columns_counted(const ReleaseRequest& request, const StatisticInputs& inputs) {
   const Preprocessing& rows = inputs.transform.preprocessing();
-  return counted(request, inputs, rows.input_dim,
-                 [&](const RowChunk&, std::size_t, std::span<const float> features, std::span<std::size_t> bins) {
-                   for (std::size_t column = 0; column < bins.size(); ++column) {
-                     bins[column] = bin_in_column<bin_of>(rows.columns, column, double{features[column]});
-                   }
-                 });
+  const std::vector<double>& center = of_targets ? rows.targets.center : rows.columns.center;
+  const std::vector<double>& scale = of_targets ? rows.targets.scale : rows.columns.scale;
+  return counted(
+      request, inputs, of_targets ? rows.targets.count : rows.input_dim,
+      [&](const RowChunk& chunk, std::size_t row, std::span<const float> features, std::span<std::size_t> bins) {
+        for (std::size_t column = 0; column < bins.size(); ++column) {
+          const double number = of_targets ? target_in(slots_of(chunk.labels, chunk.labels_per_row, row), column)
+                                           : double{features[column]};
+          bins[column] = bin_of(number, center.empty() ? 0.0 : center[column], scale.empty() ? 1.0 : scale[column]);
+        }
+      });
 }
 
 Statistic rows_counted(const ReleaseRequest& request, const StatisticInputs& inputs) {
@@ -213,17 +198,17 @@ constexpr StatisticEntry counted_in_bins(std::string_view name, ReleaseRequest (
 extern constinit const StatisticEntry class_sizes_entry =
     counted_in_bins("class_sizes", class_sizes_request, class_sizes_statistic);
 extern constinit const StatisticEntry target_sizes_entry =
-    counted_in_bins("target_sizes", of_columns<kTargets>, targets_counted<size_of>);
+    counted_in_bins("target_sizes", of_columns<kTargets>, columns_counted<size_of, true>);
 extern constinit const StatisticEntry target_places_entry =
-    counted_in_bins("target_places", of_columns<kTargets, true>, targets_counted<place_of>);
+    counted_in_bins("target_places", of_columns<kTargets, true>, columns_counted<place_of, true>);
 extern constinit const StatisticEntry target_spreads_entry =
-    counted_in_bins("target_spreads", of_columns<kTargets>, targets_counted<spread_of>);
+    counted_in_bins("target_spreads", of_columns<kTargets>, columns_counted<spread_of, true>);
 extern constinit const StatisticEntry feature_sizes_entry =
-    counted_in_bins("feature_sizes", of_columns<kFeatures>, features_counted<size_of>);
+    counted_in_bins("feature_sizes", of_columns<kFeatures>, columns_counted<size_of, false>);
 extern constinit const StatisticEntry feature_places_entry =
-    counted_in_bins("feature_places", of_columns<kFeatures, true>, features_counted<place_of>);
+    counted_in_bins("feature_places", of_columns<kFeatures, true>, columns_counted<place_of, false>);
 extern constinit const StatisticEntry feature_spreads_entry =
-    counted_in_bins("feature_spreads", of_columns<kFeatures>, features_counted<spread_of>);
+    counted_in_bins("feature_spreads", of_columns<kFeatures>, columns_counted<spread_of, false>);
 extern constinit const StatisticEntry row_sizes_entry =
     counted_in_bins("row_sizes", of_rows<kLengthBins>, rows_counted);
 extern constinit const StatisticEntry row_zeros_entry = counted_in_bins("row_zeros", of_rows<2>, zeros_counted);

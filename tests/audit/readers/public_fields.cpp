@@ -60,22 +60,21 @@ std::vector<double> numbers_in(const Tensor& tensor) {
 // Half floats only as their bytes.
 std::vector<double> entries_of(const Tensor& tensor) {
   switch (tensor.type) {
-    case TensorType::kF64:
+    case DType::kFloat64:
       return numbers_in<double>(tensor);
-    case TensorType::kF32:
+    case DType::kFloat32:
       return numbers_in<float>(tensor);
-    case TensorType::kI64:
+    case DType::kInt64:
       return numbers_in<std::int64_t>(tensor);
-    case TensorType::kI32:
+    case DType::kInt32:
       return numbers_in<std::int32_t>(tensor);
-    case TensorType::kI16:
+    case DType::kInt16:
       return numbers_in<std::int16_t>(tensor);
-    case TensorType::kU8:
+    case DType::kUint8:
       return numbers_in<std::uint8_t>(tensor);
-    case TensorType::kF16:
-      break;
+    default:
+      return {};
   }
-  return {};
 }
 
 constexpr std::string_view kTime = "0000-00-00T00:00:00Z";  // a digit for each 0

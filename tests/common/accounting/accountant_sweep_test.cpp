@@ -47,7 +47,7 @@ TEST(AccountantSweep, GaussiansAreBracketedOverTheWholeRange) {
 TEST(AccountantSweep, SampledGaussiansAreFiniteOrderedAndMonotone) {
   Draw draw(2);
   for (int row = 0; row < 100; ++row) {
-    const SubsampledGaussian mechanism{draw.between(0.3, 100), row % 10 == 0 ? 1 : draw.between(1e-6, 1)};
+    const GaussianMechanism mechanism{draw.between(0.3, 100), row % 10 == 0 ? 1 : draw.between(1e-6, 1)};
     const double delta = draw.between(1e-15, 0.1);
     const std::uint64_t steps = draw.count(1e5 + 1);
     SCOPED_TRACE(testing::Message() << describe(mechanism) << " " << delta << " " << steps);
@@ -61,7 +61,7 @@ TEST(AccountantSweep, SampledGaussiansAreFiniteOrderedAndMonotone) {
     EXPECT_LE(bounds.lower, pld_epsilon_upper(longer, delta));
     EXPECT_LE(bounds.upper, pld_epsilon_upper(longer, delta) * (1 + 1e-9));
     EXPECT_LE(bounds.upper, pld_epsilon_upper(run, delta / 4) * (1 + 1e-9));
-    const SubsampledGaussian quieter{mechanism.noise_multiplier * 1.5, mechanism.sampling_rate};
+    const GaussianMechanism quieter{mechanism.noise_multiplier * 1.5, mechanism.sampling_rate};
     const std::vector<RepeatedMechanism> less{{quieter, steps}};
     EXPECT_LE(pld_epsilon(less, delta).lower, bounds.upper);
   }
@@ -72,7 +72,7 @@ Mechanism any_mechanism(Draw& draw) {
     case 0:
       return GaussianMechanism{draw.between(0.3, 100)};
     case 1:
-      return SubsampledGaussian{draw.between(0.3, 100), draw.between(1e-5, 1)};
+      return GaussianMechanism{draw.between(0.3, 100), draw.between(1e-5, 1)};
     case 2:
       return ExponentialMechanism{draw.between(1e-3, 10)};
     default:

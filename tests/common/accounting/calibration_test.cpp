@@ -15,7 +15,7 @@ namespace dpreduce::calibration_test {
 double epsilon_of(double z, const CalibrationTarget& target, Accountant accountant) {
   const RepeatedMechanism part = target.sampling_rate == 1
                                      ? RepeatedMechanism{GaussianMechanism{z}, target.steps}
-                                     : RepeatedMechanism{SubsampledGaussian{z, target.sampling_rate}, target.steps};
+                                     : RepeatedMechanism{GaussianMechanism{z, target.sampling_rate}, target.steps};
   const std::vector<RepeatedMechanism> run{part};
   switch (accountant) {
     case Accountant::kGdp:
@@ -84,16 +84,16 @@ TEST(Calibration, WhatStandsBesideTheStepsTakesItsPart) {
   for (const Accountant accountant : {Accountant::kRdp, Accountant::kPld}) {
     CalibrationTarget target{2, 1e-6, 40, 0.2};
     const double alone = calibrated_noise_multiplier(target, accountant);
-    target.beside = {{GaussianMechanism{8}, 1}, {SubsampledGaussian{4, 0.1}, 10}};
+    target.beside = {{GaussianMechanism{8}, 1}, {GaussianMechanism{4, 0.1}, 10}};
     const double z = calibrated_noise_multiplier(target, accountant);
     EXPECT_GT(z, alone * 1.001);
     std::vector<RepeatedMechanism> run = target.beside;
-    run.push_back({SubsampledGaussian{z, 0.2}, 40});
+    run.push_back({GaussianMechanism{z, 0.2}, 40});
     const auto epsilon = [&] {
       return accountant == Accountant::kRdp ? rdp_epsilon(run, 1e-6).epsilon : pld_epsilon_upper(run, 1e-6);
     };
     EXPECT_LE(epsilon(), 2);
-    run.back() = {SubsampledGaussian{z * (1 - 1e-4), 0.2}, 40};
+    run.back() = {GaussianMechanism{z * (1 - 1e-4), 0.2}, 40};
     EXPECT_GT(epsilon(), 2);
   }
 }

@@ -12,7 +12,7 @@ namespace dpreduce::composition_test {
 
 TEST(Mechanism, IsDescribedWithItsParameters) {
   EXPECT_EQ(describe(GaussianMechanism{1.5}), "Gaussian, z = 1.5");
-  EXPECT_EQ(describe(SubsampledGaussian{1, 0.01}), "subsampled Gaussian, z = 1, q = 0.01");
+  EXPECT_EQ(describe(GaussianMechanism{1, 0.01}), "subsampled Gaussian, z = 1, q = 0.01");
   EXPECT_EQ(describe(ExponentialMechanism{0.5}), "exponential mechanism, epsilon = 0.5");
   EXPECT_EQ(describe(PureMechanism{3}), "pure DP, epsilon = 3");
 }
@@ -20,8 +20,8 @@ TEST(Mechanism, IsDescribedWithItsParameters) {
 TEST(Mechanism, EndsOfAllRangesAreAccepted) {
   for (const double z : {kSmallestNoiseMultiplier, kLargestNoiseMultiplier}) {
     EXPECT_NO_THROW(require_mechanism(GaussianMechanism{z}));
-    EXPECT_NO_THROW(require_mechanism(SubsampledGaussian{z, kSmallestSamplingRate}));
-    EXPECT_NO_THROW(require_mechanism(SubsampledGaussian{z, 1}));
+    EXPECT_NO_THROW(require_mechanism(GaussianMechanism{z, kSmallestSamplingRate}));
+    EXPECT_NO_THROW(require_mechanism(GaussianMechanism{z, 1}));
   }
   for (const double epsilon : {kSmallestPureEpsilon, kLargestPureEpsilon}) {
     EXPECT_NO_THROW(require_mechanism(ExponentialMechanism{epsilon}));
@@ -36,9 +36,9 @@ TEST(Mechanism, RunsAreRefusedWithAUsageErrorThatNamesTheArgument) {
       {{}, "no mechanism"},
       {{{GaussianMechanism{kNan}, 1}}, "noise multiplier = nan"},
       {{{GaussianMechanism{0}, 1}}, "noise multiplier = 0"},
-      {{{SubsampledGaussian{0, 0.5}, 1}}, "noise multiplier = 0"},
-      {{{SubsampledGaussian{1, 0}, 1}}, "sampling rate = 0"},
-      {{{SubsampledGaussian{1, 1.5}, 1}}, "sampling rate = 1.5"},
+      {{{GaussianMechanism{0, 0.5}, 1}}, "noise multiplier = 0"},
+      {{{GaussianMechanism{1, 0}, 1}}, "sampling rate = 0"},
+      {{{GaussianMechanism{1, 1.5}, 1}}, "sampling rate = 1.5"},
       {{{ExponentialMechanism{-1}, 1}}, "exponential mechanism = -1"},
       {{{PureMechanism{kNan}, 1}}, "pure-DP mechanism = nan"},
       {{{PureMechanism{1e9}, 1}}, "pure-DP mechanism = 1e+09"},
@@ -48,7 +48,7 @@ TEST(Mechanism, RunsAreRefusedWithAUsageErrorThatNamesTheArgument) {
 }
 
 TEST(Composition, EveryAccountantSeesTheSameGaussianRun) {
-  const std::vector<RepeatedMechanism> run{{GaussianMechanism{3}, 4}, {SubsampledGaussian{5, 1}, 7}};
+  const std::vector<RepeatedMechanism> run{{GaussianMechanism{3}, 4}, {GaussianMechanism{5, 1}, 7}};
   const ComposedEpsilon epsilon = compose_epsilon(run, 1e-6);
   const double mu = std::sqrt(4. / 9 + 7. / 25);
   expect_relative(*epsilon.gdp, gdp_epsilon(mu, 1e-6), 1e-12);
@@ -61,7 +61,7 @@ TEST(Composition, EveryAccountantSeesTheSameGaussianRun) {
 }
 
 TEST(Composition, AccountantsThatDoNotKnowAMechanismStayEmpty) {
-  const std::vector<RepeatedMechanism> sampled{{SubsampledGaussian{1, 0.01}, 10}};
+  const std::vector<RepeatedMechanism> sampled{{GaussianMechanism{1, 0.01}, 10}};
   EXPECT_FALSE(compose_epsilon(sampled, 1e-6).gdp);
   EXPECT_FALSE(compose_epsilon(sampled, 1e-6).zcdp_tight);
   EXPECT_FALSE(zcdp_of_run(sampled));
@@ -105,8 +105,8 @@ TEST(Composition, GroupsScaleEveryMechanism) {
   EXPECT_GE(std::get<PureMechanism>(scaled[2].mechanism).epsilon, 0.75);
   EXPECT_EQ(scaled[2].count, 3U);
   // One record under add-remove changes nothing.
-  const auto same = run_for(repeated(SubsampledGaussian{6, 0.1}, 2), {});
-  EXPECT_EQ(std::get<SubsampledGaussian>(same[0].mechanism).noise_multiplier, 6);
+  const auto same = run_for(repeated(GaussianMechanism{6, 0.1}, 2), {});
+  EXPECT_EQ(std::get<GaussianMechanism>(same[0].mechanism).noise_multiplier, 6);
 }
 
 TEST(Composition, GroupOfGaussiansIsGdpAtRTimesMu) {
@@ -119,11 +119,11 @@ TEST(Composition, GroupOfGaussiansIsGdpAtRTimesMu) {
 // Where nearly all rows are drawn, an exchange is the group of two; else it costs less, and more than one record.
 TEST(Composition, AnExchangeOnSamplesHasAPairOfItsOwn) {
   const Neighbors exchange{Adjacency::kReplaceOne, 1};
-  const auto nearly_all = repeated(SubsampledGaussian{6, 0.999999}, 3);
+  const auto nearly_all = repeated(GaussianMechanism{6, 0.999999}, 3);
   const auto pair = repeated(GaussianMechanism{3}, 3);
   expect_relative(compose_epsilon(nearly_all, 1e-6, exchange).pld, *compose_epsilon(pair, 1e-6).gdp, 1e-5);
 
-  const auto rounds = repeated(SubsampledGaussian{1, 0.01}, 1000);
+  const auto rounds = repeated(GaussianMechanism{1, 0.01}, 1000);
   const ComposedEpsilon epsilon = compose_epsilon(rounds, 1e-6, exchange);
   expect_relative(epsilon.pld, 3.214231, 1e-6);  // tests/data has none: a privacy loss distribution of SciPy's normals
   EXPECT_LE(epsilon.pld_lower, epsilon.pld);
@@ -133,11 +133,11 @@ TEST(Composition, AnExchangeOnSamplesHasAPairOfItsOwn) {
 }
 
 TEST(Composition, RefusesWhatNoAccountantCovers) {
-  const auto sampled = repeated(SubsampledGaussian{6, 0.1}, 2);
+  const auto sampled = repeated(GaussianMechanism{6, 0.1}, 2);
   EXPECT_THROW(run_for(sampled, {Adjacency::kReplaceOne, 2}), UsageError);
   EXPECT_THROW(run_for(sampled, {Adjacency::kAddRemove, 2}), UsageError);
   EXPECT_THROW(compose_epsilon(sampled, 1e-5, {Adjacency::kAddRemove, 2}), UsageError);
-  const auto full = repeated(SubsampledGaussian{6, 1}, 2);
+  const auto full = repeated(GaussianMechanism{6, 1}, 2);
   EXPECT_NO_THROW(run_for(full, {Adjacency::kReplaceOne, 1}));
   for (const std::uint64_t records : {0U, 2'000'000U, 1'000'000U}) {  // of the last z falls below its range
     EXPECT_THROW(run_for(full, {Adjacency::kAddRemove, records}), UsageError) << records;

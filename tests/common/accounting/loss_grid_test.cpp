@@ -11,21 +11,20 @@ struct Case {
 };
 
 double exact_delta(const Mechanism& mechanism, Direction direction, double epsilon) {
-  if (const auto* m = std::get_if<GaussianMechanism>(&mechanism))
-    return gaussian_delta(epsilon, 1 / m->noise_multiplier);
-  if (const auto* m = std::get_if<SubsampledGaussian>(&mechanism)) {
-    return sampled_gaussian_delta(m->noise_multiplier, m->sampling_rate, epsilon, direction);
+  if (const auto* m = std::get_if<GaussianMechanism>(&mechanism)) {
+    return m->sampling_rate ? sampled_gaussian_delta(m->noise_multiplier, m->q(), epsilon, direction)
+                            : gaussian_delta(epsilon, 1 / m->noise_multiplier);
   }
   if (const auto* m = std::get_if<ExponentialMechanism>(&mechanism)) return selection_delta(m->epsilon, epsilon);
   return randomized_response_delta(std::get<PureMechanism>(mechanism).epsilon, epsilon);
 }
 
-const std::vector<Case> kCases{{GaussianMechanism{0.4}, 0.01},        {GaussianMechanism{0.4}, 0.3},
-                               {GaussianMechanism{50}, 1e-4},         {SubsampledGaussian{1, 0.01}, 1e-3},
-                               {SubsampledGaussian{1, 0.01}, 0.05},   {SubsampledGaussian{0.594, 1.65e-6}, 3.0383e-6},
-                               {SubsampledGaussian{0.3, 1e-6}, 1e-4}, {SubsampledGaussian{0.6, 1e-4}, 3e-5},
-                               {SubsampledGaussian{100, 1e-6}, 1e-9}, {SubsampledGaussian{2, 0.7}, 0.02},
-                               {ExponentialMechanism{1}, 1. / 64},    {PureMechanism{1}, 1. / 64}};
+const std::vector<Case> kCases{{GaussianMechanism{0.4}, 0.01},       {GaussianMechanism{0.4}, 0.3},
+                               {GaussianMechanism{50}, 1e-4},        {GaussianMechanism{1, 0.01}, 1e-3},
+                               {GaussianMechanism{1, 0.01}, 0.05},   {GaussianMechanism{0.594, 1.65e-6}, 3.0383e-6},
+                               {GaussianMechanism{0.3, 1e-6}, 1e-4}, {GaussianMechanism{0.6, 1e-4}, 3e-5},
+                               {GaussianMechanism{100, 1e-6}, 1e-9}, {GaussianMechanism{2, 0.7}, 0.02},
+                               {ExponentialMechanism{1}, 1. / 64},   {PureMechanism{1}, 1. / 64}};
 
 TEST(LossGrid, TrueHockeyStickLiesBetweenBothGrids) {
   for (const Case& each : kCases) {
@@ -66,7 +65,7 @@ TEST(LossGrid, WidthIsOfSecondOrder) {
 
 // One outcome with a step of 100: all of a law in one or two cells.
 TEST(LossGrid, AStepWiderThanTheLawStillBrackets) {
-  const LossLaw law = pessimistic_law(SubsampledGaussian{3, 0.2}, Direction::kRemove, 1e-15);
+  const LossLaw law = pessimistic_law(GaussianMechanism{3, 0.2}, Direction::kRemove, 1e-15);
   const LossCells cells = loss_cells(law, 100);
   EXPECT_GE(grid_delta(pessimistic_grid(law, cells), 0.1),
             sampled_gaussian_delta(3, 0.2, 0.1, Direction::kRemove) * (1 - 1e-10));
@@ -76,7 +75,7 @@ TEST(LossGrid, AStepWiderThanTheLawStillBrackets) {
 // Where one or two cells hold all of a law, the grid below it is one loss: nearly all mass, and a loss that is ln(P/Q)
 // of all, so that Q has no more than 1.
 TEST(LossGrid, MergedToOneLossItKeepsItsMass) {
-  for (const Mechanism& mechanism : {Mechanism(SubsampledGaussian{3, 0.2}), Mechanism(GaussianMechanism{1})}) {
+  for (const Mechanism& mechanism : {Mechanism(GaussianMechanism{3, 0.2}), Mechanism(GaussianMechanism{1})}) {
     for (const double step : {5.0, 30.0, 100.0}) {
       const LossLaw law = pessimistic_law(mechanism, Direction::kRemove, 1e-15);
       const LossGrid merged = optimistic_grid(law, loss_cells(law, step));

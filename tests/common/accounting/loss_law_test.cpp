@@ -32,7 +32,7 @@ Moments moments(const LossLaw& law, double epsilon) {
 }
 
 TEST(LossLaw, PAndQAreProbabilities) {
-  for (const Mechanism& mechanism : {Mechanism(GaussianMechanism{0.7}), Mechanism(SubsampledGaussian{1.2, 0.03}),
+  for (const Mechanism& mechanism : {Mechanism(GaussianMechanism{0.7}), Mechanism(GaussianMechanism{1.2, 0.03}),
                                      Mechanism(ExponentialMechanism{2}), Mechanism(PureMechanism{0.8})}) {
     for (const Direction direction : {Direction::kRemove, Direction::kAdd}) {
       SCOPED_TRACE(describe(mechanism));
@@ -50,7 +50,7 @@ TEST(LossLaw, HockeySticksAreTheClosedForms) {
     };
     for (const Direction direction : {Direction::kRemove, Direction::kAdd}) {
       EXPECT_NEAR(delta(GaussianMechanism{1.1}, direction), gaussian_delta(epsilon, 1 / 1.1), 1e-7);
-      EXPECT_NEAR(delta(SubsampledGaussian{0.8, 0.2}, direction), sampled_gaussian_delta(0.8, 0.2, epsilon, direction),
+      EXPECT_NEAR(delta(GaussianMechanism{0.8, 0.2}, direction), sampled_gaussian_delta(0.8, 0.2, epsilon, direction),
                   1e-7);
     }
     EXPECT_NEAR(delta(PureMechanism{2}, Direction::kRemove), randomized_response_delta(2, epsilon), 1e-12);
@@ -75,7 +75,7 @@ TEST(LossLaw, TheLawOfAnExchangeIsThatOfItsPairAndDominatesAllOthers) {
   for (const double q : {0.05, 0.4, 0.95}) {
     for (const double epsilon : {-0.7, 0.0, 0.3, 1.1}) {
       const double mu = 1.25;
-      const LossLaw law = pessimistic_law(SubsampledGaussian{1 / mu, q, true}, Direction::kAdd, 1e-14);
+      const LossLaw law = pessimistic_law(GaussianMechanism{1 / mu, q, true}, Direction::kAdd, 1e-14);
       const double bound = exchange_delta(mu, -mu, q, epsilon);
       EXPECT_NEAR(moments(law, epsilon).delta, bound, 1e-5) << q << " " << epsilon;
       for (double a = -mu; a <= mu; a += mu / 2) {
@@ -90,7 +90,7 @@ TEST(LossLaw, TheLawOfAnExchangeIsThatOfItsPairAndDominatesAllOthers) {
 TEST(LossLaw, TheLossOfAnExchangeIsInvertedEverywhere) {
   for (const double mu : {0.001, 1.0, 40.0}) {
     for (const double q : {1e-9, 0.3, 1 - 1e-12}) {
-      const LossLaw law = pessimistic_law(SubsampledGaussian{1 / mu, q, true}, Direction::kRemove, 1e-14);
+      const LossLaw law = pessimistic_law(GaussianMechanism{1 / mu, q, true}, Direction::kRemove, 1e-14);
       double last = -std::numeric_limits<double>::infinity();
       for (double part = 0; part <= 1; part += 0.125) {
         const double u = law.smooth->low() + part * (law.smooth->high() - law.smooth->low());
@@ -120,8 +120,8 @@ TEST(LossLaw, BoundedRangeLawDominatesEveryPairOfLosses) {
 }
 
 TEST(LossLaw, WhereInvertsTheLoss) {
-  for (const Mechanism& mechanism : {Mechanism(GaussianMechanism{0.5}), Mechanism(SubsampledGaussian{0.5, 1e-6}),
-                                     Mechanism(SubsampledGaussian{3, 0.9}), Mechanism(ExponentialMechanism{4})}) {
+  for (const Mechanism& mechanism : {Mechanism(GaussianMechanism{0.5}), Mechanism(GaussianMechanism{0.5, 1e-6}),
+                                     Mechanism(GaussianMechanism{3, 0.9}), Mechanism(ExponentialMechanism{4})}) {
     for (const Direction direction : {Direction::kRemove, Direction::kAdd}) {
       const LossLaw law = pessimistic_law(mechanism, direction, 1e-15);
       const SmoothLoss& smooth = *law.smooth;
@@ -157,10 +157,10 @@ TEST(LossLaw, AnAtomBelowOneStepIsTakenForNoLoss) {
 }
 
 TEST(LossLaw, OnlySampledGaussiansHaveTwoDirections) {
-  EXPECT_FALSE(is_symmetric(SubsampledGaussian{1, 0.5}));
+  EXPECT_FALSE(is_symmetric(GaussianMechanism{1, 0.5}));
   for (const Mechanism& mechanism :
-       {Mechanism(GaussianMechanism{1}), Mechanism(SubsampledGaussian{1, 1}),
-        Mechanism(SubsampledGaussian{1, 0.5, true}), Mechanism(ExponentialMechanism{1}), Mechanism(PureMechanism{1})}) {
+       {Mechanism(GaussianMechanism{1}), Mechanism(GaussianMechanism{1, 1}), Mechanism(GaussianMechanism{1, 0.5, true}),
+        Mechanism(ExponentialMechanism{1}), Mechanism(PureMechanism{1})}) {
     EXPECT_TRUE(is_symmetric(mechanism)) << describe(mechanism);
   }
 }

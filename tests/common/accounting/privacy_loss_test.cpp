@@ -46,7 +46,7 @@ TEST(PrivacyLoss, MixedGaussianCompositionsAreBracketed) {
 TEST(PrivacyLoss, SampledGaussiansAgreeWithTheTable) {
   for (const VectorRow& row : read_vectors("subsampled_gaussian.csv")) {
     SCOPED_TRACE(row.text("q") + ", " + row.text("noise_multiplier_z") + ", " + row.text("T"));
-    const SubsampledGaussian mechanism{row.number("noise_multiplier_z"), row.number("q")};
+    const GaussianMechanism mechanism{row.number("noise_multiplier_z"), row.number("q")};
     const PrivacyLossBounds bounds = pld_epsilon(repeated(mechanism, row.number("T")), row.number("delta"));
     if (!row.text("eps_exact_T1_remove").empty()) {
       expect_bracket(bounds, std::max(row.number("eps_exact_T1_remove"), row.number("eps_exact_T1_add")), 1e-4);
@@ -64,7 +64,7 @@ TEST(PrivacyLoss, SampledGaussiansAgreeWithTheTable) {
 TEST(PrivacyLoss, SampledGaussiansAgreeWithAnIndependentAccountant) {
   for (const VectorRow& row : read_vectors("subsampled_gaussian_fft_check.csv")) {
     SCOPED_TRACE(row.text("q") + ", " + row.text("noise_multiplier_z") + ", " + row.text("T"));
-    const SubsampledGaussian mechanism{row.number("noise_multiplier_z"), row.number("q")};
+    const GaussianMechanism mechanism{row.number("noise_multiplier_z"), row.number("q")};
     const PrivacyLossBounds bounds = pld_epsilon(repeated(mechanism, row.number("T")), 1e-5, kFewCells * 4);
     const double other = std::max(row.number("eps_own_fft_remove"), row.number("eps_own_fft_add"));
     EXPECT_LE(bounds.lower, other + 7e-5 + 2e-4 * other);
@@ -81,7 +81,7 @@ TEST(PrivacyLoss, OneStepIsTheClosedForm) {
         const double exact = std::max(sampled_gaussian_delta(z, q, epsilon, Direction::kRemove),
                                       sampled_gaussian_delta(z, q, epsilon, Direction::kAdd));
         if (exact < 1e-10) continue;  // the closed form has lost its digits
-        expect_bracket(pld_epsilon(repeated(SubsampledGaussian{z, q}), exact, kFewCells), epsilon, 1e-3, 1e-4);
+        expect_bracket(pld_epsilon(repeated(GaussianMechanism{z, q}), exact, kFewCells), epsilon, 1e-3, 1e-4);
       }
     }
   }
@@ -94,7 +94,7 @@ TEST(PrivacyLoss, RareLossesStayBracketed) {
   };
   for (const Row& row :
        {Row{0.594, 1.65e-6, 692, 3.044925e-6, 0.00048717}, Row{0.699, 1.8e-6, 9506, 1.892757e-10, 0.01}}) {
-    const PrivacyLossBounds bounds = pld_epsilon(repeated(SubsampledGaussian{row.z, row.q}, row.count), row.delta);
+    const PrivacyLossBounds bounds = pld_epsilon(repeated(GaussianMechanism{row.z, row.q}, row.count), row.delta);
     EXPECT_LE(bounds.lower, row.reference * 1.02);
     EXPECT_GE(bounds.upper, row.reference * 0.98);
     EXPECT_LE(bounds.upper, row.reference * 1.15);
@@ -140,7 +140,7 @@ TEST(PrivacyLoss, OneUseOfAnExponentialMechanismIsExact) {
 }
 
 TEST(PrivacyLoss, GrowsWithStepsAndFallsWithDelta) {
-  for (const Mechanism& mechanism : {Mechanism(SubsampledGaussian{0.7, 1e-4}), Mechanism(SubsampledGaussian{4, 0.3}),
+  for (const Mechanism& mechanism : {Mechanism(GaussianMechanism{0.7, 1e-4}), Mechanism(GaussianMechanism{4, 0.3}),
                                      Mechanism(ExponentialMechanism{0.1}), Mechanism(PureMechanism{0.01})}) {
     SCOPED_TRACE(describe(mechanism));
     double before = 0;
@@ -167,7 +167,7 @@ TEST(PrivacyLoss, OrderAndSplittingOfARunDoNotMatter) {
 
 TEST(PrivacyLoss, NeverAboveRenyi) {
   const std::vector<RepeatedMechanism> run{
-      {SubsampledGaussian{1.1, 0.02}, 100}, {ExponentialMechanism{0.5}, 2}, {PureMechanism{0.1}, 5}};
+      {GaussianMechanism{1.1, 0.02}, 100}, {ExponentialMechanism{0.5}, 2}, {PureMechanism{0.1}, 5}};
   for (const double delta : {1e-12, 1e-5, 0.01}) {
     const PrivacyLossBounds bounds = pld_epsilon(run, delta, kFewCells);
     EXPECT_LE(bounds.lower, bounds.upper);

@@ -38,7 +38,7 @@ TEST(Rdp, MixedGaussianCompositionsAgreeWithTheTable) {
 TEST(Rdp, SampledGaussiansAgreeWithTheTable) {
   for (const VectorRow& row : read_vectors("subsampled_gaussian.csv")) {
     SCOPED_TRACE(row.text("q") + ", " + row.text("noise_multiplier_z") + ", " + row.text("T"));
-    const SubsampledGaussian mechanism{row.number("noise_multiplier_z"), row.number("q")};
+    const GaussianMechanism mechanism{row.number("noise_multiplier_z"), row.number("q")};
     const std::vector<RepeatedMechanism> run = repeated(mechanism, row.number("T"));
     const RdpEpsilon grid = rdp_epsilon(run, row.number("delta"), default_rdp_orders());
     const double order = row.number("rdp_best_order");
@@ -57,7 +57,7 @@ TEST(Rdp, SumAndIntegralAreOneFunction) {
     for (const double q : {1e-6, 0.01, 0.5, 0.999}) {
       for (const double order : {2.0, 3.0, 8.0, 40.0}) {
         SCOPED_TRACE(testing::Message() << z << " " << q << " " << order);
-        const SubsampledGaussian mechanism{z, q};
+        const GaussianMechanism mechanism{z, q};
         const double middle = rdp(mechanism, order);
         const double around = (rdp(mechanism, order * (1 - 1e-5)) + rdp(mechanism, order * (1 + 1e-5))) / 2;
         expect_relative(around, middle, 1e-7);
@@ -72,10 +72,10 @@ TEST(Rdp, OrderTwoOfASampledGaussianKeepsAllDigitsOfATinyDivergence) {
   for (const double z : {0.5, 1.0, 30.0, 1e4}) {
     for (const double q : {1e-9, 1e-4, 0.5}) {
       const double expected = std::log1p(q * q * std::expm1(1 / (z * z)));
-      const double actual = rdp(SubsampledGaussian{z, q}, 2);
+      const double actual = rdp(GaussianMechanism{z, q}, 2);
       expect_relative(actual, expected, 1e-10);
       EXPECT_GE(actual, expected);
-      expect_relative(rdp(SubsampledGaussian{z, q}, 2.0000001), expected, 1e-5);
+      expect_relative(rdp(GaussianMechanism{z, q}, 2.0000001), expected, 1e-5);
     }
   }
 }
@@ -124,9 +124,9 @@ TEST(Rdp, GrowsWithTheOrderAndFallsWithTheNoise) {
   for (const double q : {1e-6, 1e-3, 0.3, 1.0}) {
     double before = 0;
     for (double order = 1.01; order < 1e5; order *= 1.37) {
-      const double here = rdp(SubsampledGaussian{1.7, q}, order);
+      const double here = rdp(GaussianMechanism{1.7, q}, order);
       EXPECT_GE(here * (1 + 1e-9), before) << q << " " << order;
-      EXPECT_LE(rdp(SubsampledGaussian{2.3, q}, order), here);
+      EXPECT_LE(rdp(GaussianMechanism{2.3, q}, order), here);
       before = here;
     }
   }
@@ -136,8 +136,8 @@ TEST(Rdp, GrowsWithTheOrderAndFallsWithTheNoise) {
 TEST(Rdp, SamplingNeverCosts) {
   for (const double order : {1.3, 2.0, 17.0, 1000.0, 1e5}) {
     const double whole = rdp(GaussianMechanism{0.8}, order);
-    EXPECT_EQ(rdp(SubsampledGaussian{0.8, 1}, order), whole);
-    EXPECT_LE(rdp(SubsampledGaussian{0.8, 0.9999}, order), whole * (1 + 1e-10));
+    EXPECT_EQ(rdp(GaussianMechanism{0.8, 1}, order), whole);
+    EXPECT_LE(rdp(GaussianMechanism{0.8, 0.9999}, order), whole * (1 + 1e-10));
   }
 }
 
@@ -145,7 +145,7 @@ TEST(Rdp, IsFiniteOrInfiniteButNeverNan) {
   for (const double z : {0.01, 0.05, 0.3, 8.22, 1e3, 1e9}) {
     for (const double q : {1e-9, 2.8e-6, 0.1, 1.0}) {
       for (const double order : {1.001, 1.5, 77.7, 5e3, 55300.5, 1e6}) {
-        EXPECT_GE(rdp(SubsampledGaussian{z, q}, order), 0) << z << " " << q << " " << order;
+        EXPECT_GE(rdp(GaussianMechanism{z, q}, order), 0) << z << " " << q << " " << order;
       }
     }
   }
@@ -166,7 +166,7 @@ TEST(RdpEpsilon, BestRealOrderBeatsAGrid) {
   for (const double z : {0.4, 3.0, 90.0}) {
     for (const double q : {1e-4, 0.02, 1.0}) {
       for (const double delta : {1e-12, 1e-5, 0.05}) {
-        const auto run = repeated(SubsampledGaussian{z, q}, 200);
+        const auto run = repeated(GaussianMechanism{z, q}, 200);
         const double best = rdp_epsilon(run, delta).epsilon;
         std::vector<double> orders;
         for (double excess = 0.02; excess < 1e4; excess *= 1.15) orders.push_back(1 + excess);

@@ -21,6 +21,8 @@ TEST(JsonFields, TellsNullAndAbsentAlike) {
     EXPECT_TRUE(fields.objects(name).empty());
     EXPECT_TRUE(fields.numbers(name).empty());
     EXPECT_TRUE(fields.texts(name).empty());
+    EXPECT_FALSE(fields.optional_number(name));
+    EXPECT_TRUE(fields.choices<Forfeit>(name).empty());
   }
 }
 
@@ -30,6 +32,14 @@ TEST(JsonFields, ListsOfCountsHoldWholeNumbersAlone) {
   EXPECT_EQ(fields.counts("counts"), (std::vector<std::uint64_t>{0, 7}));
   expect_refusals<BadInput>({{[&] { fields.counts("mixed"); }, "'mixed' must hold whole numbers"},
                              {[&] { fields.counts("absent"); }, "'absent' is missing"}});
+}
+
+TEST(JsonFields, ListsOfChoicesHoldKnownOnes) {
+  const json object = json::parse(R"({"known": ["model", "seed"], "unknown": ["seed", "dice"], "empty": []})");
+  const JsonFields fields(object, "r.json");
+  EXPECT_EQ(fields.choices<Forfeit>("known"), (Forfeits{Forfeit::kModel, Forfeit::kSeed}));
+  expect_refusals<BadInput>({{[&] { fields.choices<Forfeit>("unknown"); }, "'unknown' has an entry that is unknown"},
+                             {[&] { fields.choices<Forfeit>("empty"); }, "'empty' must not be empty"}});
 }
 
 TEST(JsonFields, RefusesAnotherTypeNamingFileAndPlace) {

@@ -1,5 +1,10 @@
 #include "common/data/npy_writer.hpp"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/base/file_descriptor.hpp"
 #include "tests/common/data/array_reads.hpp"
 #include "tests/testing.hpp"
 
@@ -76,6 +81,20 @@ TEST_F(NpyWriterTest, AnArrayWithoutRowsIsWrittenAndOneWithoutACommitIsNot) {
   EXPECT_EQ(open_array(folder_ / "none.npy")->shape(), (Shape{0, 3}));
   { NpyWriter(folder_ / "x.npy", DType::kFloat32, {1, 2}).append(std::span<const float>(std::vector<float>{1.0f})); }
   EXPECT_THAT(folder_.names(), ElementsAre("none.npy"));
+}
+
+// So that a full disk is found before the commit, which may be after a charge.
+TEST_F(NpyWriterTest, AllElementsAreWrittenOnceTheLastIsThere) {
+  const std::string pipe = folder_ / "x.npy";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const FileDescriptor reader(::open(pipe.c_str(), O_RDONLY | O_NONBLOCK));
+  const std::vector<float> few(6);
+  NpyWriter writer(pipe, DType::kFloat32, {3, 2}, Existing::kReplace);
+  writer.append(std::span<const float>(few).first(4));
+  writer.append(std::span<const float>(few).last(2));
+  std::vector<char> bytes(4096);
+  EXPECT_EQ(::read(reader.get(), bytes.data(), bytes.size()), 128 + 24);
+  writer.commit();
 }
 
 TEST_F(NpyWriterTest, ElementsMustFitTypeAndShape) {

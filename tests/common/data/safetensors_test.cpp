@@ -73,14 +73,19 @@ TEST(Safetensors, AnEmptyFileHasAnEmptyObject) {
 }
 
 TEST(Safetensors, RandomFilesOfAllTypesReturnAndAreAligned) {
+  std::vector<DType> types;
+  for (const NumberType& type : kNumberTypes) {
+    if (!type.tensor.empty()) types.push_back(type.dtype);
+  }
+  ASSERT_EQ(types.size(), 7U);
   std::mt19937 random(7);
   for (int repeat = 0; repeat < 200; ++repeat) {
     SafetensorsFile file;
     const auto draw = [&](unsigned below) { return static_cast<unsigned>(random() % below); };
     for (unsigned count = draw(6), tensor = 0; tensor < count; ++tensor) {
       Tensor drawn;
-      drawn.type = static_cast<TensorType>(draw(6));
-      std::size_t size = element_size(drawn.type);
+      drawn.type = types[draw(7)];
+      std::size_t size = size_of(drawn.type);
       for (unsigned rank = draw(4), axis = 0; axis < rank; ++axis) {
         drawn.shape.push_back(draw(5));
         size *= drawn.shape.back();
@@ -98,7 +103,7 @@ TEST(Safetensors, RandomFilesOfAllTypesReturnAndAreAligned) {
     const std::string_view text(reinterpret_cast<const char*>(bytes.data()) + 8, length);
     const nlohmann::json header = nlohmann::json::parse(text);
     for (const auto& [name, tensor] : file.tensors) {
-      EXPECT_EQ(header[name]["data_offsets"][0].get<std::uint64_t>() % element_size(tensor.type), 0U) << name;
+      EXPECT_EQ(header[name]["data_offsets"][0].get<std::uint64_t>() % size_of(tensor.type), 0U) << name;
     }
   }
 }
@@ -201,11 +206,11 @@ TEST(Safetensors, EveryTruncationIsRefused) {
 
 TEST(Safetensors, ImpossibleContentsAreOurOwnBug) {
   SafetensorsFile wrong_size;
-  wrong_size.tensors["w"] = {TensorType::kF32, {3}, std::vector<std::byte>(11)};
+  wrong_size.tensors["w"] = {DType::kFloat32, {3}, std::vector<std::byte>(11)};
   EXPECT_THROW(serialize(wrong_size), std::logic_error);
 
   SafetensorsFile reserved;
-  reserved.tensors["__metadata__"] = {TensorType::kU8, {0}, {}};
+  reserved.tensors["__metadata__"] = {DType::kUint8, {0}, {}};
   EXPECT_THROW(serialize(reserved), std::logic_error);
 
   SafetensorsFile not_text;
@@ -215,7 +220,7 @@ TEST(Safetensors, ImpossibleContentsAreOurOwnBug) {
   EXPECT_THROW(make_tensor(std::vector<double>{1.0}, {2}), std::logic_error);
   EXPECT_THROW(make_tensor(std::vector<std::int64_t>{1}, {2}), std::logic_error);
   EXPECT_THROW(entries_of<std::int64_t>(make_tensor(std::vector<double>{1.0}, {1})), std::logic_error);
-  EXPECT_THROW(entries_of<double>({TensorType::kF32, {2}, std::vector<std::byte>(8)}), std::logic_error);
+  EXPECT_THROW(entries_of<double>({DType::kFloat32, {2}, std::vector<std::byte>(8)}), std::logic_error);
 }
 
 TEST(Safetensors, AFileIsReadOrRefusedByItsName) {

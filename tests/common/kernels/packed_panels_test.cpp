@@ -84,7 +84,7 @@ TEST(PackedPanels, TheLowestInt16IsRejected) {
     PackingMemory memory;
     PackedPanels packed(micro, 20, 65, memory);
     EXPECT_NO_THROW(packed.pack_stripe({a.view(), SummedOver::kRows}, 0, 0, 65, 0));
-    EXPECT_THROW(packed.pack_stripe({a.view(), SummedOver::kRows}, 0, 0, 65, 1), UsageError);
+    EXPECT_THROW(packed.pack_stripe({a.view(), SummedOver::kRows}, 0, 0, 65, 1), std::logic_error);
   }
 }
 

@@ -64,10 +64,10 @@ TEST(LatticeWeights, AreRefusedWhereTheyAreNoNumbersOrNoRows) {
   EXPECT_THROW(LatticeWeights(std::vector<double>(7), {1.0, 4}), UsageError);
   EXPECT_THROW(LatticeWeights(std::vector<double>(4, std::nan("")), {1.0, 4}), UsageError);
   EXPECT_THROW(LatticeWeights(std::vector<double>(4, 1e101), {1.0, 4}), UsageError);
-  EXPECT_THROW(LatticeWeights({1, 2, -32768, 0}, {1.0}, {1.0, 4}), AggregationAborted);
+  EXPECT_THROW(LatticeWeights({1, 2, -32768, 0}, {1.0}).on({1.0, 4}), AggregationAborted);
   for (const double largest : {-1.0, 1e101, std::nan("")})
-    EXPECT_THROW(LatticeWeights({1, 2, 3, 4}, {largest}, {1.0, 4}), AggregationAborted);
-  EXPECT_THROW(LatticeWeights({1, 2, 3}, {1.0}, {1.0, 4}), std::logic_error);
+    EXPECT_THROW(LatticeWeights({1, 2, 3, 4}, {largest}).on({1.0, 4}), AggregationAborted);
+  EXPECT_THROW(LatticeWeights({1, 2, 3}, {1.0}).on({1.0, 4}), std::logic_error);
 }
 
 TEST(LatticeWeights, ValuesAndLargestEntriesSayAllOfThem) {
@@ -84,17 +84,18 @@ TEST(LatticeWeights, ValuesAndLargestEntriesSayAllOfThem) {
   const LatticeWeights once(weights, lattice);
   EXPECT_EQ(once.largest()[0], 0.0);
   EXPECT_EQ(once.largest()[1], 0.0);
-  const std::vector<double> back = weights_of({once.values(), weights.size()}, once.largest());
+  const std::vector<double> back = weights_of(once.values(), once.largest());
   const LatticeWeights twice(back, lattice);
-  EXPECT_TRUE(std::equal(once.values(), once.values() + weights.size(), twice.values()));
+  EXPECT_TRUE(std::ranges::equal(once.values(), twice.values()));
   EXPECT_TRUE(std::ranges::equal(once.factors(), twice.factors()));
   EXPECT_TRUE(std::ranges::equal(once.largest(), twice.largest()));
-  EXPECT_EQ(weights_of({twice.values(), weights.size()}, twice.largest()), back);
-  const LatticeWeights of_parts({once.values(), once.values() + weights.size()},
-                                {once.largest().begin(), once.largest().end()}, lattice);
-  EXPECT_TRUE(std::equal(once.values(), once.values() + weights.size(), of_parts.values()));
+  EXPECT_EQ(weights_of(twice.values(), twice.largest()), back);
+  const LatticeWeights parts({once.values().begin(), once.values().end()},
+                             {once.largest().begin(), once.largest().end()});
+  const LatticeWeights of_parts = parts.on(lattice);
+  EXPECT_TRUE(std::ranges::equal(once.values(), of_parts.values()));
   EXPECT_TRUE(std::ranges::equal(once.factors(), of_parts.factors()));
-  EXPECT_THROW(weights_of({once.values(), 5}, std::vector<double>{1.0, 2.0}), std::logic_error);
+  EXPECT_THROW(weights_of(once.values().first(5), std::vector<double>{1.0, 2.0}), std::logic_error);
 }
 
 }  // namespace dpreduce::lattice_weights_test

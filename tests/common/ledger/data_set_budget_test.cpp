@@ -102,7 +102,7 @@ TEST(DataSetBudget, SampledRoundsAreNoGaussians) {
   EXPECT_EQ(spent.mu, 0);
   EXPECT_FALSE(spent.is_gaussian());
   ASSERT_EQ(spent.samples.size(), 2U);
-  const std::vector<RepeatedMechanism> run{{SubsampledGaussian{2, 0.1}, 2}};
+  const std::vector<RepeatedMechanism> run{{GaussianMechanism{2, 0.1}, 2}};
   EXPECT_NEAR(epsilon_of(spent, kDelta), pld_epsilon_upper(run, kDelta), 1e-6);
   EXPECT_LT(epsilon_of(spent, kDelta), gdp_epsilon(0.5 * std::sqrt(2.0), kDelta));
   EXPECT_NEAR(rho_of(spent), 0.25, 1e-6);
@@ -118,7 +118,7 @@ TEST(DataSetBudget, LinesUnderAddRemoveCountTwiceWhereTheQuestionIsReplaceOne) {
   EXPECT_NEAR(exchange.mu, 0.6, 1e-15);
   EXPECT_EQ(std::get<ExponentialMechanism>(exchange.selections.at(0).mechanism).epsilon, 1.0);
   const Spending sampled = spending_of(charged({gaussian("run-1/a", 0.5, 0.1)}).charges(), Adjacency::kReplaceOne);
-  const std::vector<RepeatedMechanism> exchanged{{SubsampledGaussian{2, 0.1, true}, 1}};
+  const std::vector<RepeatedMechanism> exchanged{{GaussianMechanism{2, 0.1, true}, 1}};
   ASSERT_EQ(sampled.samples.size(), 1U);
   EXPECT_NEAR(epsilon_of(sampled, kDelta), pld_epsilon_upper(exchanged, kDelta), 1e-6);
   EXPECT_LT(epsilon_of(sampled, kDelta), gdp_epsilon(1.0, kDelta));

@@ -12,7 +12,7 @@ namespace dpreduce::classifier_file_test {
 ClassifierParts full_parts() {
   ClassifierParts parts;
   parts.method = "fc";
-  parts.privacy = PrivacyStatement{1.0 / 3.0, 1e-5, 0.1 + 0.2, 5e-324, "replace-one"};
+  parts.privacy = PrivacyStatement{1.0 / 3.0, 1e-5, 0.1 + 0.2, 5e-324, Adjacency::kReplaceOne};
   parts.preprocessing = {
       .input_dim = 5, .pool = 2, .normalize = Normalize::kNone, .clip_norm = 1.0 / 7.0, .center = {0.1, -0.2, 1e-300}};
   parts.classes = 2;
@@ -98,12 +98,12 @@ TEST(ClassifierFile, AReducedModelReturnsWithItsProjectionOnTheLattice) {
   const SafetensorsFile file = file_of(reduced_parts());
   EXPECT_EQ(file.metadata.at("format_version"), "2");
   EXPECT_EQ(file.tensors.size(), 7U);
-  EXPECT_EQ(file.tensors.at("projection").type, TensorType::kI16);
+  EXPECT_EQ(file.tensors.at("projection").type, DType::kInt16);
   EXPECT_EQ(file.tensors.at("projection").shape, (std::vector<std::uint64_t>{2, 3}));
   EXPECT_EQ(entries_of<std::int16_t>(file.tensors.at("projection")),
             (std::vector<std::int16_t>{32767, 0, -24575, 0, 16384, 32767}));
   EXPECT_EQ(entries_of<double>(file.tensors.at("projection_largest")), largest);
-  EXPECT_EQ(file.tensors.at("selected").type, TensorType::kI64);
+  EXPECT_EQ(file.tensors.at("selected").type, DType::kInt64);
   EXPECT_EQ(file.tensors.at("center").shape, (std::vector<std::uint64_t>{3}));
   EXPECT_EQ(file.tensors.at("weights").shape, (std::vector<std::uint64_t>{2, 1}));
 }
@@ -197,7 +197,7 @@ TEST(ClassifierFile, ItsTensorsAndMetadataAreTheDocumentedOnes) {
 TEST(ClassifierFile, ItSaysOfWhomItsPromiseIsWhereThatIsAPerson) {
   const auto statement_of = [](const PersonStatement& person) {
     ClassifierParts parts = full_parts();
-    parts.privacy = PrivacyStatement{{}, {}, 0.5, {}, "add-remove", person};
+    parts.privacy = PrivacyStatement{{}, {}, 0.5, {}, Adjacency::kAddRemove, person};
     EXPECT_EQ(reread(parts).privacy, parts.privacy);
     return file_of(parts).metadata.at("privacy");
   };
@@ -317,7 +317,7 @@ TEST(ClassifierFile, ADamagedOneIsRefusedWithItsReasonAndName) {
           {statement(R"(,"adjacency":"add-remove")"), "is needed"},
           {statement(R"(,"adjacency":"add-remove","epsilon":"1","delta":0)"), "'privacy.epsilon' must be a number"},
           {statement(R"(,"mu":1)"), "'privacy.adjacency' is missing"},
-          {statement(R"(,"mu":1,"adjacency":"x")"), "adjacency must"},
+          {statement(R"(,"mu":1,"adjacency":"x")"), "'privacy.adjacency' is \"x\", which is unknown"},
           {statement(R"(,"mu":1,"adjacency":"add-remove","unit":"house")"),
            "'privacy.unit' is \"house\", which is unknown"},
           {statement(R"(,"mu":1,"adjacency":"add-remove","unit":1)"), "'privacy.unit' must be a text"},
@@ -333,7 +333,7 @@ TEST(ClassifierFile, ADamagedOneIsRefusedWithItsReasonAndName) {
           {all_of({tensor("weights", {}, {2, 0}), tensor("prototypes", {}, {2, 0})}), "weights has 0 entries"},
           {tensor("weights", {1, 2, 3, 4, kNan, 6}, {2, 3}), "weights has nan"},
           {[](SafetensorsFile& file) {
-             file.tensors["weights"] = Tensor{TensorType::kF32, {2, 3}, std::vector<std::byte>(24)};
+             file.tensors["weights"] = Tensor{DType::kFloat32, {2, 3}, std::vector<std::byte>(24)};
            },
            "weights is F32, not F64"},
           {tensor("bias", {1, 2, 3}, {3}), "bias has the shape [3] instead of [2]"},

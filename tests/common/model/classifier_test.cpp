@@ -204,7 +204,7 @@ TEST(Classifier, RowsOfAnotherWidthAreRefused) {
   EXPECT_THROW(Classifier(small_parts()).predict_labels(std::vector<float>(5)), BadInput);
 }
 
-const PrivacyStatement kStatement = {.epsilon = 1.0, .delta = 1e-5, .mu = 0.3, .rho = {}, .adjacency = "add-remove"};
+const PrivacyStatement kStatement = {.epsilon = 1.0, .delta = 1e-5, .mu = 0.3, .rho = {}};
 
 TEST(Classifier, MistakesAreRefusedWithTheirReason) {
   const Spoils<ClassifierParts> mistakes{
@@ -233,8 +233,7 @@ TEST(Classifier, MistakesAreRefusedWithTheirReason) {
       {[](auto& p) { (p.privacy = kStatement)->epsilon.reset(); }, "go together"},
       {[](auto& p) { (p.privacy = kStatement)->mu = kInfinity; }, "mu is inf"},
       {[](auto& p) { (p.privacy = kStatement)->rho = -1.0; }, "rho is -1"},
-      {[](auto& p) { (p.privacy = PrivacyStatement())->adjacency = "add-remove"; }, "is needed"},
-      {[](auto& p) { (p.privacy = kStatement)->adjacency = "swap"; }, "adjacency"},
+      {[](auto& p) { p.privacy = PrivacyStatement(); }, "is needed"},
       {[](auto& p) { (p.privacy = kStatement)->person = PersonStatement{.rows = 0}; }, "rows_per_person is 0"},
       {[](auto& p) { (p.privacy = kStatement)->person = PersonStatement{.silos = 0}; }, "silos_per_person is 0"},
   };

@@ -253,18 +253,35 @@ TEST(AveragePrecision, RowsOfEqualScoreComeTogetherInAnyOrder) {
   EXPECT_DOUBLE_EQ(average_precision({{0.0, true}, {1.0, false}, {1.0, false}, {1.0, true}}).value(), expected);
 }
 
+LabelSetFigures label_set_figures(const std::vector<std::uint64_t>& counts,
+                                  const std::vector<std::optional<double>>& average_precisions) {
+  LabelSetFigures figures(average_precisions.size());
+  EXPECT_EQ(figures.counts.size(), counts.size());
+  figures.counts = counts;
+  figures.average_precisions = average_precisions;
+  return figures;
+}
+
 // Of 8 labeled rows 2 classes each are told: 16 guesses, of which 9 hit, of 12 positives.
 TEST(LabelSetFigures, PrecisionAndRecallOfTheTopAreSharesOfItsHits) {
-  LabelSetFigures figures;
-  figures.rows = 10;
-  figures.labeled_rows = 8;
-  figures.classes = {{4, 0, 0, 0.5}, {8, 0, 0, 0.5}};
+  LabelSetFigures figures = label_set_figures({10, 8, 0, 9, 4, 0, 0, 8, 0, 0}, {0.5, 0.5});
   EXPECT_FALSE(to_json(figures).contains("precision_at_k"));
-  figures.top = {2, 9};
+  figures.top_k = 2;
   const nlohmann::json json = to_json(figures);
   EXPECT_EQ(json["top_k"], 2);
   EXPECT_DOUBLE_EQ(json["precision_at_k"].get<double>(), 9.0 / 16.0);
   EXPECT_DOUBLE_EQ(json["recall_at_k"].get<double>(), 9.0 / 12.0);
+}
+
+// The last row is of no class: it counts as a row, and for the class that its score gives it.
+TEST(LabelSetFigures, CountRowsByTheirScores) {
+  LabelSetFigures figures(3);
+  figures.threshold = 0.5;
+  figures.top_k = 2;
+  figures.add(std::vector{0.9, 0.1, 0.5}, std::vector<std::int32_t>{0, 1});
+  figures.add(std::vector{0.1, 0.2, 0.3}, std::vector<std::int32_t>{1});
+  figures.add(std::vector{0.7, 0.2, 0.3}, std::vector<std::int32_t>{});
+  EXPECT_THAT(figures.counts, ElementsAre(3, 2, 1, 2, 1, 2, 1, 2, 0, 0, 0, 1, 0));
 }
 
 TEST(AveragePrecision, AgreesWithItsDefinition) {
@@ -277,12 +294,8 @@ TEST(AveragePrecision, AgreesWithItsDefinition) {
 }
 
 TEST(LabelSetFigures, MeansAreOverClassesWithPositives) {
-  LabelSetFigures figures;
-  figures.rows = 10;
-  figures.labeled_rows = 8;
-  figures.hits = 6;
+  LabelSetFigures figures = label_set_figures({10, 8, 6, 0, 4, 2, 1, 0, 3, 0, 2, 2, 2}, {0.5, std::nullopt, 1.0});
   figures.threshold = 0.5;
-  figures.classes = {{4, 2, 1, 0.5}, {0, 3, 0, std::nullopt}, {2, 2, 2, 1.0}};
   const nlohmann::json json = to_json(figures);
   EXPECT_EQ(json["rows_without_labels"], 2);
   EXPECT_DOUBLE_EQ(json["hit_rate"].get<double>(), 0.75);
@@ -297,8 +310,8 @@ TEST(LabelSetFigures, MeansAreOverClassesWithPositives) {
 }
 
 TEST(LabelSetFigures, WithoutRowsAreNull) {
-  LabelSetFigures figures;
-  figures.top = {1, 0};
+  LabelSetFigures figures(0);
+  figures.top_k = 1;
   const nlohmann::json json = to_json(figures);
   for (const char* figure : {"hit_rate", "mean_average_precision", "precision_at_k"}) {
     EXPECT_TRUE(json.at(figure).is_null()) << figure;
