@@ -23,8 +23,8 @@ namespace dpreduce {
 // quadratic one sees what a canary does to variances and correlations. With r = 1e-9 a combination of numbers that has
 // no noise in it (noise that is shared, or absent) separates the worlds completely.
 //
-// Where p is more than the n runs that are learned from, both are computed in an orthonormal basis of the span of those
-// runs. This changes no score: the linear direction lies in it, and what is orthogonal to it adds the same to q_0 and
+// Both are computed in an orthonormal basis of the span of the n runs that are learned from, if p > n. This changes no
+// score: the linear direction lies in the span, and the part of x that is orthogonal to it adds the same to q_0 and
 // q_1.
 
 /// Runs as rows.

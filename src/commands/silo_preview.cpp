@@ -66,7 +66,7 @@ Facts facts_of_parties(const FitOptions& options, const Roster& roster, const Si
   return facts;
 }
 
-// Whose the noise is and against whom it holds, and what the silo's ledger has, then with this run.
+// The owner of the noise, against whom it holds, and the silo's ledger before this run and after it.
 Facts facts_of_account(const ResolvedFit& fit, const std::optional<Reservation>& charges,
                        const std::optional<NoiseShares>& shares, const SiloTerms& silos, std::uint32_t silo) {
   Facts facts;

@@ -216,7 +216,7 @@ KeyedHash hash_for(std::string_view purpose, const SumTicket& ticket) {
   return person_hash(ticket.key().stream(purpose, {}));
 }
 
-// Those of every person behind their number: a statistic has at least one element.
+// The number of persons, then the words of each: a statistic has at least one element.
 std::vector<std::uint64_t> words_of(const CountedPersons& counted) {
   std::vector<std::uint64_t> words{counted.persons.size()};
   words.reserve(1 + kWordsOfPerson * counted.persons.size());

@@ -17,7 +17,7 @@ constexpr std::size_t kNumberBytes = 8;
 constexpr std::size_t kWrittenAtOnce = std::size_t{64} << 10;
 constexpr std::size_t kGreetingBytes = kLinkMagic.size() + sizeof(ProcessNonce) + 2 * kNumberBytes;
 
-// What stands behind the header: a greeting, a number or neither, and then at most so many bytes more.
+// The form of what follows the header: a greeting, a number or neither, and then at most so many bytes more.
 struct LinkForm {
   LinkKind kind;
   std::size_t fixed;

@@ -54,7 +54,7 @@ struct ReportedSilos {
   NoiseSource noise = NoiseSource::kCentral;
   std::uint64_t colluding = 0;  ///< c
   bool is_ephemeral = false;    ///< no roster: nobody knows who the parties were
-  /// Of each that dropped out, its name, the kind of message that was due, and the beginning of the reason, in words:
+  /// Name of each silo that dropped out, the kind of message that was due, and the beginning of the reason, in words:
   /// printable ASCII, other bytes escaped.
   std::optional<std::vector<std::string>> lost{};
 };

@@ -65,7 +65,7 @@ RowWeight clipped_weight(WideSquare most, const SquaredAt& squared_at) {
 using RowGroup = std::span<const std::size_t>;
 
 // A unit's rows, counted from their first one, in groups that are summed together: all of them, or those of each class.
-// They last until this thread's next call.
+// The groups last until this thread's next call.
 std::span<const RowGroup> groups_of(const LatticeRows& chunk, std::size_t first, std::size_t count, bool by_class) {
   constexpr unsigned kRowBits = 32;
   thread_local std::vector<std::size_t> members;

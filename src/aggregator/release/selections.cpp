@@ -31,7 +31,7 @@ void require_summable_by_silos(const PlannedSelection& selection, std::span<cons
       selection.name, parties - 1);
 }
 
-// Whether this is one block of the utilities of all groups.
+// Returns whether this is one block of the utilities of all groups.
 bool has_shape_of(const Statistic& local, const PlannedSelection& selection) {
   const std::vector<BlockShape>& shape = local.shape();
   return shape.size() == 1 && shape[0].elements == selection.terms.groups * selection.terms.candidates &&

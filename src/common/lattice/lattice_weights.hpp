@@ -30,7 +30,7 @@ class LatticeWeights {
   /// is above 1e100 or no number.
   LatticeWeights(std::span<const double> weights, const Lattice& lattice);
 
-  /// What has these values() and largest(), as somebody sends or archives them: unchecked, and of no dimension.
+  /// Weights with these values() and largest(), as they are sent or archived: unchecked, and of no dimension.
   LatticeWeights(std::vector<std::int16_t> values, std::vector<double> largest)
       : values_(std::make_shared<std::vector<std::int16_t>>(std::move(values))), largest_(std::move(largest)) {}
 

@@ -136,7 +136,7 @@ struct LabelSetFigures {
     kOfClass
   };
 
-  /// Of no rows, and K classes.
+  /// Figures of no rows, and K classes.
   explicit LabelSetFigures(std::size_t classes) : counts(kOfRows + kOfClass * classes), average_precisions(classes) {}
 
   /// Counts a row with these scores, which is of the classes `labels`.

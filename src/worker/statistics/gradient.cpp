@@ -35,7 +35,7 @@ ReleaseRequest gradient_release(const ReleaseTerms& terms, double share) {
           .profiles = profiles_of(terms, {kFourthNorm}, {{"another row", {4 * kFourthNorm}}})};
 }
 
-// Of every release whose first block is a gradient: weights go to each rank.
+// Words of a release whose first block is a gradient: weights go to each rank.
 double words_of_weights(const ReleaseRequest& request) {
   return elements_of(request.blocks.front()) / kLatticeEntriesOfWord;
 }

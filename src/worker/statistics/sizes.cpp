@@ -118,7 +118,7 @@ Statistic counted(const ReleaseRequest& request, const StatisticInputs& inputs, 
   return statistic;
 }
 
-// Of targets, or of features. Centers and scales may be empty where the bins need none.
+// Counts of targets, or of features. Centers and scales may be empty if the bins need none.
 template <BinOf bin_of, bool of_targets>
 Statistic columns_counted(const ReleaseRequest& request, const StatisticInputs& inputs) {
   const Preprocessing& rows = inputs.transform.preprocessing();
