@@ -15,6 +15,7 @@
 #include "common/base/text.hpp"
 #include "common/base/version.hpp"
 #include "common/data/worker_rows.hpp"
+#include "common/ledger/data_set_budget.hpp"
 #include "common/ledger/ledger.hpp"
 #include "common/ranks/silo_job.hpp"
 #include "common/silos/parties.hpp"
@@ -70,25 +71,32 @@ Facts facts_of_parties(const FitOptions& options, const Roster& roster, const Si
 Facts facts_of_account(const ResolvedFit& fit, const std::optional<Reservation>& charges,
                        const std::optional<NoiseShares>& shares, const SiloTerms& silos, std::uint32_t silo) {
   Facts facts;
-  if (charges) {
+  if (!charges) {
+    facts.push_back({"own noise", "none, and the coordinator adds none: exact sums go to it"});
+  } else {
     const NoiseSource source = shares ? NoiseSource::kDistributed : NoiseSource::kCentral;
-    facts.push_back({"own noise", shares ? fmt::format("{} of each noise above: {} such shares make it at least",
+    facts.push_back({"own noise", shares ? fmt::format("at least {} of each noise above: {} such shares add up to it",
                                                        lower_figure(1.0 / std::sqrt(shares->honest)), shares->honest)
                                          : "none: the coordinator adds the noise"});
     facts.push_back({"guarantee", silos_text({source, 0, silos.threshold, silos.colluding, silo})});
   }
   const PrivacyOptions& privacy = fit.options().privacy;
   const LedgerState ledger = Ledger::read(privacy.ledger);
-  const double delta = privacy.budget.delta.value_or(kReportedDelta);
-  const std::string balance = balance_text(ledger, privacy.adjacency, fit.plan().limit, delta);
-  facts.push_back({"ledger", fmt::format("{}: {}", privacy.ledger, balance)});
+  const Adjacency adjacency = strictest_adjacency(ledger, privacy.adjacency);
+  const auto add = [&](std::string_view when, const Spending& spending) {
+    const std::string spent = spent_text(spending, privacy.budget.delta.value_or(kReportedDelta));
+    facts.push_back(
+        {"ledger", fmt::format("{}: {:<9} mu {}, {}", privacy.ledger, when, upper_figure(mu_of(spending)), spent)});
+  };
+  const Spending before = spending_of_all(ledger, adjacency);
+  add("before it", before);
   if (!fit.plan().is_private) {
-    facts.push_back({"", "this run is NOT private: it has no finite mu"});
+    facts.push_back({"ledger", "this run is NOT private: it has no finite mu"});
     return facts;
   }
-  const Adjacency adjacency = strictest_adjacency(ledger, privacy.adjacency);
-  const Spending after = composed(spending_of_all(ledger, adjacency), spending_of(*charges, adjacency));
-  facts.push_back({"", fmt::format("after this run mu {}, {}", upper_figure(mu_of(after)), spent_text(after, delta))});
+  const Spending run = spending_of(*charges, adjacency);
+  add("this run", run);
+  add("after it", composed(before, run));
   return facts;
 }
 
@@ -157,17 +165,15 @@ void preview_silo(const FitOptions& options, std::uint32_t silo) {
   const ResolvedFit fit = fit_on_roster(options, *entry.roster);
   const std::vector<ConsentTerm> terms = terms_of_silo(options, fit, entry.terms);
   const std::optional<NoiseShares> shares = shares_of_silos(options, entry.terms);
-  FitPlan plan = fit.plan();
   std::string charged;
   std::optional<Reservation> charges;
-  if (plan.noise) {
+  if (fit.plan().noise) {
     charges = reservation_at_silo(fit, entry.terms);
     charged = text_of(remains_table("charges    of this run, on the silo's own ledger", *charges));
-    if (shares) plan.noise = shares->guaranteed(*plan.noise);  // what counts for this silo: the noise that is sure
   }
   fmt::print("dry run: nothing was sent, no rows were read, nothing was spent\n{}{}{}{}{}",
              text_of(facts_of_parties(options, *entry.roster, entry.terms, silo)),
-             dry_run_text(dry_run_json(fit.options(), plan)), charged,
+             dry_run_text(dry_run_json(fit.options(), fit.plan())), charged,
              text_of(facts_of_account(fit, charges, shares, entry.terms, silo)),
              text_of(facts_of_owner(options, terms, silo)));
   std::fflush(stdout);

@@ -70,8 +70,10 @@ nlohmann::json run_binding(const FitOptions& options, const FitPlan& plan) {
   binding["private"] = plan.is_private;
   binding["public rows"] = !options.data.public_x.empty();
   binding["noise of the releases"] = {to_hex(sha256(message_of("noise plan", plan.noise.value())))};
-  if (plan.makes_class_grams())
+  if (plan.makes_class_grams()) {
     binding["candidates"] = make_method(options)->candidates();  // what is made of each is saved
+    binding["class_grams"] = "triangles";                        // their form
+  }
   if (!options.data.train.class_names.empty()) binding["class names"] = options.data.train.class_names;
   if (!options.data.train.feature_names.empty()) binding["feature names"] = options.data.train.feature_names;
   binding["models"] = digests_of_models(options.evaluation);

@@ -257,6 +257,18 @@ void PersonCounts::add(const PersonCounts& other) {
   partitions_ = merged_partitions(partitions_, other.partitions_, name_of, "counts of persons");
 }
 
+// Throws AggregationAborted.
+Statistic PersonCounts::opened_list(const PartialSum& sealed, const SumTicket& ticket) {
+  try {
+    const std::size_t elements = std::max(sealed.words_.size(), kSealWords + 1) - kSealWords;
+    return sealed.opened(ticket, {{"persons", elements}});
+  } catch (const Error&) {
+    throw AggregationAborted(
+        "partition {}: its counts of persons do not match their seal: they were changed in transit; count again",
+        shown_partition(name_of(sealed)));
+  }
+}
+
 PersonTable PersonCounts::opened(const SumTicket& ticket) const {
   if (plan_ != ticket.session) {
     throw UsageError(
@@ -266,8 +278,7 @@ PersonTable PersonCounts::opened(const SumTicket& ticket) const {
   PersonTable table;
   std::vector<std::pair<PersonHash, std::uint64_t>> all;
   for (const PartialSum& sealed : partitions_) {
-    const std::size_t elements = std::max(sealed.words_.size(), kSealWords + 1) - kSealWords;
-    const Statistic listed = sealed.opened(ticket, {{"persons", elements}});
+    const Statistic listed = opened_list(sealed, ticket);
     const std::span<const std::uint64_t> words = listed.words();
     for (std::size_t place = 1; place + kWordsOfPerson <= words.size(); place += kWordsOfPerson) {
       all.emplace_back(PersonHash{words[place], words[place + 1]}, words[place + 2]);

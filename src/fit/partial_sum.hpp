@@ -151,6 +151,7 @@ class PersonCounts {
 
  private:
   static const std::string& name_of(const PartialSum& sealed) { return sealed.partitions_.front().name; }
+  static Statistic opened_list(const PartialSum& sealed, const SumTicket& ticket);
 
   std::array<std::uint8_t, 16> plan_{};
   std::vector<PartialSum> partitions_;  // of one partition each; sorted by its name

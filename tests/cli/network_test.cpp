@@ -106,7 +106,7 @@ TEST_F(NetworkTest, ADryRunOfASiloThatEvaluatesTellsOfTheEvaluation) {
   const ProgramRun shown = run_party(1, "--evaluate trained --evaluate-metrics accuracy --mu 0.5 --dry-run");
   EXPECT_EQ(shown.exit_code, 0) << shown.err;
   EXPECT_THAT(shown.out, AllOf(HasSubstr("rows       8 features, 3 classes"), HasSubstr("method     evaluate\n"),
-                               HasSubstr("  evaluation "), HasSubstr("after this run mu 0.5, ")));
+                               HasSubstr("  evaluation "), HasSubstr("this run  mu 0.5, ")));
   say_without_classes();
   const ProgramRun of_sets =
       run_party(1, "--evaluate trained --mu 1 --max-labels 2 --max-predicted 3 --score-threshold 0.4 --dry-run");

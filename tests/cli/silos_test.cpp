@@ -520,17 +520,20 @@ TEST_F(ConsentTest, ADryRunOfASiloTellsWhatItWouldSendAndPromise) {
        "rows       12 features, 3 classes; what is sent goes to the coordinator",
        "terms      threshold 3, 0 colluding; ", "method     mean\n", "mu 2, ", "neighbors add-remove, unit record",
        "noise      in units of the sensitivity of each block\n", "class_sums",
-       "own noise  0.577 of each noise above: 3 such",
+       "own noise  at least 0.577 of each noise above: 3 such",
        "guarantee  account of silo 2: distributed noise, at least 3 honest shares; holds against the coordinator and "
        "0 ",
-       "charges    of this run, on the silo's own ledger\n", "ledger     2.jsonl: epsilon 0 at delta ",
+       "charges    of this run, on the silo's own ledger\n", "ledger     2.jsonl: before it mu 0, epsilon 0",
        "consent    passes  methods: mean requested, mean allowed",
        "consent    REFUSES most-mu: 2 requested, at most 1 allowed", "would read --train-x absent-x.npy\n"},
       {"[consent] refuses the run: most-mu"});
   EXPECT_FALSE(has("2.jsonl") || has("2.log"));
-  expect_preview(shared + "0.5", 0, {"after this run mu 0.5, "});
-  expect_preview(shared + "0.5 --seed 1", 4, {"so NOT private", "this run is NOT private: it has no finite mu"});
+  expect_preview(shared + "0.5", 0, {"this run  mu 0.5, ", "after it  mu 0.5, "});
+  expect_preview(shared + "0.5 --seed 1", 4,
+                 {"so NOT private", "ledger     this run is NOT private: it has no finite mu"});
   expect_preview("--mu 0.5", 0, {"own noise  none: the coordinator adds the noise", "not against the coordinator"});
+  expect_preview("--non-private", 4,
+                 {"own noise  none, and the coordinator adds none: exact sums go to it", "NOT private"});
   const ProgramRun unnamed =
       run_with({.form = Form::kProgram}, "fit --secure-aggregation --method mean --classes 3 --mu 1 --dry-run");
   EXPECT_EQ(unnamed.exit_code, 2);
@@ -552,7 +555,7 @@ TEST_F(ConsentTest, ADryRunOfASiloIsRefusedWhereItsBudgetIsSpent) {
 TEST_F(ConsentTest, ADryRunOfASiloAddsTheRunToWhatItsLedgerHas) {
   run_of_roster("--mu 1.2 --threshold 3 --silo-config own{rank}.toml", 0);
   own(2, "identity = \"2.key\"\ntrain-x = [\"absent-x.npy\"]\ntrain-y = [\"absent-y.npy\"]\n");
-  expect_preview("--mu 0.5", 0, {" is spent in total, no budget is set\n", "after this run mu 1.3, "});
+  expect_preview("--mu 0.5", 0, {"before it mu 1.2, ", "this run  mu 0.5, ", "after it  mu 1.3, "});
 }
 
 TEST_F(SilosTest, WrongOptionsAreRefusedOnce) {

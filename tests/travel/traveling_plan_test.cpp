@@ -134,6 +134,16 @@ TEST_F(TravelingPlanTest, SumsOfTwoSessionsOfOnePlanDoNotMix) {
               HasSubstr("is of step 1 of this or another session"));
 }
 
+TEST(PersonCounts, ThatDoNotOpenNameTheirPartition) {
+  SumTicket ticket;
+  PersonCounts counts = PersonCounts::sealed({.persons = {{1, 2}, {1, 3}}, .rows = {3, 5}}, ticket, "p0");
+  counts.add(PersonCounts::sealed({.persons = {{1, 3}}, .rows = {7}}, ticket, "p1"));
+  EXPECT_EQ(counts.opened(ticket).shared.rows, std::vector<std::uint64_t>{12});
+  ticket.secret[0] ^= 1;
+  expect_refusal<AggregationAborted>([&] { counts.opened(ticket); },
+                                     {"partition p0: its counts of persons do not match their seal"});
+}
+
 TEST_F(TravelingPlanTest, ASumThatWasChangedOnTheWayIsRefusedAndNothingIsCharged) {
   const FitOptions options = options_of("mean");
   const TravelingPlan plan = plan_of(options);

@@ -63,19 +63,14 @@ constexpr std::string_view kCureOfModes =
 
 }  // namespace
 
+bool is_for_want_of(int error_number, FileFeature needed) {
+  return error_number == ENOLCK || error_number == ENOSYS || error_number == EOPNOTSUPP ||
+         (error_number == EPERM && needed != FileFeature::kLocks);
+}
+
 std::string reason_of(int error_number, FileFeature needed) {
   const std::string reason = std::generic_category().message(error_number);
-  switch (error_number) {
-    case EPERM:
-      if (needed == FileFeature::kLocks) return reason;
-      break;
-    case ENOLCK:
-    case ENOSYS:
-    case EOPNOTSUPP:
-      break;
-    default:
-      return reason;
-  }
+  if (!is_for_want_of(error_number, needed)) return reason;
   const std::string cause = reason + ": the file system ";
   switch (needed) {
     case FileFeature::kLocks:

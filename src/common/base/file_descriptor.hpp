@@ -56,6 +56,9 @@ bool sync_folder_of(const std::filesystem::path& path);
 /// Features that not every file system has.
 enum class FileFeature { kLocks, kLinks, kModes };
 
+/// Returns whether a call that needs the feature fails so because the file system lacks it.
+bool is_for_want_of(int error_number, FileFeature needed);
+
 /// The system's reason for a failed call that needs the feature; if the file system lacks it, that cause, and what to
 /// do.
 std::string reason_of(int error_number, FileFeature needed);

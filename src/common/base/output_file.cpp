@@ -149,7 +149,7 @@ bool NewFile::take_name() {
   const bool is_renamed =
       is_beside() && ::renameat2(AT_FDCWD, beside_.c_str(), AT_FDCWD, target_.c_str(), RENAME_NOREPLACE) == 0;
   if (!is_renamed) {
-    if (is_beside() && errno != EINVAL && errno != ENOSYS) return false;
+    if (is_beside() && errno == EEXIST) return false;
     if (!link_to(is_beside() ? beside_ : name_in_proc(file_.get()), target_)) return false;
   }
   drop_beside();
@@ -257,7 +257,7 @@ void AtomicFile::commit() {
 void AtomicFile::rename_onto_target() {
   if (file_->take_name()) return;
   const int reason = errno;
-  if (reason != EEXIST && !file_->is_beside()) {
+  if (reason != EEXIST && !(file_->is_beside() && is_for_want_of(reason, FileFeature::kLinks))) {
     throw BadInput("{}: cannot be given its name: {}", path_, reason_of(reason, FileFeature::kLinks));
   }
   // A file system may have neither links nor a rename that never replaces; then the name is looked at.

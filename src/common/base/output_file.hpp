@@ -138,10 +138,10 @@ class AtomicFile {
 
   std::string path_;  // as given
   Existing existing_;
+  OutputClaim claim_;            // longer than a name beside the target
   std::optional<NewFile> file_;  // of path_ without symbolic links at its end
   FileDescriptor device_{-1};    // written directly, instead
   std::uint64_t written_ = 0;
-  OutputClaim claim_;
   bool committed_ = false;
 };
 

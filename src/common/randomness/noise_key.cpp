@@ -1,10 +1,7 @@
 #include "common/randomness/noise_key.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <memory>
-#include <numeric>
-#include <optional>
 
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
@@ -50,7 +47,7 @@ NoiseKey NoiseKey::from_bytes(std::span<const std::byte, 32> bytes) {
   return NoiseKey(SecretVector<std::byte>(bytes.begin(), bytes.end()));
 }
 
-RandomStream NoiseKey::stream(std::string_view purpose, std::span<const std::byte> context) const {
+AesBlockSource NoiseKey::tape(std::string_view purpose, std::span<const std::byte> context) const {
   DPREDUCE_ASSERT(bytes_.size() == kKeyBytes);
   Message message = domain("dpreduce stream v1");
   for (const std::span<const std::byte> part : {std::as_bytes(std::span(purpose)), context}) {
@@ -64,7 +61,11 @@ RandomStream NoiseKey::stream(std::string_view purpose, std::span<const std::byt
       written != kKeyBytes) {
     throw EntropyFailure("no random stream: OpenSSL's HMAC-SHA256 failed; nothing was released");
   }
-  return RandomStream(std::make_unique<AesBlockSource>(std::span<const std::byte, kKeyBytes>(stream_key)));
+  return AesBlockSource(std::span<const std::byte, kKeyBytes>(stream_key));
+}
+
+RandomStream NoiseKey::stream(std::string_view purpose, std::span<const std::byte> context) const {
+  return RandomStream(std::make_unique<AesBlockSource>(tape(purpose, context)));
 }
 
 namespace {
@@ -75,12 +76,12 @@ std::uint64_t threshold_of(double rate) {
   return static_cast<std::uint64_t>(std::ldexp(rate, 64));
 }
 
+constexpr std::string_view kRowCoins = "row coins";
 constexpr std::uint64_t kWordsPerBlock = 2;
-// Words that are read and discarded rather than restart a stream.
-constexpr std::uint64_t kFarAhead = 4096;
+constexpr std::size_t kBlocksAhead = 16;  // units' places mostly rise, by little
 
 RandomStream words_from(std::span<const std::byte, 32> secret, std::uint64_t first_row) {
-  RandomStream stream = NoiseKey::from_bytes(secret).stream("row coins", {});
+  RandomStream stream = NoiseKey::from_bytes(secret).stream(kRowCoins, {});
   stream.skip_blocks(first_row / kWordsPerBlock);
   if (first_row % kWordsPerBlock == 1) stream.next_u64();
   return stream;
@@ -92,28 +93,20 @@ RowCoins::RowCoins(std::span<const std::byte, 32> secret, double rate, std::uint
     : stream_(words_from(secret, first_row)), threshold_(threshold_of(rate)) {}
 
 std::vector<char> RowSample::drawn_units(std::span<const std::uint64_t> first_rows) const {
-  std::vector<std::size_t> by_place(first_rows.size());
-  std::iota(by_place.begin(), by_place.end(), std::size_t{0});
-  std::sort(by_place.begin(), by_place.end(),
-            [&](std::size_t a, std::size_t b) { return first_rows[a] < first_rows[b]; });
-  std::vector<char> drawn(first_rows.size());
-  std::optional<RowCoins> coins;
-  std::uint64_t next = 0;  // whose coin comes next
-  char last = 0;           // the coin before it
-  for (const std::size_t unit : by_place) {
-    const std::uint64_t place = first_rows[unit];
-    if (coins && place + 1 == next) {  // rows of one unit who are numbered one by one
-      drawn[unit] = last;
-      continue;
+  AesBlockSource tape = NoiseKey::from_bytes(std::span<const std::byte, 32>(secret)).tape(kRowCoins, {});
+  const std::uint64_t threshold = threshold_of(rate);
+  SecretVector<RandomBlock> blocks(kBlocksAhead);
+  std::uint64_t begin = 0;  // of the blocks that were read last
+  std::vector<char> drawn;
+  drawn.reserve(first_rows.size());
+  for (const std::uint64_t place : first_rows) {
+    const std::uint64_t block = place / kWordsPerBlock;
+    if (drawn.empty() || block - begin >= blocks.size()) {
+      begin = block;
+      tape.read(0, begin, blocks);
     }
-    if (!coins || place - next > kFarAhead) {
-      coins.emplace(std::span<const std::byte, 32>(secret), rate, place);
-      next = place;
-    }
-    for (; next < place; ++next) coins->next();
-    last = coins->next() ? 1 : 0;
-    drawn[unit] = last;
-    ++next;
+    const auto& [first, second] = blocks[block - begin];
+    drawn.push_back((place % kWordsPerBlock == 0 ? first : second) < threshold ? 1 : 0);
   }
   return drawn;
 }

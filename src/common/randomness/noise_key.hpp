@@ -37,12 +37,14 @@ class NoiseKey {
   NoiseKey& operator=(const NoiseKey&) = delete;
   friend std::ostream& operator<<(std::ostream&, const NoiseKey&) = delete;
 
-  /// The stream of (purpose, context): AES-256-CTR under
+  /// The tape of (purpose, context): AES-256-CTR under
   ///
   ///     HMAC-SHA256(key, "dpreduce stream v1" || 0 || |purpose| || purpose || |context| || context),
   ///
-  /// lengths as 8 bytes little-endian. Streams of different pairs are independent (PRF); the same pair gives the same
-  /// stream again, so a pair must never serve two different releases.
+  /// lengths as 8 bytes little-endian. Tapes of different pairs are independent (PRF); the same pair gives the same
+  /// tape again, so a pair must never serve two different releases.
+  AesBlockSource tape(std::string_view purpose, std::span<const std::byte> context) const;
+  /// The stream on that tape, from its beginning.
   RandomStream stream(std::string_view purpose, std::span<const std::byte> context) const;
 
  private:
@@ -87,8 +89,8 @@ struct RowSample {
   double rate;                     ///< q, below 1
   std::uint64_t first_row;         ///< place of this rank's first row among the rows of all ranks
 
-  /// Returns for every unit whether it is drawn, by the places of their first rows. Equal places have one coin. Memory:
-  /// 17 bytes a unit. Throws EntropyFailure.
+  /// Returns for every unit whether it is drawn, by the places of their first rows. Equal places have one coin. Cost:
+  /// 16 blocks of AES a unit, fewer where places rise by little. Throws EntropyFailure.
   std::vector<char> drawn_units(std::span<const std::uint64_t> first_rows) const;
 
   RowCoins coins() const { return {std::span<const std::byte, 32>(secret), rate, first_row}; }
