@@ -111,6 +111,16 @@ class OpenSilo {
   std::vector<double> features_;  // of a row
 };
 
+// Throws BadInput if one of them exists.
+SiloFiles new_files(const fs::path& folder, std::uint64_t rows, std::size_t classes) {
+  SiloFiles files{(folder / "x.npy").string(), (folder / "y.npy").string(), rows,
+                  std::vector<std::uint64_t>(classes, 0)};
+  for (const std::string& file : {files.x, files.y}) {
+    if (fs::exists(file)) throw BadInput("{}: exists already; choose another --out, or remove it", file);
+  }
+  return files;
+}
+
 }  // namespace
 
 FeatureShift::FeatureShift(const ShiftSize& size, std::size_t dim, std::size_t silo, std::uint64_t seed)
@@ -145,12 +155,8 @@ std::vector<SiloFiles> write_silos(WorkerRows& rows, std::size_t classes, const 
   SiloAssignment assignment(spec, stratum_counts(rows, classes, spec.scheme));
   std::vector<SiloFiles> files;
   for (std::size_t silo = 0; silo < spec.silos; ++silo) {
-    const fs::path folder = fs::path(directory) / fmt::format("silo{}", first_silo + silo);
-    files.push_back({(folder / "x.npy").string(), (folder / "y.npy").string(), assignment.rows_of(silo),
-                     std::vector<std::uint64_t>(classes, 0)});
-    for (const std::string& file : {files.back().x, files.back().y}) {
-      if (fs::exists(file)) throw BadInput("{}: exists already; choose another --out, or remove it", file);
-    }
+    files.push_back(
+        new_files(fs::path(directory) / fmt::format("silo{}", first_silo + silo), assignment.rows_of(silo), classes));
   }
   MadeFiles made;
   for (const SiloFiles& of : files) made.make_folder(fs::path(of.x).parent_path());

@@ -188,16 +188,19 @@ class ReferenceKernel final : public IntegerKernel {
   void accumulate(const Operand& a, const Operand& b, ProductPart part, const Int64View& c,
                   unsigned /*threads*/) const override {
     for (std::size_t k = 0; k < a.depth(); ++k) {
-      for (std::size_t column = 0; column < b.columns(); ++column) DPREDUCE_ASSERT(b.at(k, column) >= -32767);
       for (std::size_t row = 0; row < a.columns(); ++row) {
-        const std::int64_t left = a.at(k, row);
-        DPREDUCE_ASSERT(left >= -32767);
         for (std::size_t column = part == ProductPart::kUpperTriangle ? row : 0; column < b.columns(); ++column) {
           std::int64_t& sum = c.row(row)[column];
-          sum = ring_sum(sum, left * b.at(k, column));
+          sum = ring_sum(sum, value_at(a, k, row) * value_at(b, k, column));
         }
       }
     }
+  }
+
+  static std::int64_t value_at(const Operand& operand, std::size_t k, std::size_t column) {
+    const std::int64_t value = operand.at(k, column);
+    DPREDUCE_ASSERT(value >= -32767);
+    return value;
   }
 };
 
