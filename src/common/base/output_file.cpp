@@ -257,7 +257,8 @@ void AtomicFile::commit() {
 void AtomicFile::rename_onto_target() {
   if (file_->take_name()) return;
   const int reason = errno;
-  if (reason != EEXIST && !(file_->is_beside() && is_for_want_of(reason, FileFeature::kLinks))) {
+  const bool may_rename = existing_ == Existing::kReplace || is_for_want_of(reason, FileFeature::kLinks);
+  if (reason != EEXIST && !(file_->is_beside() && may_rename)) {
     throw BadInput("{}: cannot be given its name: {}", path_, reason_of(reason, FileFeature::kLinks));
   }
   // A file system may have neither links nor a rename that never replaces; then the name is looked at.
