@@ -77,6 +77,8 @@ nlohmann::json header_json(std::string_view text, std::string_view source) {
     return nlohmann::json::parse(text, watch);
   } catch (const nlohmann::json::parse_error& error) {
     refuse_header(source, fmt::format("the header is not valid JSON at its byte {}", error.byte));
+  } catch (const nlohmann::json::out_of_range&) {
+    refuse_header(source, "a number in the header is too large");
   }
 }
 

@@ -147,6 +147,7 @@ TEST(Safetensors, ADamagedFileIsRefusedWithItsReasonAndName) {
       {header("\xEF\xBB\xBF{}", 0), "not one JSON object"},
       {zero_byte, "not one JSON object"},
       {header("{w}", 0), "not valid JSON at its byte"},
+      {header(R"({"w":1e999})", 0), "too large"},
       {header(R"({"w":{"dtype":"F64")"), "not valid JSON"},
       {header("{}{}", 0), "not valid JSON"},
       {header("{/* */}", 0), "not valid JSON"},
