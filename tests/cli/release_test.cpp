@@ -22,15 +22,18 @@ class ReleaseTest : public ProgramTest {
 };
 
 TEST_F(ReleaseTest, OfSilosThatShareTheNoiseItIsThatOfAllShares) {
-  succeed(release("--statistics gram,class_sums"));
-  const double central = statistics().block("gram").sigma();
+  const std::string of_all = "--statistics gram,class_sums,class_grams";
+  succeed(release(of_all));
+  const KeptStatistics central = statistics();
   run_among(3,
-            release("--overwrite --noise distributed --threshold 2 --statistics gram,class_sums "
-                    "--secure-aggregation --silo-timeout 120",
+            release("--overwrite --noise distributed --threshold 2 --secure-aggregation --silo-timeout 120 " + of_all,
                     "--train-x x{rank}.npy --train-y y{rank}.npy "),
             0);
   // Two shares suffice, and there are three.
-  EXPECT_NEAR(statistics().block("gram").sigma(), std::sqrt(1.5) * central, 1e-3 * central);
+  for (const char* block : {"gram", "class_sums", "class_grams"}) {
+    const double sigma = central.block(block).sigma();
+    EXPECT_NEAR(statistics().block(block).sigma(), std::sqrt(1.5) * sigma, 1e-3 * sigma) << block;
+  }
   succeed("refit statistics.safetensors");
 }
 

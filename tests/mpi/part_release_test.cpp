@@ -141,8 +141,11 @@ TEST_F(PartReleaseTest, EveryPartHasThePlannedNoise) {
   Releaser run = releaser();
   double diagonal = 0.0;
   double beside = 0.0;
+  const double sigma = make_noise_plan(1.0, Adjacency::kAddRemove, {request()})
+                           .release("class_least_squares")
+                           .block("class_grams")
+                           .sigma;
   const auto add = [&](PartRelease& parts) {
-    const double sigma = parts.sigma("class_grams");
     for (std::size_t number = 0; number < kClasses; ++number) {
       const Values values = gram(parts, number, static_cast<int>(number) % test_ranks().size());
       for (std::size_t i = 0; i < kDim; ++i) {

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "common/accounting/high_precision.hpp"
+#include "common/ranks/silo_job.hpp"
 
 namespace dpreduce {
 namespace {
@@ -29,6 +30,12 @@ NoisePlan NoiseShares::guaranteed(NoisePlan plan) const {
   }
   plan.mu = round_up(sqrt(squared_mu));
   return plan;
+}
+
+double sigma_of_sum(const PlannedBlock& block, const std::optional<NoiseShares>& shares, const Communicator& ranks) {
+  if (!shares || !ranks.is_coordinator()) return block.sigma;
+  const std::size_t silos = ranks.silos()->coordinator()->last_summed().size();
+  return shares->share_sigma(block.sigma, block.noise) * std::sqrt(static_cast<double>(silos));
 }
 
 }  // namespace dpreduce

@@ -15,8 +15,10 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <optional>
 
 #include "common/ledger/noise_plan.hpp"
+#include "common/ranks/communicator.hpp"
 
 namespace dpreduce {
 
@@ -44,5 +46,10 @@ struct NoiseShares {
   /// c) s_i, if that exceeds s, and mu follows from it. Its shares are those of `plan`.
   NoisePlan guaranteed(NoisePlan plan) const;
 };
+
+/// Standard deviation of the noise in the sum of a block that the coordinator of `ranks` has just made. Where silos add
+/// `shares`, it is more than planned as long as none dropped out, so that what is cleaned of its noise is cleaned of
+/// all of it. At other ranks: as planned.
+double sigma_of_sum(const PlannedBlock& block, const std::optional<NoiseShares>& shares, const Communicator& ranks);
 
 }  // namespace dpreduce

@@ -1,5 +1,7 @@
 #include "aggregator/release/part_release.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "aggregator/release/block_noise.hpp"
@@ -41,10 +43,12 @@ PartRelease::Pending PartRelease::start(std::string_view block, std::span<const 
   });
   Pending pending;
   pending.block_ = name;
-  pending.sigma_ = sigma(block);
   for (const Part& part : parts) {
     pending.sums_.push_back({part, part.owner == ranks_.rank(), ranks_.start_sum_to(part.owner, words_of(part.local))});
+    double& largest = sigmas_[name];  // among silos a sum is made when it has started
+    if (planned != nullptr) largest = std::max(largest, sigma_of_sum(*planned, shares_, ranks_));
   }
+  pending.sigma_ = sigma(name);
   return pending;
 }
 

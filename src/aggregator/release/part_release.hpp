@@ -36,8 +36,10 @@ class PartRelease {
   /// all (noise_shares.hpp).
   PartRelease(Communicator& ranks, PlannedRelease planned, ReleaseKey key, std::optional<NoiseShares> shares);
 
-  /// The standard deviation of that block's noise; 0 without noise.
-  double sigma(std::string_view block) const { return planned_ ? planned_->block(block).sigma : 0.0; }
+  /// The largest standard deviation of the noise in the parts so far (sigma_of_sum), of each block: silos that share it
+  /// may drop out between them. 0 without noise.
+  const std::map<std::string, double>& sigmas() const { return sigmas_; }
+  double sigma(const std::string& block) const { return sigmas_.at(block); }
 
   struct Part {
     std::size_t number = 0;         ///< names the part in its block
@@ -85,6 +87,7 @@ class PartRelease {
   std::optional<NoiseShares> shares_;
   std::set<std::pair<std::string, std::size_t>> made_;
   std::map<std::string, std::uint64_t> elements_made_;
+  std::map<std::string, double> sigmas_;
 };
 
 }  // namespace dpreduce

@@ -94,7 +94,8 @@ Release Releaser::release_of(std::string_view name, NamedIntegers saved) const {
   for (auto& [block, values] : saved) {
     const PlannedBlock* const planned = run_ ? &run_->plan().release(name).block(block) : nullptr;
     DPREDUCE_ASSERT(planned == nullptr || values.size() == planned->elements);
-    blocks.emplace_back(block, std::move(values), planned == nullptr ? 0.0 : planned->sigma);
+    const double sigma = planned == nullptr ? 0.0 : shares_ ? sigmas_of_shares_.at(block) : planned->sigma;
+    blocks.emplace_back(block, std::move(values), sigma);
   }
   return Release(std::move(blocks));
 }
@@ -222,17 +223,10 @@ std::vector<ReleasedBlock> Releaser::noised_sum(const PlannedRelease* planned, S
   for (std::size_t b = 0; b < local.shape().size(); ++b) {
     const std::string& name = local.shape()[b].name;
     round_to_units(local.block(b), local.shape()[b].fraction_bits);
-    blocks.emplace_back(name, local.take_block(b), planned == nullptr ? 0.0 : sigma_of_sum(planned->block(name)));
+    blocks.emplace_back(name, local.take_block(b),
+                        planned == nullptr ? 0.0 : sigma_of_sum(planned->block(name), shares_, ranks_));
   }
   return blocks;
-}
-
-// Standard deviation of the noise in the sum that was just made. If silos share the noise, it is more than planned as
-// long as none dropped out, so that what is cleaned of its noise is cleaned of all of it.
-double Releaser::sigma_of_sum(const PlannedBlock& block) const {
-  if (!shares_) return block.sigma;
-  const std::size_t silos = ranks_.silos()->coordinator()->last_summed().size();
-  return shares_->share_sigma(block.sigma, block.noise) * std::sqrt(static_cast<double>(silos));
 }
 
 Release Releaser::release_of_each_rank(std::string_view name, Statistic local) {
@@ -272,6 +266,7 @@ NamedIntegers Releaser::release_in_parts(std::string_view name, std::uint64_t in
       parts.emplace(ranks_, run_->plan().release(name), key_of_begun(), shares_);
     });
     made = make(*parts);
+    if (shares_) sigmas_of_shares_ = parts->sigmas();
   };
   charged(integers, make_parts, [&] {
     NamedViews views;

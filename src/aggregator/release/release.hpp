@@ -92,7 +92,7 @@ class Releaser {
   std::optional<NamedIntegers> saved(std::string_view name);
   std::optional<Selection> saved(const PlannedSelection& selection);
 
-  /// Release with these blocks, which a record held.
+  /// Release with these blocks, which a record held: of a run before, or of a release in parts.
   Release release_of(std::string_view name, NamedIntegers saved) const;
 
   /// Returns a decision that follows from the release before it: as it was saved, else as `decide` makes it at the
@@ -163,7 +163,6 @@ class Releaser {
   void charge_after_error();
   std::vector<ReleasedBlock> noised_sum(const PlannedRelease* planned, Statistic local);
   void add_noise_to(Statistic& local, const PlannedRelease& planned);
-  double sigma_of_sum(const PlannedBlock& block) const;
   ReleaseKey key_of_begun() const;
   Selection choose(const PlannedSelection& selection, const std::function<void(const ChooseInGroup&)>& make);
   Selection shared(const PlannedSelection& selection, std::vector<std::uint64_t> chosen);
@@ -172,7 +171,8 @@ class Releaser {
   std::unique_ptr<ChargedRun> run_;
   std::unique_ptr<SiloAccount> account_;  // at a silo: the account of run_
   std::optional<NoiseShares> shares_;
-  std::size_t saved_left_ = 0;  // records that are still to be taken; the same on every rank
+  std::map<std::string, double> sigmas_of_shares_;  // of blocks that were released in parts; nothing of silos is saved
+  std::size_t saved_left_ = 0;                      // records that are still to be taken; the same on every rank
   std::vector<std::string> lost_;
   std::string sampled_;  // the round that a sample was drawn for last
 };
