@@ -69,31 +69,28 @@ bool uses_public_rows(const std::string& word) {
 
 // The fit of a run: the words after `dpreduce` that would make it, parsed.
 FitOptions fit_of(const SweepOptions& sweep, const nlohmann::json& run) {
-  std::vector<std::string> words{"fit", "--quiet"};
-  const auto add = [&words](const std::vector<std::string>& more) {
-    words.insert(words.end(), more.begin(), more.end());
-  };
-  std::istringstream text(run["method"].get<std::string>());
-  const std::vector<std::string> method{std::istream_iterator<std::string>(text), {}};
   const std::string seed = json_text(run["seed"]);
-  const bool has_public_rows = std::any_of(method.begin(), method.end(), uses_public_rows);
+  const std::string ratio = json_text(run["imbalance_ratio"]);
+  std::string line = fmt::format("--seed {} --method {}", seed, run["method"].get<std::string>());
+  if (run["imbalance_ratio"] != 1.0) line += fmt::format(" --imbalance-ratio {} --imbalance-seed {}", ratio, seed);
+  line += run["epsilon"].is_null() ? " --non-private"
+                                   : fmt::format(" --epsilon {} --delta {}", json_text(run["epsilon"]), sweep.delta);
+  std::istringstream text(line);
+  const std::vector<std::string> of_run{std::istream_iterator<std::string>(text), {}};
+  const bool has_public_rows = std::any_of(of_run.begin(), of_run.end(), uses_public_rows);
+  std::vector<std::string> words{"fit", "--quiet"};
   for (const auto& [name, values] : sweep.of_fit) {
     if (name == "--public-x" && !has_public_rows) continue;
     words.push_back(name);
-    add(values);
+    words.insert(words.end(), values.begin(), values.end());
   }
-  add({"--seed", seed, "--method"});
-  add(method);
-  const std::string ratio = json_text(run["imbalance_ratio"]);
-  if (run["imbalance_ratio"] != 1.0) add({"--imbalance-ratio", ratio, "--imbalance-seed", seed});
-  const std::vector<std::string> budget{"--epsilon", json_text(run["epsilon"]), "--delta",
-                                        fmt::format("{}", sweep.delta)};
-  add(run["epsilon"].is_null() ? std::vector<std::string>{"--non-private"} : budget);
+  words.insert(words.end(), of_run.begin(), of_run.end());
   const RunnableCommand command =
       parse_command_line({.name = "dpreduce", .help = {}, .commands = {fit_command()}, .needs_command = true}, words);
   const FitCommand* fit = command.target<FitCommand>();
   const bool writes_nothing = fit != nullptr && fit->options.output == OutputOptions{.quiet = true};
-  if (!writes_nothing) throw UsageError("--methods " + text.str() + ": only options of training may follow a method");
+  if (!writes_nothing)
+    throw UsageError("--methods {}: only options of training may follow a method", run["method"].get<std::string>());
   return fit->options;
 }
 
@@ -112,17 +109,6 @@ std::string line_of(const nlohmann::json& run, double delta) {
     line += column == kColumns.back() ? '\n' : ',';
   }
   return line;
-}
-
-using TableFiles = std::array<NamedPath, 2>;
-
-void require_rows_apart(const SweepOptions& sweep, const TableFiles& outputs, const Communicator& ranks) {
-  for (const auto& [name, patterns] : sweep.of_fit) {
-    if (!name.ends_with("-x") && !name.ends_with("-y")) continue;
-    for (const std::string& path : expand_paths(patterns, static_cast<std::size_t>(ranks.rank()))) {
-      require_not_read(outputs, split_array_path(path).file);
-    }
-  }
 }
 
 // Makes a fit, whose files begin with `stem`, and notes its result at the coordinator. Collective.
@@ -144,7 +130,7 @@ void make(FitOptions fit, const std::string& stem, nlohmann::json& run, Communic
 nlohmann::json swept(const SweepOptions& sweep, Communicator& ranks) {
   const PrivateFolder own;
   const std::string folder = ranks.trusted().broadcast(own.path().string());
-  const TableFiles outputs{NamedPath{"--out", sweep.out + ".csv"}, NamedPath{"--out", sweep.out + ".json"}};
+  const std::array outputs{NamedPath{"--out", sweep.out + ".csv"}, NamedPath{"--out", sweep.out + ".json"}};
   const bool is_told = ranks.is_coordinator() && !sweep.quiet;
   const std::string heading = fmt::format("{}\n", fmt::join(kColumns, ","));
   std::string csv = heading;
@@ -156,7 +142,12 @@ nlohmann::json swept(const SweepOptions& sweep, Communicator& ranks) {
                {"epsilons", sweep.epsilons}, {"delta", sweep.delta},  {"imbalance_ratios", sweep.ratios},
                {"seeds", sweep.seeds},       {"runs", runs_of(sweep)}};
     for (const nlohmann::json& run : results["runs"]) fits.push_back(fit_of(sweep, run));
-    require_rows_apart(sweep, outputs, ranks);
+    for (const auto& [name, patterns] : sweep.of_fit) {
+      if (!name.ends_with("-x") && !name.ends_with("-y")) continue;
+      for (const std::string& path : expand_paths(patterns, static_cast<std::size_t>(ranks.rank()))) {
+        require_not_read(outputs, split_array_path(path).file);
+      }
+    }
     if (!ranks.is_coordinator()) return;
     const Existing existing = sweep.overwrite ? Existing::kReplace : Existing::kKeep;
     for (std::size_t file = 0; file < outputs.size(); ++file) files[file].emplace(outputs[file].path, existing);
