@@ -135,17 +135,11 @@ void require_room(const LedgerState& state, const Reservation& reservation, cons
   const std::string others =
       is_nothing(reserved) ? "" : fmt::format(", open runs may still charge {} (dpreduce ledger show)", told(reserved));
   const std::string way_out = is_nothing(reserved) ? "" : "; " + way_to_reserved(state, reservation, path.string());
-  // Three digits, but where they would hide which of the two is larger.
-  std::string together = told(total);
-  std::string allowed = lower_figure(limit.epsilon);
-  if (together == allowed) {
-    together = fmt::format("{:.17g}", epsilon_of(total, limit.delta));
-    allowed = print_number(limit.epsilon);
-  }
   throw BudgetRefused(
       "{}: recorded runs have spent epsilon {}{}; with this run's {} the total would be {}, above the data "
       "set's budget of epsilon {} at delta {:g}; use a smaller budget for this run, or stop here{}",
-      path.string(), told(on_file), others, told(planned), together, allowed, limit.delta, way_out);
+      path.string(), told(on_file), others, told(planned), told(total), lower_figure(limit.epsilon), limit.delta,
+      way_out);
 }
 
 std::string spent_text(const Spending& spending, double delta) {

@@ -152,25 +152,32 @@ class Reader {
     return bytes.substr(0, end);
   }
 
-  // Record with that header; nullopt if it is the last one, and torn.
+  // Record with that header; nullopt if it is the last one, and torn or being written.
   std::optional<RunFile::Record> record(std::string_view text, const std::string& config) {
     json header = parse_json(text);
     std::optional<RunFile::Record> record = record_of(header);
-    if (!record) refuse_damaged(path_);
+    const auto told = header.find("sha256");
+    if (!record || told == header.end() || !told->is_string()) refuse_damaged(path_);
     record->first_byte = place_;
     const std::uint64_t bytes = bytes_of(*record, size_);
-    if (bytes > size_ - place_) return std::nullopt;
-    const std::string digest = header.value("sha256", "");
+    if (bytes > size_ - place_) {
+      std::string rest(size_ - place_, '\0');
+      read_from(file_, path_, place_, std::as_writable_bytes(std::span(rest)));
+      if (rest.find(R"(release {"blocks":)") != std::string::npos) refuse_damaged(path_);  // another one follows
+      return std::nullopt;
+    }
+    const auto digest = told->get<std::string>();
     header.erase("sha256");
     std::string of_blocks;
     std::uint64_t first = place_;
     for (const auto& [name, length] : record->blocks) {
-      of_blocks += digest_of(integers_at(file_, path_, first, length).value());
+      const std::optional<std::vector<std::int64_t>> integers = integers_at(file_, path_, first, length);
+      if (!integers) return std::nullopt;  // its writer has cut it again, since it could not be written whole
+      of_blocks += digest_of(*integers);
       first += length * sizeof(std::int64_t);
     }
-    const bool is_last = place_ + bytes == size_;
     if (header != header_of(*record, config) || digest != digest_of_record(header, of_blocks)) {
-      if (is_last) return std::nullopt;
+      if (place_ + bytes == size_) return std::nullopt;
       refuse_damaged(path_);
     }
     place_ += bytes;
@@ -387,9 +394,9 @@ void RunFile::make_room(std::uint64_t integers) const {
   const auto end = static_cast<off_t>(size_of_file(file_->get(), path_));
   errno = EFBIG;
   rlimit largest{};
-  const bool is_within =
-      ::getrlimit(RLIMIT_FSIZE, &largest) != 0 || largest.rlim_cur >= static_cast<rlim_t>(end + bytes);
-  if (!is_within) refuse_with_reason(path_, "has no space for another release");
+  if (::getrlimit(RLIMIT_FSIZE, &largest) == 0 && largest.rlim_cur < static_cast<rlim_t>(end + bytes)) {
+    refuse_with_reason(path_, "has no space for another release");
+  }
   if (::fallocate(file_->get(), FALLOC_FL_KEEP_SIZE, end, bytes) == 0) return;
   if (errno == EOPNOTSUPP || errno == ENOSYS) return;  // then a full disk may be met after the charge
   refuse_with_reason(path_, "has no space for another release");

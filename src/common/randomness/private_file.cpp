@@ -63,7 +63,9 @@ std::optional<SecretVector<std::byte>> read_private_file(const fs::path& path, s
     refuse_with_reason(path, what, "cannot be opened");
   }
   require_private(file.get(), path, what);
-  SecretVector<std::byte> content(most + 1);
+  struct stat status {};
+  if (::fstat(file.get(), &status) != 0) refuse_with_reason(path, what, "cannot be examined");
+  SecretVector<std::byte> content(std::min(most, static_cast<std::size_t>(status.st_size)) + 1);
   const auto length = read_at(file.get(), content);
   if (!length) refuse_with_reason(path, what, "cannot be read");
   content.resize(*length);

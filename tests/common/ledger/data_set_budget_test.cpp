@@ -231,6 +231,76 @@ TEST(DataSetBudget, WhatOpenRunsMayStillChargeCounts) {
   require_room(state_of(text.text(), "l"), sample_reservation("run-2", 3), limit, "ledger.jsonl");
 }
 
+// With several open runs the user says which; a run among silos is not resumed by a command of its own.
+TEST(DataSetBudget, ARefusalSaysHowToGetBackWhatOpenRunsHaveReserved) {
+  const DataSetBudget limit{gdp_epsilon(0.5, 1e-6), 1e-6};
+  const LedgerState state =
+      state_of(SampleText().add(sample_reservation("run-1", 2)).add(sample_reservation("run-2", 2)).text(), "l");
+  expect_no_room(state, sample_reservation("run-3"), limit,
+                 {"recorded runs have spent epsilon 0, open runs may still charge",
+                  "if one of those runs is no longer running, resume it by its own command with --resume, or give it "
+                  "up: `dpreduce ledger release RUN --ledger ledger.jsonl`"});
+  Reservation among_silos = sample_reservation("run-3", 3);
+  among_silos.terms.silos = LedgerSilos{NoiseSource::kDistributed, 5, 4, 1};
+  among_silos.instead_of = "run-2";
+  expect_no_room(state, among_silos, limit,
+                 {"if that run is no longer running, give it up: `dpreduce ledger release run-1 --ledger"});
+}
+
+TEST(DataSetBudget, ABudgetThatCannotBeIsRefusedNamingTheArgument) {
+  const LedgerEntry choice = sample_selection("run-1/c", SelectionMechanism::kExponential, 0.5);
+  const std::vector<std::tuple<DataSetBudget, LedgerEntry, std::string>> impossible{
+      {{-1, 1e-6}, gaussian("run-1/a", 0.1), "epsilon"},
+      {{std::nan(""), 1e-6}, gaussian("run-1/a", 0.1), "epsilon"},
+      {{1, 0}, gaussian("run-1/a", 0.1), "delta"},
+      {{1, 2}, gaussian("run-1/a", 0.1), "delta"},
+      {{1, 2}, choice, "delta"},
+      {{1, 1e-300}, choice, "delta"}};
+  for (const auto& [limit, entry, argument] : impossible) {
+    SCOPED_TRACE(fmt::format("{} {}", limit.epsilon, limit.delta));
+    expect_refusal<UsageError>(
+        [&limit = limit, &entry = entry] { require_room({}, reservation_for(entry), limit, "l"); }, {argument});
+  }
+}
+
+TEST(DataSetBudget, ChargesOfRowsAndOfPersonsDoNotAddUp) {
+  LedgerEntry person = gaussian("run-1/a", 0.1);
+  person.terms.unit = PrivacyUnit::kPerson;
+  const LedgerState of_persons = charged({person});
+  const LedgerState of_rows = state_of(SampleText().add(sample_reservation("run-1")).text(), "l");
+  EXPECT_NO_THROW(require_one_unit({}, PrivacyUnit::kPerson, "l"));
+  EXPECT_NO_THROW(require_one_unit(of_persons, PrivacyUnit::kPerson, "l"));
+  expect_refusal<BudgetRefused>([&] { require_one_unit(of_persons, PrivacyUnit::kRecord, "ledger.jsonl"); },
+                                {"ledger.jsonl: has charges for one person with any number of rows, and this run's are "
+                                 "for one row",
+                                 "give it a --ledger of its own"});
+  expect_refusal<BudgetRefused>([&] { require_one_unit(of_rows, PrivacyUnit::kPerson, "ledger.jsonl"); },
+                                {"has charges for one row, and this run's are for one person"});
+}
+
+TEST(DataSetBudget, WhatNoAccountantReachesIsToldAsRho) {
+  Spending beyond;
+  beyond.mu = 2e4;
+  EXPECT_EQ(spent_text(beyond, kDelta), "rho 2.01e+08");
+  const LedgerState state = charged({gaussian("run-1/a", 2e4), gaussian("run-2/a", 0.5, 0.1)});
+  EXPECT_THAT(balance_text(state, Adjacency::kAddRemove, std::nullopt), StartsWith("rho 2.01e+08 is spent in total"));
+  expect_no_room(state, reservation_for(gaussian("run-3/a", 0.1)), {1, kDelta}, {"have spent epsilon inf"});
+}
+
+TEST(DataSetBudget, TheBalanceSubtractsWhatOpenRunsHaveReserved) {
+  SampleText text;
+  text.add(sample_reservation("run-1", 2)).add(sample_entry("run-1/means/1"));
+  const LedgerState state = state_of(text.text(), "l");
+  const auto balance = [&](double mu) {
+    return balance_text(state, Adjacency::kAddRemove, {{gdp_epsilon(mu, kDelta), kDelta}});
+  };
+  EXPECT_THAT(balance(0.5),
+              AllOf(StartsWith("epsilon 1.07 at delta 1e-06 is spent in total, of the data set's budget"),
+                    testing::EndsWith("; room for a run of epsilon " +
+                                      lower_figure(gdp_epsilon(std::sqrt(0.125), kDelta)) + " beside open runs")));
+  EXPECT_THAT(balance(0.3), testing::EndsWith("; room for a run of epsilon 0 beside open runs"));
+}
+
 TEST(DataSetBudget, TheBalanceSaysWhatIsChargedAndWhatIsLeft) {
   const DataSetBudget limit{gdp_epsilon(0.5, 1e-6), 1e-6};
   EXPECT_EQ(balance_text({}, Adjacency::kAddRemove, std::nullopt),

@@ -16,7 +16,11 @@ TEST(LedgerRecord, FaultsOfEndsAndStartsNameTheField) {
   EXPECT_EQ(fault_of(RunEnd{"run-1", RunOutcome::kStopped}), "");
   EXPECT_THAT(fault_of(RunEnd{"run/1", RunOutcome::kStopped}), HasSubstr("run must"));
   EXPECT_THAT(fault_of(RunEnd{"..", RunOutcome::kStopped}), HasSubstr("run must"));
+  EXPECT_THAT(fault_of(RunEnd{".", RunOutcome::kStopped}), HasSubstr("run must"));
   EXPECT_EQ(fault_of(LedgerStart{std::string(64, 'a'), "1.0"}), "");
+  EXPECT_THAT(fault_of(LedgerStart{std::string(65, 'a'), "1.0"}), HasSubstr("public key must"));
+  EXPECT_FALSE((LedgerStart{std::string(64, 'a'), "1.0"} == LedgerStart{std::string(64, 'a'), "1.1"}));
+  EXPECT_FALSE((RunEnd{"run-1", RunOutcome::kStopped} == RunEnd{"run-1", RunOutcome::kReleased}));
   EXPECT_THAT(fault_of(LedgerStart{std::string(63, 'a'), "1.0"}), HasSubstr("public key must"));
   EXPECT_THAT(fault_of(LedgerStart{std::string(64, 'a'), ""}), HasSubstr("version must"));
 }
@@ -28,6 +32,7 @@ void expect_faults(const T& good, const Spoils<T>& spoils) {
     T bad = good;
     spoil(bad);
     EXPECT_THAT(fault_of(bad), HasSubstr(message));
+    EXPECT_FALSE(bad == good) << message;
   }
 }
 
@@ -52,7 +57,22 @@ TEST(LedgerRecord, FaultsOfEntriesNameTheField) {
                  {[](auto& entry) { entry.terms.delta = 1; }, "delta = 1"},
                  {[](auto& entry) { entry.terms.config_digest = "abc"; }, "config digest must"},
                  {[](auto& entry) { entry.terms.config_digest.assign(64, 'A'); }, "config digest must"},
+                 {[](auto& entry) { entry.terms.config_digest.assign(129, 'a'); }, "config digest must"},
+                 {[](auto& entry) { entry.terms.asked = "a\tb"; }, "requested method must"},
+                 {[](auto& entry) { entry.terms.data_set = "a\tb"; }, "data set must"},
+                 {[](auto& entry) { entry.terms.delta = 0; }, "delta = 0"},
+                 {[](auto& entry) { entry.terms.forfeits = {Forfeit::kModel}; }, "private, and forfeited, cannot be"},
+                 {[](auto& entry) { entry.blocks[0].elements = 0; }, "block sum: has no"},
                  {[](auto& entry) { entry.sampling_rate = 0; }, "sampling rate = 0"},
+                 {[](auto& entry) { entry.sampling_rate = 1.5; }, "sampling rate = 1.5"},
+                 {[](auto& entry) {
+                    entry.terms.silos = LedgerSilos{NoiseSource::kCentral, 3, 0, 0};
+                  },
+                  "silos: 3 left, threshold 0, 0 colluding cannot be"},
+                 {[](auto& entry) {
+                    entry.terms.silos = LedgerSilos{NoiseSource::kCentral, 4, 4, 4};
+                  },
+                  "silos: 4 left, threshold 4, 4 colluding cannot be"},
                  {[](auto& entry) {
                     entry.terms.silos = LedgerSilos{NoiseSource::kDistributed, 3, 4, 1};
                   },
@@ -171,6 +191,7 @@ TEST(Reservation, TermsOfAChargeMustBeTheReservations) {
                                  {[](auto& terms) { terms.forfeits = {Forfeit::kModel}; }, "private"},
                                  // A reader goes by either line for what is public by the word of who ran it.
                                  {[](auto& terms) { terms.public_by_word = {PublicByWord::kModel}; }, "public_by_word"},
+                                 {[](auto& terms) { terms.unit = PrivacyUnit::kPerson; }, "unit"},
                                  {[](auto& terms) { terms.epsilon = 2; }, "epsilon"},
                                  {[](auto& terms) { terms.delta = 1e-6; }, "delta"},
                                  {[](auto& terms) { terms.config_digest.assign(64, 'b'); }, "config digest"},
@@ -179,6 +200,7 @@ TEST(Reservation, TermsOfAChargeMustBeTheReservations) {
     LedgerEntry entry = sample_entry("run-1/means");
     change(entry.terms);
     EXPECT_EQ(uncovered(sample_reservation("run-1"), entry), field + " is not that of the run's reservation");
+    EXPECT_FALSE(entry == sample_entry("run-1/means")) << field;
   }
 }
 
@@ -206,6 +228,9 @@ TEST(Reservation, FaultsNameTheField) {
                        {[](auto& bad) { bad.releases[0].mu = 0; }, "release means: mu = 0"},
                        {[](auto& bad) { bad.releases[0].mu = kInfinity; }, "mu = inf"},
                        {[](auto& bad) { bad.releases[0].sampling_rate = 0; }, "sampling rate = 0"},
+                       {[](auto& bad) { bad.releases[0].sampling_rate = 1.5; }, "sampling rate = 1.5"},
+                       {[](auto& bad) { bad.selections[0].name = ""; }, "a selection's name must"},
+                       {[](auto& bad) { bad.run_id = "."; }, "run must be 1 to 64"},
                        {[](auto& bad) { bad.releases[0].name = ""; }, "a release's name must"},
                        {[](auto& bad) { bad.releases.push_back(bad.releases[0]); }, "release means: is reserved twice"},
                        {[](auto& bad) { bad.selections[0].name = "means"; }, "release means: is reserved twice"},

@@ -179,6 +179,13 @@ TEST(LedgerState, ContainsEveryHeadThatItHad) {
   }
 }
 
+TEST(LedgerState, TellsItsHeadInWords) {
+  EXPECT_EQ(text_of(LedgerState{}.head()), "no line yet");
+  const std::string digest = "012345678901234567" + std::string(46, 'f');
+  EXPECT_EQ(text_of({"", 1, digest}), "1 line, the last of SHA-256 0123456789012345...");
+  EXPECT_EQ(text_of({"", 7, digest}), "7 lines, the last of SHA-256 0123456789012345...");
+}
+
 TEST(LedgerState, ACutAnotherAndARewrittenLedgerAreToldByAHead) {
   const auto expect_missing = [](const LedgerState& state, const LedgerHead& head, const std::string& message) {
     expect_refusal<LedgerCorrupt>([&] { require_contains(state, head, "ledger.jsonl"); }, {"ledger.jsonl: ", message});

@@ -1,10 +1,7 @@
 #include "common/ledger/ledger.hpp"
 
-#include <csignal>
-
 #include <fcntl.h>
 #include <sys/file.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -73,20 +70,6 @@ std::map<int, int> statuses_in_children(int processes, const std::function<int(i
 }
 int status_in_child(const std::function<int()>& body) {
   return statuses_in_children(1, [&](int) { return body(); }).begin()->first;
-}
-
-// That of a charge in a process whose files may have so many bytes, which stands for a full disk: 0 where it is refused
-// with these words, 1 with others, 2 where it is made.
-int status_of_charge(const fs::path& ledger, std::size_t most_bytes, const std::vector<std::string>& words) {
-  return status_in_child([&] {
-    ::signal(SIGXFSZ, SIG_IGN);
-    const rlimit limit{most_bytes, most_bytes};
-    ::setrlimit(RLIMIT_FSIZE, &limit);
-    const std::string said = refusal<BadInput>([&] { charge(ledger, "run-2"); });
-    if (said.empty()) return 2;
-    const auto is_said = [&](const std::string& word) { return said.find(word) != std::string::npos; };
-    return std::ranges::all_of(words, is_said) ? 0 : 1;
-  });
 }
 
 TEST_F(LedgerFile, AMissingFileIsAnEmptyLedgerAndStaysMissing) {
@@ -228,6 +211,22 @@ TEST_F(LedgerFile, InvalidEntriesAreRefusedBeforeTheFileIsTouched) {
   reservation.releases.clear();
   expect_refusal<UsageError>([&] { ledger_.reserve(reservation); }, {"ledger reservation: reserves nothing"});
   EXPECT_THAT(folder_.names(), IsEmpty());
+}
+
+TEST_F(LedgerFile, ACheckIsRefusedAsTheReservationWouldBeAndWritesNothing) {
+  const DataSetBudget limit{gdp_epsilon(0.3, 1e-6), 1e-6};
+  ledger_.check(sample_reservation("run-1"), limit);
+  EXPECT_THAT(folder_.names(), IsEmpty());
+  charge(ledger_, "run-1");
+  ledger_.check(sample_reservation("run-2"));
+  Reservation of_persons = sample_reservation("run-2");
+  of_persons.terms.unit = PrivacyUnit::kPerson;
+  expect_refused<BudgetRefused>([&] { ledger_.check(of_persons); }, {path_.string() + ": has charges for one row"});
+  expect_refused<BudgetRefused>([&] { ledger_.check(sample_reservation("run-2"), limit); }, {"the total would be"});
+  expect_refused<ResumeMismatch>([&] { ledger_.check(sample_reservation("run-1")); }, {"run-1 is already recorded"});
+  expect_refused<UsageError>([&] { ledger_.check(sample_reservation("a/b")); }, {"ledger reservation: run must"});
+  fs::remove(signing_key_path(path_));
+  expect_refused<BadInput>([&] { Ledger(path_).check(sample_reservation("run-2")); }, {"is missing"});
 }
 
 TEST_F(LedgerFile, WhatIsTooLongForALineIsRefused) {
@@ -384,23 +383,6 @@ TEST_F(LedgerFile, EightProcessesOfFiftyReleasesLeaveAllTheirLines) {
   const LedgerState state = Ledger::read(path_);
   EXPECT_EQ(state.charges().size(), static_cast<std::size_t>(kProcesses * kReleases));
   for (const auto& [run, open] : state.open_runs()) EXPECT_TRUE(open.remains.is_empty()) << run;
-}
-
-TEST_F(LedgerFile, AWriteThatFailsOrStopsShortLeavesTheFileAsBefore) {
-  charge(path_, "run-1");
-  const std::string before = content();
-  EXPECT_EQ(status_of_charge(path_, before.size() + 100, {path_.string(), "only 100 of"}), 0);
-  EXPECT_EQ(content(), before);
-  EXPECT_EQ(status_of_charge(path_, before.size(), {path_.string(), "File too large"}), 0);
-  EXPECT_EQ(content(), before);
-  charge(path_, "run-2");
-  EXPECT_EQ(lines(), 5U);
-}
-
-TEST_F(LedgerFile, AFirstShortWriteLeavesAnEmptyLedger) {
-  find_or_make_signing_key(path_);
-  EXPECT_EQ(status_of_charge(path_, 50, {}), 0);
-  EXPECT_EQ(lines(), 0U);
 }
 
 TEST_F(LedgerFile, WhatIsNoRegularFileIsRefusedWithoutWaiting) {

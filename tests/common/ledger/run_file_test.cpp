@@ -1,6 +1,12 @@
 #include "common/ledger/run_file.hpp"
 
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include "common/base/error.hpp"
+#include "common/base/file_descriptor.hpp"
 #include "common/ledger/ledger.hpp"
 #include "common/ledger/old_journals.hpp"
 #include "tests/common/ledger/sample_ledger.hpp"
@@ -144,19 +150,109 @@ TEST_F(RunFileTest, ATornEndCountsAsNotThere) {
   EXPECT_TRUE(taken()->records().empty());
 }
 
+// Of its own lines, and of records: of the last one too where that is no record at all.
 TEST_F(RunFileTest, DamageBeforeItsEndIsRefused) {
   const std::string run = charged_run();
   const std::string whole = read_bytes(path_of(run));
   const std::string begin = whole.substr(0, whole.find("release {"));
   const std::string record = whole.substr(begin.size());
-  std::string damaged = record;
-  damaged.back() ^= 1;
-  for (const std::string& text :
-       {begin + damaged + record, "dpreduce releases 9" + whole.substr(19), begin + "rest\n" + record}) {
-    put(path_of(run), text);
-    expect_refusal<BadInput>([&] { taken(); }, {path_of(run).string(), "is damaged"});
-    EXPECT_TRUE(RunFile::dead_runs(ledger_, state()).empty());
+  const std::string first = "dpreduce releases 1\n";
+  const std::string config = "config " + kConfig + "\n";
+  const std::string name = "run " + run + "\n";
+  std::vector<std::string> damaged{"", "\n", first, "dpreduce releases 9" + whole.substr(19), whole.substr(20)};
+  for (const std::string& line :
+       std::vector<std::string>{"", "config", "config " + run, "config " + std::string(64, 'B')}) {
+    damaged.push_back(first + line + "\n" + name);
   }
+  for (const std::string& rest : {std::string(), record, "run " + std::string(32, 'A') + "\n"}) {
+    damaged.push_back(first + config + rest);
+  }
+  for (const char* line : {"rest", "run 7", "release", "release ", "release {", "release []", "release {}", ""}) {
+    damaged.push_back(begin + line + "\n" + record);
+    damaged.push_back(begin + line + "\n");
+  }
+  damaged.push_back(begin + std::string(1 << 16, 'x') + "\n");
+  for (const char* field : {"run", "label", "line", "blocks"}) {
+    damaged.push_back(begin + replaced(record, fmt::format("\"{}\":", field), fmt::format("\"{}\":7,\"x\":", field)));
+    damaged.push_back(begin + replaced(record, fmt::format("\"{}\":", field), "\"other\":"));
+  }
+  damaged.push_back(begin + replaced(record, "means/1", "means/2") + record);
+  damaged.push_back(begin + replaced(record, kConfig, kOtherConfig) + record);
+  damaged.push_back(begin + replaced(record, "\"sha256\":", "\"other\":") + record);
+  damaged.push_back(begin + replaced(record, "{", "{\"more\":1,") + record);
+  damaged.push_back(begin + replaced(record, "\"sha256\":", "\"sha256\":7,\"x\":"));
+  for (const char* longer : {"[\"sums\",9", "[\"sums\",-"}) {
+    damaged.push_back(begin + replaced(record, "[\"sums\",", longer) + record);
+  }
+  damaged.push_back(begin + record.substr(0, record.size() - 1) + "x" + record);
+  const LedgerState state = this->state();
+  for (const std::string& text : damaged) {
+    SCOPED_TRACE(text.substr(0, 400));
+    put(path_of(run), text);
+    expect_refusal<BadInput>(
+        [&] { RunFile::take_over(ledger_, kConfig, state); },
+        {"releases " + path_of(run).string() + ": is damaged; restore it, or remove it", "`dpreduce ledger release`"});
+    EXPECT_TRUE(RunFile::dead_runs(ledger_, state).empty());
+    RunFile::remove_ended(ledger_, state);
+    EXPECT_EQ(read_bytes(path_of(run)), text);
+  }
+}
+
+TEST_F(RunFileTest, OfAnotherKindIsNamedAndStaysWhereItIs) {
+  const fs::path path = path_of(std::string(32, '0'));
+  const fs::path target = folder_ / "target";
+  const std::vector<std::pair<std::function<void()>, std::string>> kinds{
+      {[&] { fs::create_directory(path); }, "cannot be opened: Is a directory"},
+      {[&] { fs::create_symlink(target, path); }, "cannot be opened: Too many levels of symbolic links"},
+      {[&] { fs::create_symlink(folder_.path(), path); }, "cannot be opened: Too many levels of symbolic links"},
+      {[&] { ::mkfifo(path.c_str(), 0600); }, "must be a regular file"},
+      {[&] { write_bytes(path, ""); }, "must have 0600"}};
+  for (const auto& kind : kinds) {
+    kind.first();
+    expect_refusal<BadInput>([&] { RunFile::of_run(ledger_, std::string(32, '1')); }, {path.string(), kind.second});
+    EXPECT_TRUE(RunFile::dead_runs(ledger_, state()).empty());
+    RunFile::remove_ended(ledger_, state());
+    EXPECT_TRUE(fs::remove(path)) << kind.second;
+  }
+}
+
+TEST_F(RunFileTest, OfAnotherNameIsNoFileOfARun) {
+  const std::string id(32, 'a');
+  const std::string upper(32, 'A');
+  for (const std::string& name :
+       std::vector<std::string>{"ledger.jsonl." + id + ".released", "ledger.jsonX." + id + ".releases",
+                                "ledger.jsonl." + upper + ".releases", "ledger.jsonl.aa.releases"}) {
+    write_bytes(folder_ / name, "");
+  }
+  EXPECT_THAT(files_of_runs(ledger_, ".releases"), IsEmpty());
+  EXPECT_THAT(files_of_runs(folder_ / "missing/ledger.jsonl", ".releases"), IsEmpty());
+  EXPECT_FALSE(RunFile::of_run(folder_ / "missing/ledger.jsonl", id).has_value());
+  expect_refusal<BadInput>([&] { RunFile::make(folder_ / "missing/ledger.jsonl", kConfig, SavesReleases::kYes); },
+                           {folder_ / "missing/ledger.jsonl.", "cannot be made: No such file"});
+  EXPECT_THROW(made("no digest"), std::logic_error);
+}
+
+TEST_F(RunFileTest, OfALedgerWithoutAFolderLiesInTheWorkingFolder) {
+  const fs::path before = fs::current_path();
+  fs::current_path(folder_.path());
+  const std::string run = charged_run();
+  EXPECT_THAT(files_of_runs("ledger.jsonl", ".releases"), ElementsAre(fs::path("ledger.jsonl." + run + ".releases")));
+  EXPECT_TRUE(RunFile::of_run("ledger.jsonl", run).has_value());
+  fs::current_path(before);
+}
+
+TEST_F(RunFileTest, ThatLosesItsEndOrItsNameInTheMeantimeIsRefused) {
+  charged_run();
+  RunFile file = taken().value();
+  const fs::path path = path_of(file.run_ids().front());
+  fs::resize_file(path, fs::file_size(path) - 1);
+  expect_refusal<BadInput>([&] { file.values_of(file.records().front()); }, {path.string(), "is damaged"});
+  fs::remove(path);
+  fs::create_directory(path);
+  expect_refusal<BadInput>([&] { file.remove(); }, {path.string(), "cannot be removed: Is a directory"});
+  fs::remove(path);
+  EXPECT_NO_THROW(file.remove());
+  EXPECT_NO_THROW(file.remove());
 }
 
 TEST_F(RunFileTest, ACopyUnderAnotherNameIsRefused) {
@@ -175,6 +271,9 @@ TEST_F(RunFileTest, OthersThanItsOwnerMayNotUseIt) {
 TEST_F(RunFileTest, SavesNothingWhereNothingIsToBeSaved) {
   RunFile none;
   none.save("means/1", std::string(64, '1'), {{"sums", values_}});
+  none.make_room(1 << 20);
+  none.announce_run();
+  none.remove();
   RunFile empty = made(kConfig, SavesReleases::kNo);
   const std::string before = read_bytes(path_of(empty.run_id()));
   empty.save("means/1", std::string(64, '1'), {{"sums", values_}});
@@ -214,6 +313,24 @@ TEST_F(RunFileTest, WhatIsNoJournalIsNeitherOverwrittenNorInTheWay) {
   EXPECT_EQ(read_bytes(named), note);
   EXPECT_TRUE(fs::is_symlink(linked));
   EXPECT_EQ(read_bytes(folder_ / "elsewhere"), "dpreduce journal 2\n" + note);
+}
+
+TEST_F(RunFileTest, AJournalOfALivingRunOrOfAnotherUserStays) {
+  const std::string run(32, 'a');
+  const std::string other(32, 'b');
+  Ledger(ledger_).reserve(sample_reservation(run));
+  put(journal_of(run), "dpreduce journal 2\nrun " + run + "\nrun " + other.substr(1) + "\nrun " + other + "\n");
+  {
+    const FileDescriptor living(::open(journal_of(run).c_str(), O_RDONLY | O_CLOEXEC));
+    ASSERT_EQ(::flock(living.get(), LOCK_EX), 0);
+    EXPECT_TRUE(give_up_journals(ledger_).empty());
+  }
+  if (::chown(journal_of(run).c_str(), 65534, 65534) == 0) {  // root alone may
+    EXPECT_TRUE(give_up_journals(ledger_).empty());
+    ASSERT_EQ(::chown(journal_of(run).c_str(), ::geteuid(), ::getegid()), 0);
+  }
+  EXPECT_EQ(state().outcome(run), std::nullopt);
+  EXPECT_EQ(give_up_journals(ledger_), std::vector{run});
 }
 
 TEST_F(RunFileTest, OfALivingRunGrowsWhileOthersReadIt) {
