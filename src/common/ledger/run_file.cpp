@@ -163,7 +163,11 @@ class Reader {
     if (bytes > size_ - place_) {
       std::string rest(size_ - place_, '\0');
       read_from(file_, path_, place_, std::as_writable_bytes(std::span(rest)));
-      if (rest.find(R"(release {"blocks":)") != std::string::npos) refuse_damaged(path_);  // another one follows
+      bool has_more = rest.find(R"(release {"blocks":)") != std::string::npos;  // lines follow a torn end never
+      for (std::size_t at = 0; !has_more && (at = rest.find("run ", at)) != std::string::npos; ++at) {
+        has_more = is_run_id(std::string_view(rest).substr(at + 4, kRunIdDigits));
+      }
+      if (has_more) refuse_damaged(path_);
       return std::nullopt;
     }
     const auto digest = told->get<std::string>();
