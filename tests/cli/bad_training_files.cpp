@@ -138,7 +138,7 @@ std::vector<BadCase> bad_training_files() {
        features_of_ranks({4, 4, 4})},
       {"RankInFeaturesOnly", kFitOfFeatures + "x{rank}.npy", 2, "must both use {rank}, or neither",
        features_of_ranks({4, 4, 4})},
-      {"SameFileByALink", kFitOfFeatures + "x.npy link.npy", 3, "link.npy: is given twice",
+      {"SameFileByALink", kFitOfFeatures + "x.npy link.npy", 3, "x.npy and link.npy are the same file",
        [](const Folder& folder) { std::filesystem::create_symlink("x.npy", folder / "link.npy"); }},
       {"Hdf5WithoutDataset", kFitOfFeatures + "x.h5", 3, "x.h5: is an HDF5 file; name a dataset", hdf5_of_rows},
       {"Hdf5ThatIsNone", kFitOfFeatures + "x.npy:/x", 3, "x.npy: cannot be opened as an HDF5 file"},

@@ -4,11 +4,13 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <map>
 #include <set>
 #include <string_view>
 #include <tuple>
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <fnmatch.h>
 #include <glob.h>
 #include <sys/stat.h>
@@ -110,8 +112,9 @@ bool paths_are_per_worker(const std::vector<std::string>& patterns) {
 
 std::vector<std::string> expand_paths(const std::vector<std::string>& patterns, std::size_t worker) {
   std::vector<std::string> paths;
-  std::set<std::tuple<dev_t, ino_t, std::string>> seen;
+  std::map<std::tuple<dev_t, ino_t, std::string>, std::string> seen;
   for (const std::string& pattern : patterns) {
+    if (pattern.empty()) throw UsageError("a path is empty; name a file");
     require_local(pattern);
     const ArrayPath parts = split_array_path(with_rank(pattern, worker));
     for (const std::string& file : matches(parts.file)) {
@@ -129,8 +132,12 @@ std::vector<std::string> expand_paths(const std::vector<std::string>& patterns, 
       if (S_ISREG(status.st_mode) && status.st_size == 0) {
         throw BadInput("{}: is empty; write it again", file);
       }
-      if (!seen.emplace(status.st_dev, status.st_ino, parts.dataset).second) {
-        throw BadInput("{}: is given twice, and its records would count twice; give each file once", path);
+      const auto [first, is_new] = seen.emplace(std::tuple(status.st_dev, status.st_ino, parts.dataset), path);
+      if (!is_new) {
+        const std::string names = first->second == path
+                                      ? path + " is given twice"
+                                      : fmt::format("{} and {} are the same file", first->second, path);
+        throw BadInput("{}, and its records would count twice; give each file once", names);
       }
       paths.push_back(path);
     }
@@ -154,7 +161,8 @@ std::optional<std::string> file_of_no_worker(const std::string& pattern, const W
   }
   for (const std::size_t number : unread) {
     const std::string path = with_rank(file, number);
-    if (std::filesystem::exists(path)) return path;
+    std::error_code error;
+    if (std::filesystem::exists(path, error)) return path;
     const std::vector<std::string> found = glob_matches(path);
     if (!found.empty()) return *std::min_element(found.begin(), found.end());
   }

@@ -42,9 +42,12 @@ class HeldArray final : public MemoryArray {
 
 constexpr std::size_t kLongestName = 1024;  // bytes: a class name is shorter
 
-// The number of a cell; of an empty one NaN.
+// The number of a cell; of an empty one NaN, of one beyond a double an infinity or 0.
 std::optional<double> number_or_nan(std::string_view cell) {
-  return cell.empty() ? std::numeric_limits<double>::quiet_NaN() : number_of(cell);
+  if (cell.empty()) return std::numeric_limits<double>::quiet_NaN();
+  if (const std::optional<double> number = number_of(cell)) return number;
+  const auto beyond = plain_number<long double>(cell.substr(cell.starts_with('+') ? 1 : 0));
+  return beyond ? std::optional(static_cast<double>(*beyond)) : std::nullopt;
 }
 
 std::string_view without_space(std::string_view text) {
@@ -77,6 +80,7 @@ class CsvReader {
       text_.remove_prefix(std::min(end + 1, text_.size()));
       ++line_;
     }
+    if (line.find('\0') != std::string_view::npos) refuse("has a zero byte; write the table as UTF-8 text");
     split(line, cells);
     if (columns_ == 0) columns_ = cells.size();
     if (cells.size() != columns_ && line.find_first_of(";\t") != std::string_view::npos) {
@@ -223,9 +227,9 @@ std::vector<Number> numbers_of(CsvReader& reader, const Read& read, std::string&
         numbers.push_back(static_cast<Number>(*number));
         continue;
       }
-      // A line of names has no number; one that has some is a row, which must not be lost.
+      // A line of names has no number; one that has some, as 1.0 among integers, is a row, which must not be lost.
       const bool has_numbers =
-          std::ranges::any_of(cells, [&](std::string_view one) { return !one.empty() && read(one); });
+          std::ranges::any_of(cells, [](std::string_view one) { return !one.empty() && number_or_nan(one); });
       if (!is_first || has_numbers) {
         bad_cell = cell;
         return {};

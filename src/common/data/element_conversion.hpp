@@ -35,25 +35,24 @@ enum class DType {
   kUnicode  ///< strings of so many code points of 4 bytes, filled up with zeros
 };
 
-/// A type of numbers: its names in NumPy and in .npy files, bytes an element, and its name in .safetensors files, empty
-/// where these have none of it that is read.
+/// A type of numbers: its names in NumPy and in .npy files, bytes an element, and its name in .safetensors files.
 struct NumberType {
   DType dtype;
   std::string_view name;
   std::string_view code;
   std::size_t bytes;
-  std::string_view tensor{};
+  std::string_view tensor;
 };
 
-inline constexpr std::array<NumberType, 12> kNumberTypes{{{DType::kBool, "bool", "b1", 1},
-                                                          {DType::kInt8, "int8", "i1", 1},
+inline constexpr std::array<NumberType, 12> kNumberTypes{{{DType::kBool, "bool", "b1", 1, "BOOL"},
+                                                          {DType::kInt8, "int8", "i1", 1, "I8"},
                                                           {DType::kInt16, "int16", "i2", 2, "I16"},
                                                           {DType::kInt32, "int32", "i4", 4, "I32"},
                                                           {DType::kInt64, "int64", "i8", 8, "I64"},
                                                           {DType::kUint8, "uint8", "u1", 1, "U8"},
-                                                          {DType::kUint16, "uint16", "u2", 2},
-                                                          {DType::kUint32, "uint32", "u4", 4},
-                                                          {DType::kUint64, "uint64", "u8", 8},
+                                                          {DType::kUint16, "uint16", "u2", 2, "U16"},
+                                                          {DType::kUint32, "uint32", "u4", 4, "U32"},
+                                                          {DType::kUint64, "uint64", "u8", 8, "U64"},
                                                           {DType::kFloat16, "float16", "f2", 2, "F16"},
                                                           {DType::kFloat32, "float32", "f4", 4, "F32"},
                                                           {DType::kFloat64, "float64", "f8", 8, "F64"}}};

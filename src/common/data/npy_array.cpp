@@ -198,7 +198,7 @@ NpyHeader parse_npy_header(std::span<const std::byte> file, const std::string& n
   if (!bytes.starts_with(kMagic)) {
     throw BadInput(
         "{}: is not an .npy file; save the array with numpy.save; supported are .npy, .npz, .safetensors, "
-        "numbers as .csv, and HDF5 as file.h5:/dataset",
+        "tables with commas named .csv, and HDF5 as file.h5:/dataset",
         name);
   }
   const auto cut = [&]() -> BadInput {

@@ -85,8 +85,7 @@ nlohmann::json header_json(std::string_view text, std::string_view source) {
 DType tensor_type(const JsonFields& fields) {
   const std::string name = fields.printable_text("dtype");
   const auto type = std::ranges::find(kNumberTypes, name, &NumberType::tensor);
-  if (name.empty() || type == kNumberTypes.end())
-    fields.refuse("dtype", fmt::format("is \"{}\", which is unknown", name));
+  if (type == kNumberTypes.end()) fields.refuse("dtype", fmt::format("is \"{}\", which is unknown", name));
   return type->dtype;
 }
 

@@ -108,7 +108,7 @@ TEST_F(PathsTest, AFileNamedTwiceIsRefusedUnderWhateverName) {
   write({"x.npy"});
   std::filesystem::create_symlink(folder_ / "x.npy", folder_ / "link.npy");
   expect_bad_input([&] { expand_paths({folder_ / "x.npy", folder_ / "x.npy"}, 0); }, {"x.npy", "given twice"});
-  expect_bad_input([&] { expand_paths({folder_ / "*.npy"}, 0); }, {"given twice"});
+  expect_bad_input([&] { expand_paths({folder_ / "*.npy"}, 0); }, {"link.npy and ", "x.npy are the same file"});
   EXPECT_EQ(expand_paths({folder_ / "x.npy:/a", folder_ / "x.npy:/b"}, 0).size(), 2u);  // two datasets of one file
 }
 

@@ -78,9 +78,9 @@ TEST(ArchiveArray, FilesOfOtherFormatsAreNamedWithTheWayToConvertThem) {
       {"x.pdf", "%PDF-1.7", "is a PDF document"},
       {"x.db", std::string("SQLite format 3\0", 16), "is an SQLite database; export a table as .csv"},
       {"x.xls", "\xd0\xcf\x11\xe0\xa1", "save the sheet as .csv"},
-      {"x.tsv", "1\t2\n", "numbers as .csv, and HDF5"},
+      {"x.tsv", "1\t2\n", "tables with commas named .csv, and HDF5"},
       {"y.csv", "a;b\n1;2\n", "separate cells by commas"},
-      {"x.json", "[[1, 2]]", "numbers as .csv, and HDF5"},
+      {"x.json", "[[1, 2]]", "tables with commas named .csv, and HDF5"},
       {"x.safetensors", "{}", "too few for a safetensors file"}};
   for (const Kind& kind : kKinds) {
     write_bytes(folder / kind.name, kind.bytes);
@@ -110,6 +110,18 @@ TEST(ArchiveArray, TensorsOfASafetensorsFileAreRead) {
   EXPECT_EQ(all_features(*x), (std::vector<float>{0.5F, -1.0F, 2.0F, 4.0F, 8.0F, 16.0F}));
   EXPECT_EQ(all_labels(*y, 2), (std::vector<std::int32_t>{1, 0}));
   EXPECT_FALSE(is_same_array(x->identity(), y->identity()));
+
+  const std::pair<const char*, std::string> others[] = {{"BOOL", std::string("\1\0", 2)},
+                                                        {"I8", std::string("\1\0", 2)},
+                                                        {"U16", std::string("\1\0\0\0", 4)},
+                                                        {"U32", std::string("\1\0\0\0\0\0\0\0", 8)}};
+  for (const auto& [type, elements] : others) {
+    std::string text =
+        fmt::format(R"({{"y":{{"data_offsets":[0,{}],"dtype":"{}","shape":[2]}}}})", elements.size(), type);
+    text.insert(0, std::string({static_cast<char>(text.size()), 0, 0, 0, 0, 0, 0, 0}));
+    write_bytes(folder / "others.safetensors", text + elements);
+    EXPECT_EQ(all_labels(*open_array(folder / "others.safetensors"), 2), (std::vector<std::int32_t>{1, 0})) << type;
+  }
 
   expect_bad_input([&] { open_array(path); }, {path, "has several arrays; it has \"a\", \"x\", \"y\""});
   expect_bad_input([&] { open_array(path + ":z"); }, {"there is no array \"z\""});

@@ -37,6 +37,8 @@ TEST_F(CsvArray, FeaturesAreNumbersWithOrWithoutALineOfNames) {
   const std::vector<float> whole = features("7,8\n9,10\n");
   EXPECT_EQ(whole, (std::vector<float>{7, 8, 9, 10})) << "integers are features, too";
   EXPECT_TRUE(std::isnan(features("1,\n2,3\n")[1]));
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(features("1e400,-1e400\n1e-400,2\n"), (std::vector<float>{kInfinity, -kInfinity, 0.0F, 2.0F}));
 }
 
 TEST_F(CsvArray, LabelsAreIntegersOrNames) {
@@ -76,6 +78,7 @@ TEST_F(CsvArray, ALabelThatIsMissingOrWrittenAsAFloatIsToldByItsRow) {
     expect_bad_input([&] { labels(text, 3); }, {message});
   };
   refused_labels("1\n2.0\n", "row 1 has label \"2.0\", which is no integer; write 2");
+  refused_labels("1.0\n2\n0\n", "row 0 has label \"1.0\", which is no integer; write 1");
   refused_labels("y\n1\n\"\"\n0\n", "row 2 has no label");
   refused_labels("cat\n1\ndog\n", "labels are names: row 0 has \"cat\"");
   refused_labels("1\ncat\n", "labels are names: row 1 has \"cat\"; list all");
@@ -101,6 +104,7 @@ TEST_F(CsvArray, WhatIsNoTableIsRefusedWithItsLine) {
   refused("NA,NA\n1,2\n", kFeatures, "line 1 has the same in every cell, as a row without values does");
   refused("b\xff,c\n1,2\n", kTargets, "a name of a column is not UTF-8 text");
   refused("1,2\n3,x\n", kFeatures, "leave it out by its name, as in t.csv:-name");
+  refused(std::string("2\n1\0\n", 5), kLabels, "line 2 has a zero byte; write the table as UTF-8 text");
   refused(std::string(2000, 'a') + "\n", kLabels, "has a name of more than 1024 bytes");
   // What to_csv writes of columns without names, and of a table where cells are between semicolons.
   refused("0,1,2\n.5,.2,.1\n", kFeatures, "line 1 counts 0, 1, 2, ..., as pandas names columns");

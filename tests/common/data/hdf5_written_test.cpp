@@ -264,6 +264,16 @@ TEST_F(Hdf5WrittenTest, AChunkThatWasNeverWrittenIsRefused) {
   expect_missing("none.h5", {"0 of its 6 chunks are there"});
 }
 
+TEST_F(Hdf5WrittenTest, ADamagedLengthOfChunksIsRefused) {
+  write("x.h5", 8, 0, 8, chunked(4));
+  std::string damaged = read_bytes(folder_ / "x.h5");
+  const std::size_t chunk = damaged.find(std::string{"\4\0\0\0\2\0\0\0\4\0\0\0", 12});
+  ASSERT_NE(chunk, std::string::npos);
+  damaged[chunk + 4] = 100;
+  write_bytes(folder_ / "x.h5", damaged);
+  expect_missing("x.h5", {"its chunks are larger than it may become"});
+}
+
 // A job that writes chunk after chunk is killed half-way: its file is whole to HDF5.
 TEST_F(Hdf5WrittenTest, AJobThatWasKilledHalfWayLeavesADatasetThatIsRefused) {
   for (const bool is_packed : {false, true}) {

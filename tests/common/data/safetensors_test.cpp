@@ -73,18 +73,13 @@ TEST(Safetensors, AnEmptyFileHasAnEmptyObject) {
 }
 
 TEST(Safetensors, RandomFilesOfAllTypesReturnAndAreAligned) {
-  std::vector<DType> types;
-  for (const NumberType& type : kNumberTypes) {
-    if (!type.tensor.empty()) types.push_back(type.dtype);
-  }
-  ASSERT_EQ(types.size(), 7U);
   std::mt19937 random(7);
   for (int repeat = 0; repeat < 200; ++repeat) {
     SafetensorsFile file;
     const auto draw = [&](unsigned below) { return static_cast<unsigned>(random() % below); };
     for (unsigned count = draw(6), tensor = 0; tensor < count; ++tensor) {
       Tensor drawn;
-      drawn.type = types[draw(7)];
+      drawn.type = kNumberTypes[draw(kNumberTypes.size())].dtype;
       std::size_t size = size_of(drawn.type);
       for (unsigned rank = draw(4), axis = 0; axis < rank; ++axis) {
         drawn.shape.push_back(draw(5));
