@@ -168,7 +168,7 @@ void save_card(const Classifier& classifier, const std::string& path, const std:
                const std::optional<std::string>& report, bool overwrite) {
   std::optional<ReportedRun> run;
   if (report) run = parse_report(*report, "report");
-  write_file(path, overwrite, model_card(classifier, name, run, "report"));
+  write_file(path, overwrite, model_card(classifier, name, run));
 }
 
 // Headings and sentences of a report's promise.
@@ -184,7 +184,7 @@ std::vector<std::pair<std::string, std::vector<std::string>>> explain(const std:
 void save_page(const std::string& path, const std::vector<std::string>& reports, const std::vector<std::string>& files,
                bool for_public, bool overwrite) {
   std::vector<PageDocument> documents;
-  for (const std::string& report : reports) documents.push_back(fit_document(parse_report(report, "report"), "report"));
+  for (const std::string& report : reports) documents.push_back(fit_document(parse_report(report, "report")));
   for (const std::string& file : files) documents.push_back(document_of_file(file));
   write_file(path, overwrite, page_of(documents, for_public ? Audience::kPublic : Audience::kOwner));
 }

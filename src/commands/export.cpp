@@ -72,15 +72,15 @@ void run(const ExportOptions& options) {
   std::optional<ReportedRun> report;
   if (!options.report.empty()) {
     report = read_report(options.report);
-    require_of_model(classifier, *report, options.report);
+    require_of_model(classifier, *report);
   }
   std::optional<ReportedRun> evaluation;
   if (!options.evaluation.empty()) {
     evaluation = read_report(options.evaluation);
-    require_evaluation_of(classifier, *evaluation, options.evaluation);
+    require_evaluation_of(classifier, *evaluation);
   }
   const std::string name = std::filesystem::path(options.model).filename().string();
-  card->commit(model_card(classifier, name, report, options.report, evaluation));
+  card->commit(model_card(classifier, name, report, evaluation));
   fmt::print("wrote {}\n", options.card);
 }
 

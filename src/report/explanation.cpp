@@ -235,7 +235,7 @@ std::vector<std::string> released_sentences(const ReportedRun& run) {
                                     run.is_seeded() ? ", seeded" : ""));
   }
   sentences.push_back(post_processing_sentence(run));
-  const std::string rare = run.content.is_object() ? rare_classes_text(JsonFields(run.content, "report")) : "";
+  const std::string rare = run.content.is_object() ? rare_classes_text(JsonFields(run.content, run.path)) : "";
   if (!rare.empty()) sentences.push_back(rare);
   if (run.silos && run.silos->lost) sentences.push_back(lost_silos_sentence(*run.silos->lost));
   return sentences;

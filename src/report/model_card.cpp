@@ -217,17 +217,18 @@ std::string loading_section(const std::string& name, const char* made) {
 
 }  // namespace
 
-void require_of_model(const Classifier& classifier, const ReportedRun& run, const std::string& path) {
+void require_of_model(const Classifier& classifier, const ReportedRun& run) {
   const ClassifierParts& parts = classifier.parts();
   const auto refuse = [&](const std::string& what) {
-    throw BadInput("--report {}: is of another model: {}; give the report of the fit that wrote the model", path, what);
+    throw BadInput("--report {}: is of another model: {}; give the report of the fit that wrote the model", run.path,
+                   what);
   };
   if (run.is_dry_run) refuse("it is the plan of a dry run");
   const auto compare = [&](const char* name, const nlohmann::json& of_report, const nlohmann::json& of_model) {
     if (of_report.is_null() || of_model.is_null() || of_report == of_model) return;
     refuse(fmt::format("{} {} in the report, {} in the model", name, json_text(of_report), json_text(of_model)));
   };
-  const JsonFields report(run.content, path);
+  const JsonFields report(run.content, run.path);
   const char* const outputs = has_numbers(parts) ? "targets" : "classes";
   compare("method", run.method, parts.method);
   compare(outputs, report.number(outputs), parts.classes);
@@ -247,26 +248,26 @@ void require_of_model(const Classifier& classifier, const ReportedRun& run, cons
   }
 }
 
-void require_evaluation_of(const Classifier& classifier, const ReportedRun& evaluation, const std::string& path) {
+void require_evaluation_of(const Classifier& classifier, const ReportedRun& evaluation) {
   if (!evaluation.is_evaluation || !evaluation.figures) {
-    throw BadInput("--evaluation {}: give a report of evaluate --private", path);
+    throw BadInput("--evaluation {}: give a report of evaluate --private", evaluation.path);
   }
   const std::string digest = to_hex(sha256(to_bytes(classifier)));
-  const std::vector<std::string> models = JsonFields(evaluation.content, path).texts("models");
+  const std::vector<std::string> models = JsonFields(evaluation.content, evaluation.path).texts("models");
   if (models == std::vector{digest}) return;
   throw BadInput(
       "--evaluation {}: is of another model, of two models, or of an unnamed one that is not private; "
       "evaluate the model of the card",
-      path);
+      evaluation.path);
 }
 
 std::string model_card(const Classifier& classifier, const std::string& name, const std::optional<ReportedRun>& run,
-                       const std::string& report_path, const std::optional<ReportedRun>& evaluation) {
+                       const std::optional<ReportedRun>& evaluation) {
   const ClassifierParts& parts = classifier.parts();
   const ReportedRun promised = run ? *run : run_of_model(classifier, name);
-  const JsonFields report(promised.content, report_path);
+  const JsonFields report(promised.content, promised.path);
   const ReportedRun& tested = evaluation ? *evaluation : promised;
-  const JsonFields test(tested.content, report_path);
+  const JsonFields test(tested.content, tested.path);
   const char* const what = !tested.figures              ? "figures about them are outside of the guarantee"
                            : tested.figures->is_private ? "figures about them have noise, and are private"
                                                         : "figures about them have noise, and are not private";

@@ -127,8 +127,8 @@ std::string head(const std::string& title) {
 
 }  // namespace
 
-PageDocument fit_document(ReportedRun run, const std::string& path) {
-  return {.name = name_of_file(path), .run = std::move(run)};
+PageDocument fit_document(ReportedRun run) {
+  return {.name = name_of_file(run.path), .run = std::move(run)};
 }
 
 PageDocument ledger_document(const std::string& path) {
@@ -144,7 +144,7 @@ bool is_ledger_file(const std::string& path) {
 }
 
 PageDocument document_of_file(const std::string& path) {
-  return is_ledger_file(path) ? ledger_document(path) : fit_document(read_report(path), path);
+  return is_ledger_file(path) ? ledger_document(path) : fit_document(read_report(path));
 }
 
 std::string source_hash(std::string_view text) {

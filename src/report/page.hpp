@@ -26,8 +26,8 @@ struct PageDocument {
   std::vector<Section> ledger{};     ///< else sections of a ledger
 };
 
-/// Document on the run of a fit or an evaluation; `path` is the report's file.
-PageDocument fit_document(ReportedRun run, const std::string& path);
+/// Document on the run of a fit or an evaluation.
+PageDocument fit_document(ReportedRun run);
 /// Reads a ledger as it is now. Throws as Ledger::read does.
 PageDocument ledger_document(const std::string& path);
 /// Returns whether the file begins as a ledger does. Throws BadInput if the file cannot be read.

@@ -183,7 +183,7 @@ std::vector<std::vector<ReportedBlock>> rounds_of(const std::vector<ReportedBloc
 }
 
 ReportedRun reported_run(nlohmann::json content, const std::string& path) {
-  ReportedRun run{.content = std::move(content)};
+  ReportedRun run{.path = path, .content = std::move(content)};
   if (!run.content.is_object()) throw BadInput("{}: not a report{}", path, kAdvice);
   const JsonFields report(run.content, path, kAdvice);
   const JsonFields privacy = report.with("privacy").object("privacy");
@@ -232,7 +232,8 @@ std::string method_text_of(const std::string& asked, const std::string& method) 
 
 ReportedRun run_of_model(const Classifier& model, const std::string& path) {
   const ClassifierParts& parts = model.parts();
-  ReportedRun run{.content = {{"privacy", statement_json(parts.privacy, parts.forfeits)}},
+  ReportedRun run{.path = path,
+                  .content = {{"privacy", statement_json(parts.privacy, parts.forfeits)}},
                   .method = parts.method,
                   .is_private = parts.privacy.has_value(),
                   .forfeits = parts.forfeits,
@@ -260,7 +261,7 @@ ReportedRun run_of_ledger(const LedgerState& state, const std::string& path) {
   const double epsilon = epsilon_of(spent, delta);
   if (epsilon == 0.0) throw BadInput(path + ": no private run has been charged yet, so there is nothing to explain");
   if (!std::isfinite(epsilon)) throw BadInput(path + ": its runs have spent more than any finite epsilon");
-  ReportedRun run{.method = "ledger", .is_private = true, .of = ReportedOf::kLedger};
+  ReportedRun run{.path = path, .method = "ledger", .is_private = true, .of = ReportedOf::kLedger};
   run.unit = state.charges().front().entry.terms.unit;
   run.guarantee = ReportedGuarantee{.epsilon = epsilon,
                                     .delta = delta,

@@ -69,6 +69,7 @@ enum class ReportedOf { kReport, kModel, kLedger };
 
 /// Reported run: the checked contents of one report, model file or ledger.
 struct ReportedRun {
+  std::string path{};        ///< of the report, model or ledger, as messages name it
   nlohmann::json content{};  ///< the report itself; figures beside the promise are read from it when they are shown
   std::string method{};      ///< printable ASCII, other bytes escaped
   std::string asked{};       ///< value of --method, if `method` was chosen for it; else empty

@@ -253,7 +253,7 @@ Section meaning_section(const ReportedRun& run) {
   if (const std::string weakness = weakness_of(promise.epsilon, promise.delta, promise.unit); !weakness.empty()) {
     section.blocks.emplace_back(Alarm{weakness});
   }
-  section.blocks.emplace_back(promise_facts(JsonFields(run.content, "report").object("privacy")));
+  section.blocks.emplace_back(promise_facts(JsonFields(run.content, run.path).object("privacy")));
   section.blocks.emplace_back(Words{{}, sentences_of(words, "attacker")});
   return section;
 }

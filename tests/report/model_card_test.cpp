@@ -52,7 +52,7 @@ std::string card_of(const json& report, bool has_report = true) {
       .cosine_head = {},
       .class_names = names};
   return model_card(Classifier(parts), "m.safetensors",
-                    has_report ? std::optional(reported_run(report, "r.json")) : std::nullopt, "r.json");
+                    has_report ? std::optional(reported_run(report, "r.json")) : std::nullopt);
 }
 
 TEST(ModelCard, SaysHowReleasesAddUpAndWhatFloatingPointAndTimesTell) {

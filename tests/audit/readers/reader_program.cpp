@@ -82,7 +82,7 @@ class CapturedOutput {
 };
 
 std::string card_of(const fs::path& model, const fs::path& report) {
-  return model_card(load_classifier(model), "model", read_report(report), report);
+  return model_card(load_classifier(model), "model", read_report(report));
 }
 
 void add_lines(KnownLines& known, const std::string& text) {

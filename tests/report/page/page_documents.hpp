@@ -72,7 +72,7 @@ inline nlohmann::json evaluation_of_model() {
 }
 
 inline PageDocument fit_of(nlohmann::json report) {
-  return fit_document(reported_run(std::move(report), "r.json"), "r.json");
+  return fit_document(reported_run(std::move(report), "r.json"));
 }
 
 inline PageDocument document_of(const SampleText& ledger) {
