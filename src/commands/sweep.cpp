@@ -25,6 +25,7 @@
 #include "common/base/version.hpp"
 #include "common/data/worker_rows.hpp"
 #include "common/ranks/lifetime.hpp"
+#include "methods/fit_table.hpp"
 #include "methods/registry.hpp"
 
 namespace dpreduce {
@@ -67,31 +68,42 @@ bool uses_public_rows(const std::string& word) {
          word == to_string(Objective::kBalanced) || word == "--pca";
 }
 
-// The fit of a run: the words after `dpreduce` that would make it, parsed.
+std::vector<std::string> split_at_spaces(const std::string& text) {
+  std::istringstream stream(text);
+  return {std::istream_iterator<std::string>(stream), {}};
+}
+
+// The fit of a run: the words after `dpreduce` that would make it, parsed. Throws UsageError where options follow a
+// method that a sweep has of its own: there they would count for nothing, or for all runs.
 FitOptions fit_of(const SweepOptions& sweep, const nlohmann::json& run) {
+  const std::string entry = run["method"];
+  const std::vector<std::string> method = split_at_spaces(entry);
+  if (method.empty()) throw UsageError("--methods: one of them is empty; name a method");
+  CommandEntry fit = fit_command();
+  for (const std::string& word : method) {
+    const Option* option = fit.options.find(word.substr(0, word.find('=')));
+    if (option == nullptr || option->group == kMethodGroup || option->is_named("accountant")) continue;
+    throw UsageError("--methods '{}': {} says nothing of how to train; only what does may follow a method", entry,
+                     word);
+  }
   const std::string seed = json_text(run["seed"]);
   const std::string ratio = json_text(run["imbalance_ratio"]);
-  std::string line = fmt::format("--seed {} --method {}", seed, run["method"].get<std::string>());
-  if (run["imbalance_ratio"] != 1.0) line += fmt::format(" --imbalance-ratio {} --imbalance-seed {}", ratio, seed);
-  line += run["epsilon"].is_null() ? " --non-private"
+  std::string rest = fmt::format("--seed {} --method {}", seed, entry);
+  if (run["imbalance_ratio"] != 1.0) rest += fmt::format(" --imbalance-ratio {} --imbalance-seed {}", ratio, seed);
+  rest += run["epsilon"].is_null() ? " --non-private"
                                    : fmt::format(" --epsilon {} --delta {}", json_text(run["epsilon"]), sweep.delta);
-  std::istringstream text(line);
-  const std::vector<std::string> of_run{std::istream_iterator<std::string>(text), {}};
-  const bool has_public_rows = std::any_of(of_run.begin(), of_run.end(), uses_public_rows);
   std::vector<std::string> words{"fit", "--quiet"};
   for (const auto& [name, values] : sweep.of_fit) {
-    if (name == "--public-x" && !has_public_rows) continue;
+    if (name == "--public-x" && std::ranges::none_of(method, uses_public_rows)) continue;
     words.push_back(name);
     words.insert(words.end(), values.begin(), values.end());
   }
-  words.insert(words.end(), of_run.begin(), of_run.end());
+  for (std::string& word : split_at_spaces(rest)) words.push_back(std::move(word));
   const RunnableCommand command =
       parse_command_line({.name = "dpreduce", .help = {}, .commands = {fit_command()}, .needs_command = true}, words);
-  const FitCommand* fit = command.target<FitCommand>();
-  const bool writes_nothing = fit != nullptr && fit->options.output == OutputOptions{.quiet = true};
-  if (!writes_nothing)
-    throw UsageError("--methods {}: only options of training may follow a method", run["method"].get<std::string>());
-  return fit->options;
+  const FitCommand* const made = command.target<FitCommand>();
+  if (made == nullptr) throw UsageError("--methods '{}': asks for help, not for a fit", entry);
+  return made->options;
 }
 
 constexpr std::array kColumns{"method",   "trained_by",        "epsilon",           "delta",  "imbalance_ratio", "seed",
@@ -141,6 +153,11 @@ nlohmann::json swept(const SweepOptions& sweep, Communicator& ranks) {
     results = {{"version", version()},       {"private", false},      {"methods", sweep.methods},
                {"epsilons", sweep.epsilons}, {"delta", sweep.delta},  {"imbalance_ratios", sweep.ratios},
                {"seeds", sweep.seeds},       {"runs", runs_of(sweep)}};
+    nlohmann::json sorted = results["runs"];
+    std::sort(sorted.begin(), sorted.end());
+    const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
+    if (twice != sorted.end())
+      throw UsageError("a run occurs twice: {}; name each method and number once", json_text(*twice));
     for (const nlohmann::json& run : results["runs"]) fits.push_back(fit_of(sweep, run));
     for (const auto& [name, patterns] : sweep.of_fit) {
       if (!name.ends_with("-x") && !name.ends_with("-y")) continue;
@@ -188,10 +205,11 @@ CommandEntry sweep_command() {
       .typed("TEXT,...")
       .split_at(',')
       .required();
-  table.numbers("--epsilons", options->epsilons, "budgets, each with --delta").required();
+  table.numbers("--epsilons", options->epsilons, "budgets, each with --delta").positive().required();
   table.flag("--non-private", options->non_private, "also fit each method without noise, for comparison");
   table.number("--delta", options->delta, "delta of each budget; not used by pure methods");
-  table.numbers("--imbalance", options->ratios, "ratios of long tails, as --imbalance-ratio of fit; 1: all rows");
+  table.numbers("--imbalance", options->ratios, "ratios of long tails, as --imbalance-ratio of fit; 1: all rows")
+      .from(1, kLargestImbalance);
   table.count("--seeds", options->seeds, "repetitions of each run, with seeds 1, 2, ... for noise and long tail")
       .from(1, 1e6);
   table.file("--out", options->out, "writes OUT.csv, one line a run, and OUT.json").written({".csv", ".json"});

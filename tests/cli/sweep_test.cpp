@@ -70,12 +70,20 @@ TEST_F(SweepTest, WhatCannotBeRunIsRefusedAndNothingIsWritten) {
   const std::vector<std::pair<std::string, std::string>> cases{
       {"mean,median --epsilons 1", "median"},
       {"mean,public --epsilons 1", "--public-x"},
-      {"mean --epsilons 1,0", "--epsilon = 0"},
-      {"mean --epsilons 1 --imbalance 0.5", "--imbalance-ratio 0.5"},
+      {"mean --epsilons 1,0", "--epsilons 0: must be a positive finite number"},
+      {"mean --epsilons 1 --imbalance 1,0.5", "--imbalance 0.5"},
+      {"mean,mean --epsilons 1", "a run occurs twice"},
+      {"mean --epsilons 1,1", "a run occurs twice"},
       {"mean --epsilons 1 --seeds 0", "--seeds 0"},
-      {"mean~--dry-run --epsilons 1", "--methods mean --dry-run: only options of training may follow a method"},
-      {"mean~--report~r.json --epsilons 1", "only options of training may follow a method"},
-      {"~ --epsilons 1", "--method"},
+      {"mean~--dry-run --epsilons 1", "--methods 'mean --dry-run': --dry-run says nothing of how to train"},
+      {"mean~--report~r.json --epsilons 1",
+       "--report says nothing of how to train; only what does may follow a method"},
+      {"mean~--help --epsilons 1", "--methods 'mean --help': asks for help, not for a fit"},
+      {"mean~--seed~7 --epsilons 1", "--seed says nothing"},
+      {"mean~--epsilon=9 --epsilons 1", "--epsilon=9 says nothing"},
+      {"mean~--train-x~more.npy --epsilons 1", "--train-x says nothing"},
+      {"mean~--imbalance-ratio~30 --epsilons 1", "--imbalance-ratio says nothing"},
+      {"~ --epsilons 1", "--methods: one of them is empty; name a method"},
       {"mean~--pool~40 --epsilons 1", "--pool 40"}};
   for (const auto& [options, message] : cases) expect_refused("--methods " + options, 2, message, 2);
   expect_refused("--methods public~--top-k~900 --public-x public.npy --epsilons 1", 3, "fewer than the 900", 2);

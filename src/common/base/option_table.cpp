@@ -180,11 +180,12 @@ void OptionTable::settle() const {
 void OptionTable::check_ranges() const {
   for (const Option& option : options_) {
     if (option.range.must.empty()) continue;
-    const std::string word = option.now();
-    const std::optional<double> number = number_of(word);
-    if (!number || option.range.has(*number)) continue;
-    const std::string_view name = std::string_view(option.names).substr(0, option.names.find(','));
-    throw UsageError("{} {}: {}must {}", name, word, option.range.meaning, option.range.must);
+    for (const std::string& word : parts_of(option.now(), ' ')) {
+      const std::optional<double> number = number_of(word);
+      if (!number || option.range.has(*number)) continue;
+      const std::string_view name = std::string_view(option.names).substr(0, option.names.find(','));
+      throw UsageError("{} {}: {}must {}", name, word, option.range.meaning, option.range.must);
+    }
   }
 }
 
