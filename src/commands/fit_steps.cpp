@@ -171,7 +171,7 @@ void require_report_of(const RunFile& file, const std::string& path) {
 // A page on the report and, where the run has noise, the ledger as the run has left it.
 std::string page_of_run(const nlohmann::json& report, const FitOptions& options, bool has_noise) {
   const std::string name = options.output.report.empty() ? "report" : options.output.report;
-  std::vector<PageDocument> documents{fit_document(reported_run(report, name), name)};
+  std::vector<PageDocument> documents{fit_document(reported_run(report, name))};
   if (has_noise) documents.push_back(ledger_document(options.privacy.ledger));
   return page_of(documents);
 }
@@ -243,6 +243,7 @@ class FitSteps {
         if (options().data.has_targets() && !test_rows_->is_none()) {
           require_targets_of_model(*test_rows_, options().data.classes);
         }
+        look_at_rows(*test_rows_, options().data.classes, options().data.test.bad_rows, ranks_);
       }
       require_outputs_apart(options(), open_, test_rows_, ranks_.rank());
       if (ranks_.is_coordinator() && !options().privacy.resume) {

@@ -105,9 +105,6 @@ FittedRun fit_on(const FitOptions& asked, const RowsInMemory* memory, Communicat
     require_weighable(resolved.method.name, open.fit->method().link(), resolved.method.warm_start, terms.class_weights,
                       resolved.data.classes);
   });
-  if (memory != nullptr && accounts == Accounts::kLedger) {
-    ranks.together([&] { require_public_features_in_memory(*memory, open.fit->options().data, open.threads); });
-  }
   std::optional<FitAccount> account =
       accounts == Accounts::kLedger ? open_account(*open.fit, ranks) : open_own_account(*open.fit, ranks);
   terms.threads = open.threads;

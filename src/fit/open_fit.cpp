@@ -13,7 +13,6 @@
 #include "common/base/paths.hpp"
 #include "common/data/long_tail.hpp"
 #include "common/data/row_files.hpp"
-#include "common/kernels/thread_team.hpp"
 #include "common/ranks/lifetime.hpp"
 #include "common/ranks/silo_job.hpp"
 #include "fit/files_once.hpp"
@@ -54,19 +53,6 @@ WorkerRows shared_rows(const ArrayView& x, const std::optional<ArrayView>& y, co
   require_as_many_everywhere(*rows, x_name, ranks);
   rows->keep_share(static_cast<std::size_t>(ranks.rank()), static_cast<std::size_t>(ranks.size()));
   return std::move(*rows);
-}
-
-void require_finite(const ArrayView& view, const std::string& name, ThreadTeam& team) {
-  constexpr std::uint64_t kBytesOfPart = std::uint64_t{1} << 22;
-  const std::uint64_t row_bytes = std::max<std::uint64_t>(1, view.columns * size_of(view.dtype));
-  const std::uint64_t part = std::max<std::uint64_t>(1, kBytesOfPart / row_bytes);
-  std::vector<std::optional<std::uint64_t>> found((view.rows + part - 1) / part);
-  team.for_each(found.size(), [&](std::size_t place) {
-    const std::uint64_t first = place * part;
-    found[place] = first_row_not_finite(view, first, std::min(part, view.rows - first));
-  });
-  const auto bad = std::find_if(found.begin(), found.end(), [](const auto& row) { return row.has_value(); });
-  if (bad != found.end()) refuse_not_finite(fmt::format("{}: row {}", name, **bad));
 }
 
 }  // namespace
@@ -113,11 +99,9 @@ void require_fitting_labels(WorkerRows& rows, const DataOptions& data) {
   }
 }
 
-void require_public_features_in_memory(const RowsInMemory& memory, const DataOptions& data, unsigned threads) {
-  if (data.train.bad_rows != BadRows::kFail) return;
-  ThreadTeam team(threads);
-  if (memory.public_x) require_finite(*memory.public_x, data.public_x.front(), team);
-  if (memory.validation_x) require_finite(*memory.validation_x, data.validation.x.front(), team);
+void look_at_rows(WorkerRows& rows, std::size_t classes, BadRows bad_rows, Communicator& ranks) {
+  for_each_feature_chunk(
+      rows, classes, bad_rows, [](const RowChunk&, std::span<const float>) {}, [&](double) { ranks.check_peers(); });
 }
 
 namespace {
@@ -252,11 +236,7 @@ WorkerRows open_evaluated_rows(FitOptions options, const WorkerRows& training, C
     require_columns_of(rows, training);
   });
   weigh_rows(options, false, rows, ranks, nullptr);  // evaluations weigh persons
-  ranks.together([&] {
-    for_each_feature_chunk(
-        rows, options.data.classes, options.data.train.bad_rows, [](const RowChunk&, std::span<const float>) {},
-        [&](double) { ranks.check_peers(); });
-  });
+  ranks.together([&] { look_at_rows(rows, options.data.classes, options.data.train.bad_rows, ranks); });
   return rows;
 }
 
@@ -335,19 +315,21 @@ OpenFit open_fit(const FitOptions& asked, Communicator& ranks, const RowsInMemor
   const std::optional<ShardedArray> persons =
       weigh_rows(options, open.fit->plan().clips_units(), open.training, ranks, memory);
   if (!is_dry_run) keep_tail(options.data, open.training, ranks);
-  const auto require_apart = [&](const char* name, WorkerRows& rows) {
+  const auto require_usable = [&](const char* name, WorkerRows& rows) {
     require_public({name, &rows}, open.training, persons ? &*persons : nullptr, ranks);
+    if (is_dry_run) return;
+    ranks.together([&] { look_at_rows(rows, options.data.classes, data.train.bad_rows, ranks); });
   };
-  if (open.candidates) require_apart("public", *open.candidates);
+  if (open.candidates) require_usable("public", *open.candidates);
   require_room(*open.fit, open.training, machine, ranks);
 
   if (sums_public_rows(open.fit->options())) {
     open.public_sums = open_public_rows(data, open.training, ranks, memory);
-    require_apart("public", *open.public_sums);
+    require_usable("public", *open.public_sums);
   }
   if (!is_dry_run && !data.validation.x.empty()) {
     open.validation = open_validation_rows(data.validation, options.data.classes, open.training, ranks, memory);
-    require_apart("validation", *open.validation);
+    require_usable("validation", *open.validation);
   }
   if (!is_dry_run && asked.evaluation.share) open.evaluated = open_evaluated_rows(options, open.training, ranks);
   open.threads = asked.machine.threads == 0 ? default_threads() : asked.machine.threads;

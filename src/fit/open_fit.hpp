@@ -33,9 +33,10 @@ FitOptions with_rows_in_memory(FitOptions options, const RowsInMemory& rows);
 /// public, and the user declares it.
 void require_fitting_labels(WorkerRows& rows, const DataOptions& data);
 
-/// Reads the public and validation features in memory before a fit with a ledger charges anything. Throws BadInput if a
-/// feature is not finite, unless under --bad-rows zero.
-void require_public_features_in_memory(const RowsInMemory& memory, const DataOptions& data, unsigned threads);
+/// Reads this rank's rows once, before anything is reserved: what is wrong with rows beside the training rows costs
+/// nothing. Not collective: among silos the coordinator alone may have such rows. Throws BadInput as
+/// for_each_feature_chunk; PeerFailed where another rank has failed.
+void look_at_rows(WorkerRows& rows, std::size_t classes, BadRows bad_rows, Communicator& ranks);
 
 /// Throws UsageError if a person would have rows in more silos than there are.
 void require_silos_per_person(const SiloOptions& options, std::uint64_t silos);

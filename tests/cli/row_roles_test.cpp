@@ -123,6 +123,26 @@ TEST_F(RowRolesTest, AFileOfASiloIsFoundOnItsMachine) {
   expect_refused(line + "x2.npy", {"x2.npy (public rows) is a training file of silo 2"}, 4);
 }
 
+// Rows beside the training rows are looked at before anything is reserved.
+TEST_F(RowRolesTest, ABadValueOfOtherRowsCostsNothing) {
+  TrainingRows bad = make_rows({80, 80, 80}, 5).part(60, 60);
+  bad.features[17 * 5] = std::numeric_limits<float>::quiet_NaN();
+  bad.labels[9] = 3;
+  write_rows(bad, "bad_x.npy", "bad_y.npy");
+  const std::pair<const char*, const char*> cases[] = {
+      {"--method fc --public-x bad_x.npy", "bad_x.npy: row 17: not a finite number"},
+      {"--method public --public-x bad_x.npy", "bad_x.npy: row 17: not a finite number"},
+      {"--method gd --choose --validation-x bad_x.npy --validation-y y1.npy", "bad_x.npy: row 17: not a finite number"},
+      {"--method mean --test-x bad_x.npy --test-y y1.npy", "bad_x.npy: row 17: not a finite number"},
+      {"--method mean --test-x x1.npy --test-y bad_y.npy", "bad_y.npy: row 9 has label 3"}};
+  for (const auto& [options, message] : cases) {
+    SCOPED_TRACE(options);
+    for (const int ranks : {0, 2}) expect_refusal(fit(fmt::format("{} {}", kTrain, options), ranks), 3, {message});
+    for (const char* name : {"model", "ledger", "report.json"}) EXPECT_FALSE(has(name)) << name;
+  }
+  EXPECT_EQ(fit(fmt::format("{} --method fc --public-x bad_x.npy --bad-rows zero", kTrain)).exit_code, 0);
+}
+
 TEST_F(RowRolesTest, ASweepIsRefusedAsAFit) {
   const std::string line = fmt::format(
       "sweep {} --test-x x1.npy --test-y y1.npy --classes 3 --epsilons 1 --seeds 1 --out swept "

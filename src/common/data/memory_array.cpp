@@ -2,7 +2,6 @@
 
 #include <array>
 #include <bit>
-#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
@@ -102,25 +101,6 @@ std::span<const std::byte> MemoryArray::stored_rows(std::uint64_t first_row, std
                                : kGathers.at(static_cast<std::size_t>(std::countr_zero(size_of(view_.dtype))));
   gather_rows(view_, first_row, count, scratch.data());
   return scratch;
-}
-
-std::optional<std::uint64_t> first_row_not_finite(const ArrayView& view, std::uint64_t first_row, std::uint64_t count) {
-  DPREDUCE_ASSERT(first_row <= view.rows && count <= view.rows - first_row);
-  constexpr std::uint64_t kElementsAtOnce = 1 << 14;
-  if (count == 0 || view.columns == 0) return std::nullopt;
-  MemoryArray array(view, "rows in memory");
-  const std::uint64_t at_once = std::max<std::uint64_t>(1, kElementsAtOnce / view.columns);
-  std::vector<float> values;
-  for (std::uint64_t done = 0; done < count; done += at_once) {
-    const std::uint64_t rows = std::min(at_once, count - done);
-    values.resize(rows * view.columns);
-    array.read_features(first_row + done, rows, values);
-    const auto bad = std::ranges::find_if(values, [](float value) { return !std::isfinite(value); });
-    if (bad != values.end()) {
-      return first_row + done + static_cast<std::uint64_t>(bad - values.begin()) / view.columns;
-    }
-  }
-  return std::nullopt;
 }
 
 }  // namespace dpreduce

@@ -71,9 +71,4 @@ class MemoryArray : public ArrayFile {
   ArrayView view_;
 };
 
-/// The first of the rows first_row .. first_row + count - 1 with an element that no finite float is nearest to: NaN,
-/// infinity, or a double of 2^128 - 2^103 or more.
-/// Preconditions: the rows exist; the elements are floats.
-std::optional<std::uint64_t> first_row_not_finite(const ArrayView& view, std::uint64_t first_row, std::uint64_t count);
-
 }  // namespace dpreduce
