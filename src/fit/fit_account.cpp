@@ -1,6 +1,8 @@
 #include "fit/fit_account.hpp"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <utility>
 
@@ -25,9 +27,9 @@ namespace {
 void require_usable_ledger(const FitOptions& options) {
   const std::string& path = options.privacy.ledger;
   Ledger::read(path);
-  const bool exists = std::filesystem::exists(path);
-  const std::filesystem::path folder = std::filesystem::absolute(path).parent_path();
-  if (access(exists ? path.c_str() : folder.c_str(), W_OK) != 0) {
+  if (access(path.c_str(), W_OK) == 0) return;
+  if (errno != ENOENT) throw BadInput("--ledger {}: cannot be written: {}", path, std::strerror(errno));
+  if (access(std::filesystem::absolute(path).parent_path().c_str(), W_OK) != 0) {
     throw BadInput("--ledger {}: cannot be written; choose a folder that exists and is writable", path);
   }
 }

@@ -222,6 +222,7 @@ TEST_F(LedgerCommands, ShowTellsOpenRunsAndReleaseGivesThemUp) {
   expect_refused("ledger release run-1", 2, "ledger.jsonl has no open run of that name");
   expect_refused("ledger release run-9 ledger.jsonl", 2, "ledger release run-9: ");
   expect_refused("ledger release run-9 absent.jsonl", 3, "absent.jsonl: no such ledger");
+  expect_refused("ledger show " + std::string(300, 'l'), 3, "File name too long");
   expect_refused("ledger release", 2, "run");
 }
 

@@ -10,6 +10,7 @@
 #include <functional>
 #include <system_error>
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/socket.h>
@@ -50,15 +51,30 @@ std::string without_links(const std::string& path) {
   return target.string();
 }
 
+// Removes a folder of files. Async-signal-safe.
+void remove_folder(const char* name) noexcept {
+  const FileDescriptor folder(::open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+  alignas(dirent64) std::array<char, 4096> entries;
+  for (ssize_t length; (length = ::getdents64(folder.get(), entries.data(), entries.size())) > 0;) {
+    for (ssize_t at = 0; at < length;) {
+      const auto* const entry = reinterpret_cast<const dirent64*>(entries.data() + at);
+      ::unlinkat(folder.get(), entry->d_name, 0);
+      at += entry->d_reclen;
+    }
+  }
+  ::rmdir(name);
+}
+
 // Names that a signal handler may have to remove: slots of fixed memory, each taken before its name is complete. A name
 // that is too long, or finds no slot, is removed by the destructor only.
 class UnfinishedNames {
  public:
-  void add(const std::string& name) {
+  void add(const std::string& name, bool is_folder = false) {
     for (Slot& slot : slots_) {
       if (name.size() >= slot.name.size() || slot.taken.exchange(true)) continue;
       std::copy(name.begin(), name.end(), slot.name.begin());
       slot.name[name.size()] = '\0';
+      slot.is_folder = is_folder;
       slot.complete = true;
       return;
     }
@@ -74,7 +90,12 @@ class UnfinishedNames {
 
   void unlink_all() noexcept {
     for (Slot& slot : slots_) {
-      if (slot.complete && ::unlink(slot.name.data()) != 0) ::rmdir(slot.name.data());
+      if (!slot.complete) continue;
+      if (slot.is_folder) {
+        remove_folder(slot.name.data());
+      } else {
+        ::unlink(slot.name.data());
+      }
     }
   }
 
@@ -82,6 +103,7 @@ class UnfinishedNames {
   struct Slot {
     std::atomic<bool> taken = false;
     std::atomic<bool> complete = false;
+    bool is_folder = false;
     std::array<char, 4096> name{};
   };
   std::array<Slot, 12> slots_;
@@ -185,6 +207,7 @@ AtomicFile::AtomicFile(const std::string& path, Existing existing, Readers reade
   require_local(path);
   struct stat status {};
   const bool exists = ::stat(path.c_str(), &status) == 0;
+  if (!exists && errno == ENAMETOOLONG) fail("cannot be written");
   if ((exists && S_ISDIR(status.st_mode)) || path.back() == '/') {
     throw BadInput("{}: is a directory; name a file to write", path);
   }
@@ -275,11 +298,12 @@ MadeFiles::~MadeFiles() {
 
 void MadeFiles::make_folder(const std::filesystem::path& folder) {
   std::vector<std::filesystem::path> missing;
-  for (auto path = folder; !path.empty() && !std::filesystem::is_directory(path); path = path.parent_path()) {
+  std::error_code error;
+  for (auto path = folder; !path.empty() && !std::filesystem::is_directory(path, error); path = path.parent_path()) {
     missing.push_back(path);
   }
   for (auto path = missing.rbegin(); path != missing.rend(); ++path) {
-    std::error_code error;
+    error.clear();
     if (std::filesystem::create_directory(*path, error)) folders_.push_back(*path);
     if (error == std::errc::file_exists) error = make_error_code(std::errc::not_a_directory);
     if (error) throw BadInput("{}: cannot be made: {}", folder.string(), error.message());
@@ -334,7 +358,8 @@ std::filesystem::path best_parent() {
   const std::filesystem::path memory = "/dev/shm";
   std::error_code error;
   if (std::filesystem::is_directory(memory, error) && access(memory.c_str(), W_OK | X_OK) == 0) return memory;
-  return std::filesystem::temp_directory_path();
+  const std::filesystem::path usual = std::filesystem::temp_directory_path(error);
+  return error ? "/tmp" : usual;
 }
 
 }  // namespace
@@ -345,11 +370,13 @@ PrivateFolder::PrivateFolder() {
     throw BadInput(name + ": cannot make a private folder: " + std::generic_category().message(errno));
   }
   path_ = name;
+  unfinished_names.add(name, true);
 }
 
 PrivateFolder::~PrivateFolder() {
   std::error_code error;
   std::filesystem::remove_all(path_, error);
+  unfinished_names.remove(path_.string());
 }
 
 }  // namespace dpreduce

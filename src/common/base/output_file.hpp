@@ -199,7 +199,8 @@ class LineFile {
 class PrivateFolder {
  public:
   /// Makes a new folder (mode 0700) in /dev/shm, or else in the system's folder for temporary files. Throws BadInput
-  /// with the path and the reason. (A process that is killed leaves it behind.)
+  /// with the path and the reason. AtomicFile::remove_unfinished removes it, too. (A process that is killed leaves it
+  /// behind.)
   PrivateFolder();
   ~PrivateFolder();
   PrivateFolder(const PrivateFolder&) = delete;

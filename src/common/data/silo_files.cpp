@@ -116,7 +116,8 @@ SiloFiles new_files(const fs::path& folder, std::uint64_t rows, std::size_t clas
   SiloFiles files{(folder / "x.npy").string(), (folder / "y.npy").string(), rows,
                   std::vector<std::uint64_t>(classes, 0)};
   for (const std::string& file : {files.x, files.y}) {
-    if (fs::exists(file)) throw BadInput("{}: exists already; choose another --out, or remove it", file);
+    std::error_code error;
+    if (fs::exists(file, error)) throw BadInput("{}: exists already; choose another --out, or remove it", file);
   }
   return files;
 }

@@ -290,7 +290,8 @@ std::string Ledger::append(const LedgerEntry& entry) {
 }
 
 bool Ledger::end(const std::string& run_id, RunOutcome outcome) {
-  if (!fs::exists(path_)) return false;
+  std::error_code error;
+  if (!fs::exists(path_, error) && !error) return false;
   bool ends = false;
   extend([&]() -> std::string {
     const RunEnd end{run_id, outcome};

@@ -97,6 +97,10 @@ void report_when_ended(std::string_view words) {
   current_last_words = next;
 }
 
+bool is_told_to_end() {
+  return launcher_ends_job != 0;
+}
+
 bool launched_by_mpi() {
   return launcher_rank() != nullptr;
 }

@@ -35,6 +35,9 @@ inline constexpr std::size_t kLongestLastWords = 1023;
 /// signal as run_guarded says. Returns nothing, after a line on standard error, where no child can be made.
 std::optional<pid_t> fork_worker(void (*before_the_end)() noexcept);
 
+/// Returns whether a guard has had a signal to pass on: as a rule, since the launcher ends the job.
+bool is_told_to_end();
+
 /// Runs `job` to its exit code: in this process without a launcher, in a guarded child under one. Call it before MPI,
 /// threads or files. Also sets what SIGINT and SIGTERM do: the process ends at once with ExitCode::kInterrupted (alone)
 /// or ExitCode::kAggregationAborted (told to by the launcher). SIGPIPE and

@@ -6,7 +6,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
-#include <filesystem>
 #include <limits>
 #include <numeric>
 #include <optional>
@@ -300,10 +299,6 @@ void start_mpi(int threads) {
   require_mpi(MPI_Init_thread(nullptr, nullptr, threads, &provided), "MPI_Init_thread");
   if (!makes_folder) return;
   for (const char* name : kFolderOfSegments) unsetenv(name);  // programs that this one starts have folders of their own
-  for (const auto& segment : std::filesystem::directory_iterator(shared_segments->path())) {
-    AtomicFile::remove_when_ended(segment.path());
-  }
-  AtomicFile::remove_when_ended(shared_segments->path());
 }
 
 }  // namespace

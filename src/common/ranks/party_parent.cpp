@@ -13,6 +13,8 @@
 #include <unistd.h>
 
 #include "common/base/error.hpp"
+#include "common/base/output_file.hpp"
+#include "common/ranks/lifetime.hpp"
 #include "common/ranks/mpi_job.hpp"
 #include "common/ranks/party_process.hpp"
 
@@ -53,8 +55,9 @@ class PartyParent {
     party_.place(rank_, size_, on_machine == size_);
     for (int exchange = 0; exchange < kJobExchanges; ++exchange) exchange_texts();
     const bool is_left_alone = rank_ == 0 ? !lead() : !follow();
-    if (is_left_alone) {
+    if (is_left_alone || is_killed_) {
       std::fflush(nullptr);
+      AtomicFile::remove_unfinished();
       ::_exit(exit_code());  // without MPI, whose end waits for all
     }
     end_mpi();
@@ -102,6 +105,12 @@ class PartyParent {
     return true;
   }
 
+  // A launcher that ends a job soon kills the parents, too: what they share is removed before that.
+  void notice_end_of_job(int code_of_coordinator) {
+    is_killed_ = is_told_to_end() && code_of_coordinator != 0;
+    if (is_killed_) AtomicFile::remove_unfinished();
+  }
+
   // A silo's party, as the coordinator's parent knows it: its exit code, once it has ended.
   struct SilosParty {
     unsigned char code = 0;
@@ -125,6 +134,7 @@ class PartyParent {
       for (SilosParty& silo : silos) silo.has_ended = silo.has_ended || has_arrived(silo.end);
       if (notice_exit(false)) {
         send_to_silos(party_.exit_code());
+        notice_end_of_job(party_.exit_code());
         must_end_ = now + kLeaveTime;
       }
       end_what_silos_have_given_up(silos, now);
@@ -162,7 +172,10 @@ class PartyParent {
       if (has_arrived(coming)) {
         heard = now;
         if (told == kLeaveTogether || told == kLeaveAlone) return told == kLeaveTogether;
-        if (told != kAlive) must_end_ = now + kGrace;
+        if (told != kAlive) {
+          must_end_ = now + kGrace;
+          notice_end_of_job(told);
+        }
         listen();
       }
       if (must_end_ && now > *must_end_) party_.kill();
@@ -182,6 +195,7 @@ class PartyParent {
   std::optional<Clock::time_point> must_end_;  // the party, or at the coordinator, once it has ended, those of silos
   bool is_given_up_ = false;                   // by all silos: the coordinator's party
   bool is_coordinator_lost_ = false;
+  bool is_killed_ = false;  // the whole job: MPI is not ended
 };
 
 }  // namespace

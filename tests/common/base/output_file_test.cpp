@@ -64,6 +64,8 @@ TEST_F(AtomicFileTest, ANameMayBeAsLongAsTheSystemAllows) {
     EXPECT_EQ(text_of(longest), text);
   }
   EXPECT_EQ(folder_.names(), Names{longest});
+  expect_bad_input([&] { const AtomicFile file(folder_ / (longest + "m")); },
+                   {"cannot be written: File name too long"});
 }
 
 // Who may not look into the folder does not learn what is written there.
@@ -313,6 +315,13 @@ TEST(PrivateFolder, IsNewIsTheOwnersAloneAndGoes) {
     EXPECT_TRUE(std::filesystem::exists(path / "file"));
   }
   EXPECT_FALSE(std::filesystem::exists(path));
+}
+
+TEST(PrivateFolder, GoesWithWhatIsUnfinishedWhenAProcessIsInterrupted) {
+  const PrivateFolder folder;
+  for (int file = 0; file < 200; ++file) std::ofstream(folder / fmt::format("{:0>60}", file)) << "text";
+  AtomicFile::remove_unfinished();
+  EXPECT_FALSE(std::filesystem::exists(folder.path()));
 }
 
 TEST(FileFeatures, WhatAFileSystemLacksIsTheCauseAndHasACure) {
