@@ -64,10 +64,15 @@ bool selects_before_method(const FitOptions& options) {
   return options.rows.select > 0 && !method_entry(options.method).selects_features;
 }
 
-// Returns c and h of columns, as they were seen: h is 0 where noise hides it. `set` makes known to all rows what was
-// found so far. Collective.
+// c and h of columns, as they were seen: h is 0 where noise hides it, and at the coordinator where it is not sure.
+struct SeenRanges {
+  FeatureColumns columns;
+  std::vector<double> sure;
+};
+
+// Finds them. `set` makes known to all rows what was found so far. Collective.
 template <typename Set>
-FeatureColumns find_ranges(TrainingRun& run, const RangeReleases& names, std::size_t columns, const Set& set) {
+SeenRanges find_ranges(TrainingRun& run, const RangeReleases& names, std::size_t columns, const Set& set) {
   const auto found = [&](const char* name, const auto& solve) {
     const Release release = run.release(name);
     std::vector<double> values(columns);
@@ -87,40 +92,48 @@ FeatureColumns find_ranges(TrainingRun& run, const RangeReleases& names, std::si
     run.ranks().broadcast(windows.halves);
   }
   set(medians, std::vector<double>(columns, 1.0));
-  std::vector<double> scales =
-      found(names.spreads, [&](const ReleasedBlock& spreads) { return column_scales(spreads, medians); });
+  std::vector<double> sure;
+  std::vector<double> scales = found(names.spreads, [&](const ReleasedBlock& spreads) {
+    std::vector<double> usual = column_scales(spreads, medians);
+    sure = column_scales(spreads, medians, Evidence::kSure);
+    forget_false_medians(medians, spreads);
+    return usual;
+  });
+  run.ranks().broadcast(medians);
   for (std::size_t column = 0; column < columns; ++column) {
     const double least = names.one_number * std::abs(medians[column]);
     if (scales[column] > 0.0 && scales[column] <= least) scales[column] = upper_edge_of_distance(0);
   }
   set(medians, usable_scales(medians, scales));
   run.end_phase("ranges");
-  return {std::move(medians), std::move(scales)};
+  return {{std::move(medians), std::move(scales)}, std::move(sure)};
 }
 
 // Returns the targets whose range is hidden.
 std::vector<std::size_t> find_ranges_of_targets(TrainingRun& run, const FitOptions& options) {
   const std::size_t count = options.data.classes;
-  const FeatureColumns seen =
+  const SeenRanges seen =
       find_ranges(run, kOfTargets, count, [&](std::vector<double> center, std::vector<double> scale) {
         for (double& h : scale) h *= std::sqrt(static_cast<double>(count));
         run.rows().set_targets({.count = count, .center = std::move(center), .scale = std::move(scale)});
       });
   std::vector<std::size_t> hidden;
   for (std::size_t target = 0; target < count; ++target) {
-    if (seen.scale[target] == 0.0) hidden.push_back(target);
+    if (seen.columns.scale[target] == 0.0) hidden.push_back(target);
   }
   return hidden;
 }
 
 void find_ranges_of_columns(TrainingRun& run, const FitOptions& options) {
   const Normalize normalize = options.rows.normalize;
-  const FeatureColumns seen = find_ranges(run, kOfFeatures, run.rows().preprocessing().input_dim,
-                                          [&](std::vector<double> center, std::vector<double> scale) {
-                                            run.rows().set_columns({std::move(center), std::move(scale)}, normalize);
-                                          });
+  const SeenRanges seen = find_ranges(run, kOfFeatures, run.rows().preprocessing().input_dim,
+                                      [&](std::vector<double> center, std::vector<double> scale) {
+                                        run.rows().set_columns({std::move(center), std::move(scale)}, normalize);
+                                      });
   if (options.rows.finds_ranges != FindRanges::kWhereColumnsDiffer) return;
-  const bool is_alike = run.decision("columns", [&] { return are_alike(seen.center, seen.scale) ? 1.0 : 0.0; }) != 0.0;
+  const bool is_alike = run.decision("columns", [&] {
+    return are_alike(seen.columns.center, seen.columns.scale, seen.sure) ? 1.0 : 0.0;
+  }) != 0.0;
   // Scaled columns are comparable, so that a row's length says something.
   FeatureColumns found = run.rows().preprocessing().columns;
   run.rows().set_columns(is_alike ? FeatureColumns{} : std::move(found), is_alike ? normalize : Normalize::kNone);

@@ -16,6 +16,8 @@ namespace {
 // A count of noise alone passes the first in one of 3,000 columns. It passes the second in one of three, so that what
 // only does that is believed near other counts alone: so far, in bins.
 constexpr double kSurelySeenInSigmas = 5.0;
+// In one of ten million columns.
+constexpr double kSureInSigmas = 6.5;
 constexpr double kSeenInSigmas = 3.0;
 constexpr std::size_t kNear = 3;
 // Numbers of which each bin has few are seen as a run of bins.
@@ -30,7 +32,7 @@ constexpr std::size_t kAlikeLengths = 5;
 constexpr double kMostAlike = 16.0;
 
 // Marks bins that are surely more than noise: one, or a run of some of which none is.
-std::vector<char> surely_seen(std::span<const double> counts, double sigma) {
+std::vector<char> surely_seen(std::span<const double> counts, double sigma, double sigmas) {
   std::vector<char> is_seen(counts.size(), 0);
   for (std::size_t run = 1; run <= kLongestRun; run *= 2) {
     const std::vector<char> before = is_seen;
@@ -39,7 +41,7 @@ std::vector<char> surely_seen(std::span<const double> counts, double sigma) {
       const auto known = std::span(before).subspan(first, run);
       if (std::ranges::any_of(known, [](char is) { return is != 0; })) continue;
       const double sum = std::accumulate(bins.begin(), bins.end(), 0.0);
-      if (sum < kSurelySeenInSigmas * sigma * std::sqrt(static_cast<double>(run))) continue;
+      if (sum < sigmas * sigma * std::sqrt(static_cast<double>(run))) continue;
       for (std::size_t bin = first; bin < first + run; ++bin) is_seen[bin] = counts[bin] >= sigma ? 1 : 0;
     }
   }
@@ -47,12 +49,13 @@ std::vector<char> surely_seen(std::span<const double> counts, double sigma) {
 }
 
 // The counts of one column that are more than noise.
-std::vector<double> seen(const ReleasedBlock& sizes, std::size_t column, std::size_t bins = kColumnBins) {
+std::vector<double> seen(const ReleasedBlock& sizes, std::size_t column, std::size_t bins = kColumnBins,
+                         double sigmas = kSurelySeenInSigmas) {
   std::vector<double> counts;
   for (const std::int64_t size : sizes.values().subspan(column * bins, bins)) {
     counts.push_back(static_cast<double>(size));
   }
-  std::vector<char> is_seen = surely_seen(counts, sizes.sigma());
+  std::vector<char> is_seen = surely_seen(counts, sizes.sigma(), sigmas);
   const auto believe = [&](std::size_t bin, std::size_t first, std::size_t last) {
     const bool is_near =
         std::any_of(is_seen.begin() + static_cast<std::ptrdiff_t>(first),
@@ -96,6 +99,13 @@ double scale_of(const std::vector<double>& counts) {
     if (above <= kShareBeyond * all) return upper_edge_of_distance(bin);
   }
   return upper_edge_of_distance(kColumnBins - 1);
+}
+
+// Returns whether nearly all numbers are as far from m as 0 is, so that m is no median.
+bool is_false_median(const std::vector<double>& counts, double median) {
+  constexpr double kNearlyAll = 0.9;
+  const double as_far = counts[distance_bin(std::abs(median))];
+  return median != 0.0 && as_far > 0.0 && as_far >= kNearlyAll * std::accumulate(counts.begin(), counts.end(), 0.0);
 }
 
 }  // namespace
@@ -143,13 +153,22 @@ ColumnWindows narrowed(ColumnWindows windows, const ReleasedBlock& places) {
   return windows;
 }
 
-std::vector<double> column_scales(const ReleasedBlock& spreads, std::span<const double> medians) {
+std::vector<double> column_scales(const ReleasedBlock& spreads, std::span<const double> medians, Evidence evidence) {
   DPREDUCE_ASSERT(spreads.values().size() == medians.size() * kColumnBins);
+  const double sigmas = evidence == Evidence::kSure ? kSureInSigmas : kSurelySeenInSigmas;
   std::vector<double> scales;
   for (std::size_t column = 0; column < medians.size(); ++column) {
-    scales.push_back(scale_of(seen(spreads, column)));
+    const std::vector<double> counts = seen(spreads, column, kColumnBins, sigmas);
+    scales.push_back(is_false_median(counts, medians[column]) ? 0.0 : scale_of(counts));
   }
   return scales;
+}
+
+void forget_false_medians(std::vector<double>& medians, const ReleasedBlock& spreads) {
+  DPREDUCE_ASSERT(spreads.values().size() == medians.size() * kColumnBins);
+  for (std::size_t column = 0; column < medians.size(); ++column) {
+    if (is_false_median(seen(spreads, column), medians[column])) medians[column] = 0.0;
+  }
 }
 
 double usual_length(const ReleasedBlock& sizes, bool takes_alike) {
@@ -192,8 +211,9 @@ std::vector<double> usable_scales(std::span<const double> medians, std::vector<d
   return scales;
 }
 
-bool are_alike(std::span<const double> medians, std::span<const double> scales) {
-  DPREDUCE_ASSERT(medians.size() == scales.size());
+namespace {
+
+bool are_all_alike(std::span<const double> medians, std::span<const double> scales) {
   double largest = 0.0;
   double least = std::numeric_limits<double>::infinity();
   for (std::size_t column = 0; column < scales.size(); ++column) {
@@ -203,6 +223,22 @@ bool are_alike(std::span<const double> medians, std::span<const double> scales) 
     if (!is_one_number) least = std::min(least, scales[column]);
   }
   return std::isinf(least) ? largest == 0.0 : largest <= kMostAlike * least;
+}
+
+}  // namespace
+
+bool are_alike(std::span<const double> medians, std::vector<double> scales, std::span<const double> sure) {
+  DPREDUCE_ASSERT(medians.size() == scales.size() && sure.size() == scales.size());
+  constexpr std::size_t kFew = 8;  // of which noise alone hardly shows one
+  if (are_all_alike(medians, scales)) return true;
+  if (scales.size() <= kFew) return false;
+  for (std::size_t column = 0; column < scales.size(); ++column) {
+    if (scales[column] == 0.0 || sure[column] > 0.0) continue;
+    const double scale = std::exchange(scales[column], 0.0);
+    if (are_all_alike(medians, scales)) return true;
+    scales[column] = scale;
+  }
+  return false;
 }
 
 }  // namespace dpreduce

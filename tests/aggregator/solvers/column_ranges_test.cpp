@@ -175,7 +175,7 @@ TEST(ColumnRanges, AColumnThatNoiseHidesIsTakenToBeAsLargeAsTheLargest) {
 
 TEST(ColumnRanges, AreAlikeWhereTheLargestIsAFewTimesTheLeast) {
   const auto alike = [](const std::vector<double>& medians, const std::vector<double>& scales) {
-    return are_alike(medians, scales);
+    return are_alike(medians, scales, scales);
   };
   EXPECT_TRUE(alike({0.0, 0.1, -0.2}, {1.0, 2.0, 8.0}));
   EXPECT_FALSE(alike({0.0, 0.0}, {1.0, 20.0})) << "years and euros";
@@ -189,6 +189,31 @@ TEST(ColumnRanges, AreAlikeWhereTheLargestIsAFewTimesTheLeast) {
   EXPECT_FALSE(alike({5000.0, 0.0}, {none, 1.0})) << "one number that is larger than all others";
   EXPECT_TRUE(alike({1.0, 0.0}, {none, 1.0}));
   EXPECT_FALSE(alike({5000.0, 0.0}, {none, 0.0}));
+}
+
+TEST(ColumnRanges, DifferByOneColumnOnlyWhereItIsSure) {
+  // The other columns are hidden.
+  const auto alike = [](std::size_t columns, std::vector<double> scales, std::vector<double> sure) {
+    scales.resize(columns);
+    sure.resize(columns);
+    return are_alike(std::vector<double>(columns), scales, sure);
+  };
+  EXPECT_TRUE(alike(9, {1.0, 2.0, 1e15}, {1.0, 2.0, 0.0}));
+  EXPECT_FALSE(alike(9, {1.0, 2.0, 1e15}, {1.0, 0.0, 1e15}));
+  EXPECT_FALSE(alike(9, {1.0, 100.0, 1e4}, {0.0, 0.0, 0.0})) << "by two";
+  EXPECT_FALSE(alike(8, {1.0, 2.0, 1e15}, {1.0, 2.0, 0.0})) << "of few, noise alone hardly shows one";
+}
+
+TEST(ColumnRanges, AMedianThatAllNumbersAreAsFarFromAs0IsWasNoise) {
+  const std::vector<double> values(1000, 1.5);
+  std::vector<double> medians{2e15};
+  const ReleasedBlock spreads = sizes_of(distances(values, medians[0]), distance_bin, 30.0);
+  EXPECT_EQ(column_scales(spreads, medians).front(), 0.0);
+  forget_false_medians(medians, spreads);
+  EXPECT_EQ(medians[0], 0.0);
+  medians[0] = 1.4;
+  forget_false_medians(medians, sizes_of(distances(values, medians[0]), distance_bin, 30.0));
+  EXPECT_EQ(medians[0], 1.4);
 }
 
 }  // namespace dpreduce::column_ranges_test
