@@ -44,7 +44,7 @@ struct SweepOptions {
   bool quiet = false;               // no progress and no table
 };
 
-// All runs in the order in which they are made, by what they are about.
+// All runs in the order in which they are made, by what they are about. Throws UsageError where one occurs twice.
 nlohmann::json runs_of(const SweepOptions& sweep) {
   nlohmann::json budgets = sweep.epsilons;
   if (sweep.non_private) budgets.push_back(nullptr);
@@ -59,7 +59,11 @@ nlohmann::json runs_of(const SweepOptions& sweep) {
       }
     }
   }
-  return runs;
+  nlohmann::json sorted = runs;
+  std::sort(sorted.begin(), sorted.end());
+  const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
+  if (twice == sorted.end()) return runs;
+  throw UsageError("a run occurs twice: {}; name each method and number once", json_text(*twice));
 }
 
 bool uses_public_rows(const std::string& word) {
@@ -123,6 +127,15 @@ std::string line_of(const nlohmann::json& run, double delta) {
   return line;
 }
 
+void require_rows_apart(const SweepOptions& sweep, std::span<const NamedPath> outputs, const Communicator& ranks) {
+  for (const auto& [name, patterns] : sweep.of_fit) {
+    if (!name.ends_with("-x") && !name.ends_with("-y")) continue;
+    for (const std::string& path : expand_paths(patterns, static_cast<std::size_t>(ranks.rank()))) {
+      require_not_read(outputs, split_array_path(path).file);
+    }
+  }
+}
+
 // Makes a fit, whose files begin with `stem`, and notes its result at the coordinator. Collective.
 void make(FitOptions fit, const std::string& stem, nlohmann::json& run, Communicator& ranks) {
   fit.output.out = stem + ".model";
@@ -153,18 +166,8 @@ nlohmann::json swept(const SweepOptions& sweep, Communicator& ranks) {
     results = {{"version", version()},       {"private", false},      {"methods", sweep.methods},
                {"epsilons", sweep.epsilons}, {"delta", sweep.delta},  {"imbalance_ratios", sweep.ratios},
                {"seeds", sweep.seeds},       {"runs", runs_of(sweep)}};
-    nlohmann::json sorted = results["runs"];
-    std::sort(sorted.begin(), sorted.end());
-    const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
-    if (twice != sorted.end())
-      throw UsageError("a run occurs twice: {}; name each method and number once", json_text(*twice));
     for (const nlohmann::json& run : results["runs"]) fits.push_back(fit_of(sweep, run));
-    for (const auto& [name, patterns] : sweep.of_fit) {
-      if (!name.ends_with("-x") && !name.ends_with("-y")) continue;
-      for (const std::string& path : expand_paths(patterns, static_cast<std::size_t>(ranks.rank()))) {
-        require_not_read(outputs, split_array_path(path).file);
-      }
-    }
+    require_rows_apart(sweep, outputs, ranks);
     if (!ranks.is_coordinator()) return;
     const Existing existing = sweep.overwrite ? Existing::kReplace : Existing::kKeep;
     for (std::size_t file = 0; file < outputs.size(); ++file) files[file].emplace(outputs[file].path, existing);

@@ -128,7 +128,8 @@ std::string head(const std::string& title) {
 }  // namespace
 
 PageDocument fit_document(ReportedRun run) {
-  return {.name = name_of_file(run.path), .run = std::move(run)};
+  std::string name = name_of_file(run.path);
+  return {.name = std::move(name), .run = std::move(run)};
 }
 
 PageDocument ledger_document(const std::string& path) {

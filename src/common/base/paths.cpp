@@ -110,6 +110,24 @@ bool paths_are_per_worker(const std::vector<std::string>& patterns) {
   throw UsageError("{}: has no {{rank}}, but other paths of the same option have; use it in all or in none", *without);
 }
 
+namespace {
+
+// Throws BadInput where the file cannot hold rows that can be read.
+struct stat status_of_rows(const std::string& file) {
+  struct stat status {};
+  if (::stat(file.c_str(), &status) != 0) throw BadInput("{}: {}; check the path", file, std::strerror(errno));
+  if (S_ISDIR(status.st_mode)) {
+    throw BadInput("{}: is a directory; name the files in it, as in '{}/*.npy'", file, file);
+  }
+  if (::faccessat(AT_FDCWD, file.c_str(), R_OK, AT_EACCESS) != 0) {
+    throw BadInput("{}: cannot be read: {}; check its permissions", file, std::strerror(errno));
+  }
+  if (S_ISREG(status.st_mode) && status.st_size == 0) throw BadInput("{}: is empty; write it again", file);
+  return status;
+}
+
+}  // namespace
+
 std::vector<std::string> expand_paths(const std::vector<std::string>& patterns, std::size_t worker) {
   std::vector<std::string> paths;
   std::map<std::tuple<dev_t, ino_t, std::string>, std::string> seen;
@@ -119,19 +137,7 @@ std::vector<std::string> expand_paths(const std::vector<std::string>& patterns, 
     const ArrayPath parts = split_array_path(with_rank(pattern, worker));
     for (const std::string& file : matches(parts.file)) {
       const std::string path = parts.dataset.empty() ? file : file + ":" + parts.dataset;
-      struct stat status {};
-      if (::stat(file.c_str(), &status) != 0) {
-        throw BadInput("{}: {}; check the path", file, std::strerror(errno));
-      }
-      if (S_ISDIR(status.st_mode)) {
-        throw BadInput("{}: is a directory; name the files in it, as in '{}/*.npy'", file, file);
-      }
-      if (::faccessat(AT_FDCWD, file.c_str(), R_OK, AT_EACCESS) != 0) {
-        throw BadInput("{}: cannot be read: {}; check its permissions", file, std::strerror(errno));
-      }
-      if (S_ISREG(status.st_mode) && status.st_size == 0) {
-        throw BadInput("{}: is empty; write it again", file);
-      }
+      const struct stat status = status_of_rows(file);
       const auto [first, is_new] = seen.emplace(std::tuple(status.st_dev, status.st_ino, parts.dataset), path);
       if (!is_new) {
         const std::string names = first->second == path
