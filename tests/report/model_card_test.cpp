@@ -1,6 +1,8 @@
 // What a card says beside the words of privacy explain; tests/python/models_elsewhere_test.py has the rest.
 #include "report/model_card.hpp"
 
+#include "common/base/error.hpp"
+#include "tests/report/page/page_documents.hpp"
 #include "tests/testing.hpp"
 
 namespace dpreduce::model_card_test {
@@ -38,7 +40,8 @@ json report_of_silos() {
   return report;
 }
 
-std::string card_of(const json& report, bool has_report = true) {
+std::string card_of(const json& report, bool has_report = true,
+                    const std::optional<ReportedRun>& evaluation = std::nullopt) {
   const auto classes = report["classes"].get<std::size_t>();
   std::vector<std::string> names = report["class_names"].get<std::vector<std::string>>();
   if (names.size() != classes) names.clear();
@@ -52,7 +55,14 @@ std::string card_of(const json& report, bool has_report = true) {
       .cosine_head = {},
       .class_names = names};
   return model_card(Classifier(parts), "m.safetensors",
-                    has_report ? std::optional(reported_run(report, "r.json")) : std::nullopt);
+                    has_report ? std::optional(reported_run(report, "r.json")) : std::nullopt, evaluation);
+}
+
+TEST(ModelCard, AFaultOfTheEvaluationIsThatOfItsReport) {
+  json evaluation = evaluation_of_model();
+  evaluation["metrics"]["confusion"]["counts"][0][0] = json::array();
+  expect_refusal<BadInput>([&] { card_of(report_of_mean(), true, reported_run(evaluation, "e.json")); },
+                           {"e.json: 'metrics.confusion.counts'"});
 }
 
 TEST(ModelCard, SaysHowReleasesAddUpAndWhatFloatingPointAndTimesTell) {
