@@ -16,10 +16,10 @@ namespace {
 // A count of noise alone passes the first in one of 3,000 columns. It passes the second in one of three, so that what
 // only does that is believed near other counts alone: so far, in bins.
 constexpr double kSurelySeenInSigmas = 5.0;
-// In one of ten million columns.
-constexpr double kSureInSigmas = 6.5;
 constexpr double kSeenInSigmas = 3.0;
 constexpr std::size_t kNear = 3;
+// A count of noise alone passes this in one of ten million columns.
+constexpr double kSureInSigmas = 6.5;
 // Numbers of which each bin has few are seen as a run of bins.
 constexpr std::size_t kLongestRun = 8;
 // So that one target in a hundred, however large, is beyond the range. A larger share clips more of skewed targets: at

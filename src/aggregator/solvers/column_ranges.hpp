@@ -7,8 +7,8 @@
 //             window about it find it more closely where numbers spread little: while all that is left is in at most
 //             three bins, the next window is of these
 //     h       the end of the first bin of |y - m| behind which at most 2 % of what is left lies; where nothing is left
-//             the column is hidden, and h is |m|, or the largest of the other columns, or 1. So it is, with an m of 0,
-//             where nine in ten of what is left are as far from m as 0 is: then m was a bin of noise
+//             the column is hidden, and h is |m|, or the largest of the other columns, or 1. Where nine in ten of what
+//             is left are as far from m as 0 is, m was a bin of noise: the column is hidden, too, and m is 0
 //     alike   columns of which the largest |m| + h is at most 16 times the least h; hidden ones are left out. A column
 //             of one number, of which h is the first bin's, counts with |m| alone: it may take up most of a row. Of
 //             more than 8 columns one alone makes no difference unless it is seen with 6.5 s in the place of 5 s: of
