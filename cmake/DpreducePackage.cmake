@@ -30,7 +30,7 @@ set(CPACK_DEBIAN_PROGRAM_PACKAGE_SUGGESTS
     "python3-numpy, python3-sklearn, python3-mpi4py, python3-tqdm, python3-pandas, python3-onnx") # what the Python package uses
 # What find_package(dpreduce) looks for.
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS
-    "pkg-config, libopenmpi-dev, libssl-dev, libboost-dev, libboost-serialization-dev, libeigen3-dev, libcli11-dev, libtomlplusplus-dev, \
+    "pkg-config, libopenmpi-dev, libssl-dev, libboost-dev, libboost-serialization-dev, libcli11-dev, libtomlplusplus-dev, \
 nlohmann-json3-dev, libfmt-dev, libhdf5-dev, libopenblas-dev, liblapacke-dev, libfftw3-dev, zlib1g-dev")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SUGGESTS cmake)
 set(CPACK_STRIP_FILES ON)

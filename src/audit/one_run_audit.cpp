@@ -6,10 +6,8 @@
 #include <numeric>
 #include <random>
 
-#include <Eigen/Cholesky>
-#include <Eigen/Core>
-#include <Eigen/QR>
-
+#include "aggregator/solvers/blas.hpp"
+#include "aggregator/solvers/cleaned_ridge.hpp"
 #include "audit/confidence_bounds.hpp"
 #include "audit/neighbor_rows.hpp"
 #include "common/base/error.hpp"
@@ -138,12 +136,12 @@ std::mt19937_64 unpredictable_engine() {
   return std::mt19937_64(sequence);
 }
 
-// d directions at right angles, as columns: the orthogonal factor of a matrix of normal numbers.
-Eigen::MatrixXd draw_directions(std::size_t dim, std::mt19937_64& engine) {
+// d directions at right angles: the orthogonal factor of a matrix of normal numbers.
+std::vector<double> draw_directions(std::size_t dim, std::mt19937_64& engine) {
   std::normal_distribution<double> normal;
-  const auto d = static_cast<Eigen::Index>(dim);
-  const Eigen::MatrixXd numbers = Eigen::MatrixXd::NullaryExpr(d, d, [&] { return normal(engine); });
-  return Eigen::HouseholderQR<Eigen::MatrixXd>(numbers).householderQ();
+  std::vector<double> numbers(dim * dim);
+  std::ranges::generate(numbers, [&] { return normal(engine); });
+  return orthonormal_rows(std::move(numbers), dim);
 }
 
 // The i-th canary of a class gets the i-th direction; beyond d of them, of a new set.
@@ -151,13 +149,12 @@ Canaries draw_canaries(std::size_t count, std::size_t dim, std::size_t classes, 
   std::mt19937_64 engine = unpredictable_engine();
   Canaries canaries{{dim, {}, {}}, {}};
   std::vector<float> row(dim);
-  Eigen::MatrixXd directions;
+  std::vector<double> directions;
   for (std::size_t canary = 0; canary < count; ++canary) {
     const std::size_t of_class = canary / classes;
     if (canary % (classes * dim) == 0) directions = draw_directions(dim, engine);
     for (std::size_t a = 0; a < dim; ++a) {
-      const double entry = directions(static_cast<Eigen::Index>(a), static_cast<Eigen::Index>(of_class % dim));
-      row[a] = static_cast<float>(entry * kCanaryLength * clip_norm);
+      row[a] = static_cast<float>(directions[of_class % dim * dim + a] * kCanaryLength * clip_norm);
     }
     canaries.in.add(row, static_cast<std::int32_t>(canary % classes));
     canaries.coin.push_back(engine() % 2 == 1);
@@ -201,28 +198,31 @@ LabeledRows trained_on(const Canaries& canaries, const FitOptions& options, std:
 }
 
 // Each row is what a canary with that row in `rows` adds to sums, over S.
-Eigen::MatrixXd lattice_matrix(const LabeledRows& rows, const RowTransform& transform, const CanaryRows& of_canary) {
+std::vector<double> added_to_sums(const LabeledRows& rows, const RowTransform& transform, const CanaryRows& of_canary) {
   const std::size_t dim = transform.output_dim();
   LatticeRows lattice({transform.preprocessing().clip_norm, dim}, rows.y.size());
   lattice.assign(transform, rows.x, rows.y, 1);
-  Eigen::MatrixXd matrix(static_cast<Eigen::Index>(rows.y.size()), static_cast<Eigen::Index>(dim));
+  std::vector<double> added;
   std::vector<std::int16_t> weighed(dim);
   for (std::size_t row = 0; row < rows.y.size(); ++row) {
     weigh_row(lattice.row(row), of_canary.weight, WeightPower::kWhole, weighed);
-    for (std::size_t a = 0; a < dim; ++a) {
-      matrix(static_cast<Eigen::Index>(row), static_cast<Eigen::Index>(a)) =
-          static_cast<double>(of_canary.copies) * weighed[a] / kS;
-    }
+    for (const std::int16_t entry : weighed) added.push_back(static_cast<double>(of_canary.copies) * entry / kS);
   }
-  return matrix;
+  return added;
 }
 
 // H (s^2 I + H^T H)^-1 r = (s^2 I + H H^T)^-1 H r: whichever system is smaller.
-Eigen::VectorXd best_linear_estimate(const Eigen::MatrixXd& h, const Eigen::VectorXd& residual, double sigma) {
-  const Eigen::Index unknowns = std::min(h.rows(), h.cols());
-  const Eigen::MatrixXd noise = sigma * sigma * Eigen::MatrixXd::Identity(unknowns, unknowns);
-  if (h.rows() < h.cols()) return (h * h.transpose() + noise).llt().solve(h * residual);
-  return h * (h.transpose() * h + noise).llt().solve(residual);
+std::vector<double> best_linear_estimate(const std::vector<double>& h, std::vector<double> residual, double sigma) {
+  const std::size_t dim = residual.size();
+  if (h.size() >= dim * dim) {
+    std::vector<double> gram = gram_of(h, dim);
+    solve_exact_ridge(gram, sigma * sigma, residual);
+    return inner_products(h, residual, dim);
+  }
+  std::vector<double> estimate = inner_products(h, residual, dim);
+  std::vector<double> gram = inner_products(h, h, dim);
+  solve_exact_ridge(gram, sigma * sigma, estimate);
+  return estimate;
 }
 
 // One score a canary, class by class.
@@ -239,21 +239,21 @@ std::vector<double> scores_of(const Canaries& canaries, const RowTransform& tran
     for (std::size_t canary = c; canary < scores.size(); canary += classes) {
       members.add(canaries.in.row(canary), canaries.in.y[canary]);
     }
-    const Eigen::MatrixXd in = lattice_matrix(members, transform, of_canary);
-    Eigen::MatrixXd out = Eigen::MatrixXd::Zero(in.rows(), in.cols());
+    std::vector<double> h = added_to_sums(members, transform, of_canary);
+    std::vector<double> out(h.size());
     if (options.privacy.adjacency == Adjacency::kReplaceOne) {
-      out = lattice_matrix(opposite_of(members), transform, of_canary);
+      out = added_to_sums(opposite_of(members), transform, of_canary);
     }
-    Eigen::VectorXd residual(static_cast<Eigen::Index>(dim));
+    std::vector<double> residual(dim);
     for (std::size_t a = 0; a < dim; ++a) {
-      residual[static_cast<Eigen::Index>(a)] =
-          static_cast<double>(released.values()[c * dim + a] - rest[c * dim + a]) / kS;
+      residual[a] = static_cast<double>(released.values()[c * dim + a] - rest[c * dim + a]) / kS;
     }
-    residual -= (in + out).colwise().sum().transpose() / 2;
-    const Eigen::VectorXd estimate = best_linear_estimate((in - out) / 2, residual, sigma);
-    for (std::size_t member = 0; member < members.y.size(); ++member) {
-      scores[c + member * classes] = estimate[static_cast<Eigen::Index>(member)];
+    for (std::size_t e = 0; e < h.size(); ++e) {
+      residual[e % dim] -= (h[e] + out[e]) / 2;
+      h[e] = (h[e] - out[e]) / 2;
     }
+    const std::vector<double> estimate = best_linear_estimate(h, std::move(residual), sigma);
+    for (std::size_t member = 0; member < members.y.size(); ++member) scores[c + member * classes] = estimate[member];
   }
   return scores;
 }

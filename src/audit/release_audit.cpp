@@ -72,15 +72,15 @@ ReleaseLoss audit_release(const AuditedMethod& method, const PlannedRelease& pla
   RepeatedRelease repeated(method, planned, ledger_path);
   Runs worlds[2];
   for (const Statistic* exact : {&without, &with}) {
-    std::vector<std::vector<double>> observed;  // released values, and last their log ratio
+    Runs observed;  // released values, and last their log ratio
     for (std::size_t trial = 0; trial < trials; ++trial) {
       const Release release = repeated.next(*exact);
       observed.push_back(values_of(release));
       observed.back().push_back(log_ratio(planned, release, without, with));
     }
-    worlds[exact == &with ? 1 : 0] = table_of(observed);
+    worlds[exact == &with ? 1 : 0] = std::move(observed);
   }
-  const auto numbers = static_cast<std::size_t>(worlds[0].cols()) - 1;
+  const std::size_t numbers = worlds[0].front().size() - 1;
   const std::vector<View> views{{0, numbers, ViewKind::kNumbers}, {numbers, 1, ViewKind::kScore}};
   constexpr double kAnyDelta = 0.0;  // the bound on epsilon is not asked for
   return {planned.name, mu, proven_loss(worlds[0], worlds[1], views, kAnyDelta, error).mu};

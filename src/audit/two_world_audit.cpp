@@ -4,8 +4,8 @@
 #include <cmath>
 #include <optional>
 
-#include <Eigen/QR>
-
+#include "aggregator/solvers/blas.hpp"
+#include "aggregator/solvers/cleaned_ridge.hpp"
 #include "audit/confidence_bounds.hpp"
 #include "common/base/error.hpp"
 #include "common/kernels/thread_team.hpp"
@@ -16,70 +16,104 @@ namespace {
 // Far below any noise (scaled to 1), far above the rounding of the sums behind a covariance.
 constexpr double kRidge = 1e-9;
 
-Eigen::MatrixXd covariance(const Eigen::MatrixXd& rows, const Eigen::RowVectorXd& mean) {
-  const Eigen::MatrixXd centered = rows.rowwise() - mean;
-  return centered.transpose() * centered / static_cast<double>(rows.rows());
+// Of rows with as many numbers as `center` has, less that row each.
+std::vector<double> centered(std::vector<double> rows, const std::vector<double>& center) {
+  for (std::size_t e = 0; e < rows.size(); ++e) rows[e] -= center[e % center.size()];
+  return rows;
+}
+
+std::vector<double> mean_row(const std::vector<double>& rows, std::size_t dim) {
+  std::vector<double> mean(dim);
+  for (std::size_t e = 0; e < rows.size(); ++e) mean[e % dim] += rows[e];
+  for (double& entry : mean) entry /= static_cast<double>(rows.size() / dim);
+  return mean;
+}
+
+std::vector<double> middle_of(std::vector<double> one, const std::vector<double>& other) {
+  for (std::size_t e = 0; e < one.size(); ++e) one[e] = (one[e] + other[e]) / 2;
+  return one;
+}
+
+std::vector<double> covariance(const std::vector<double>& rows, const std::vector<double>& mean) {
+  std::vector<double> covariance = gram_of(centered(rows, mean), mean.size());
+  for (double& entry : covariance) entry /= static_cast<double>(rows.size() / mean.size());
+  return covariance;
+}
+
+std::vector<double> row_by_row(const Runs& runs) {
+  std::vector<double> rows;
+  for (const std::vector<double>& run : runs) rows.insert(rows.end(), run.begin(), run.end());
+  return rows;
+}
+
+bool all_have(const Runs& runs, std::size_t numbers) {
+  return std::ranges::all_of(runs, [&](const auto& run) { return run.size() == numbers; });
 }
 
 }  // namespace
 
-Runs table_of(const std::vector<std::vector<double>>& runs) {
-  Runs table(static_cast<Eigen::Index>(runs.size()), static_cast<Eigen::Index>(runs.front().size()));
-  for (std::size_t run = 0; run < runs.size(); ++run) {
-    DPREDUCE_ASSERT(runs[run].size() == runs.front().size());
-    std::copy(runs[run].begin(), runs[run].end(), table.row(static_cast<Eigen::Index>(run)).begin());
-  }
-  return table;
-}
-
 Attack::Attack(Discriminant discriminant, const Runs& world_0, const Runs& world_1) : discriminant_(discriminant) {
-  DPREDUCE_ASSERT(world_0.rows() >= 2 && world_1.rows() >= 2 && world_0.cols() == world_1.cols());
-  center_ = (world_0.colwise().mean() + world_1.colwise().mean()) / 2;
-  const Eigen::RowVectorXd squares = ((world_0.rowwise() - center_).array().square().colwise().mean() +
-                                      (world_1.rowwise() - center_).array().square().colwise().mean()) /
-                                     2;
+  DPREDUCE_ASSERT(world_0.size() >= 2 && world_1.size() >= 2);
+  const std::size_t dim = world_0.front().size();
+  DPREDUCE_ASSERT(all_have(world_0, dim) && all_have(world_1, dim));
+  const auto middle_of_means = [&](const std::vector<double>& rows_0, const std::vector<double>& rows_1) {
+    return middle_of(mean_row(rows_0, dim), mean_row(rows_1, dim));
+  };
+  const auto squares = [&](const Runs& runs) {
+    std::vector<double> rows = centered(row_by_row(runs), center_);
+    for (double& entry : rows) entry *= entry;
+    return rows;
+  };
+  center_ = middle_of_means(row_by_row(world_0), row_by_row(world_1));
+  scale_ = middle_of_means(squares(world_0), squares(world_1));
   // A number that never changes is 0 after centering, whatever its scale.
-  scale_ = squares.unaryExpr([](double square) { return square > 0.0 ? 1.0 / std::sqrt(square) : 1.0; });
+  for (double& entry : scale_) entry = entry > 0.0 ? 1.0 / std::sqrt(entry) : 1.0;
 
-  if (world_0.cols() > world_0.rows() + world_1.rows()) {
-    Eigen::MatrixXd both(world_0.cols(), world_0.rows() + world_1.rows());
-    both << scaled(world_0).transpose(), scaled(world_1).transpose();
-    basis_ = both.householderQr().householderQ() * Eigen::MatrixXd::Identity(both.rows(), both.cols());
+  if (dim > world_0.size() + world_1.size()) {
+    std::vector<double> both = scaled(world_0);
+    const std::vector<double> more = scaled(world_1);
+    both.insert(both.end(), more.begin(), more.end());
+    basis_ = orthonormal_rows(std::move(both), dim);
   }
-
-  Eigen::MatrixXd covariances[2];
   for (int world = 0; world < 2; ++world) {
-    const Eigen::MatrixXd seen = coordinates(world == 0 ? world_0 : world_1);
-    means_[world] = seen.colwise().mean();
-    covariances[world] = covariance(seen, means_[world]);
+    const Runs& runs = world == 0 ? world_0 : world_1;
+    const std::vector<double> seen = coordinates(runs);
+    means_[world] = mean_row(seen, seen.size() / runs.size());
+    covariances_[world] = covariance(seen, means_[world]);
   }
-  const Eigen::MatrixXd ridge = kRidge * Eigen::MatrixXd::Identity(means_[0].size(), means_[0].size());
   if (discriminant == Discriminant::kLinear) {
-    const Eigen::MatrixXd pooled = (covariances[0] + covariances[1]) / 2 + ridge;
-    direction_ = pooled.llt().solve((means_[1] - means_[0]).transpose());
-  } else {
-    for (int world = 0; world < 2; ++world) factors_[world].compute(covariances[world] + ridge);
+    direction_ = centered(means_[1], means_[0]);
+    std::vector<double> pooled = middle_of(covariances_[0], covariances_[1]);
+    solve_exact_ridge(pooled, kRidge, direction_);
   }
 }
 
-Eigen::MatrixXd Attack::scaled(const Runs& runs) const {
-  return (runs.rowwise() - center_).array().rowwise() * scale_.array();
+std::vector<double> Attack::scaled(const Runs& runs) const {
+  std::vector<double> rows = centered(row_by_row(runs), center_);
+  for (std::size_t e = 0; e < rows.size(); ++e) rows[e] *= scale_[e % scale_.size()];
+  return rows;
 }
 
-Eigen::MatrixXd Attack::coordinates(const Runs& runs) const {
-  return basis_.size() == 0 ? scaled(runs) : scaled(runs) * basis_;
+std::vector<double> Attack::coordinates(const Runs& runs) const {
+  return basis_.empty() ? scaled(runs) : inner_products(scaled(runs), basis_, center_.size());
 }
 
-Eigen::VectorXd Attack::squared_distances(const Eigen::MatrixXd& seen, int world) const {
-  const Eigen::MatrixXd centered = (seen.rowwise() - means_[world]).transpose();
-  return factors_[world].matrixL().solve(centered).colwise().squaredNorm().transpose();
+std::vector<double> Attack::squared_distances(const std::vector<double>& seen, int world) const {
+  const std::vector<double> rows = centered(seen, means_[world]);
+  std::vector<double> solved = rows;
+  std::vector<double> matrix = covariances_[world];
+  solve_exact_ridge(matrix, kRidge, solved);
+  const std::size_t dim = means_[world].size();
+  std::vector<double> distances(rows.size() / dim);
+  for (std::size_t e = 0; e < rows.size(); ++e) distances[e / dim] += rows[e] * solved[e];
+  return distances;
 }
 
-Eigen::VectorXd Attack::scores(const Runs& runs) const {
-  DPREDUCE_ASSERT(runs.cols() == center_.size());
-  const Eigen::MatrixXd seen = coordinates(runs);
-  if (discriminant_ == Discriminant::kLinear) return seen * direction_;
-  return squared_distances(seen, 0) - squared_distances(seen, 1);
+std::vector<double> Attack::scores(const Runs& runs) const {
+  DPREDUCE_ASSERT(all_have(runs, center_.size()));
+  const std::vector<double> seen = coordinates(runs);
+  if (discriminant_ == Discriminant::kLinear) return inner_products(seen, direction_, direction_.size());
+  return centered(squared_distances(seen, 0), squared_distances(seen, 1));
 }
 
 namespace {
@@ -93,21 +127,24 @@ class ColumnAttack {
   ColumnAttack(const View& numbers, Discriminant discriminant, const Runs& runs_0, const Runs& runs_1)
       : view_(numbers), learned_(Attack(discriminant, seen(runs_0), seen(runs_1))) {}
 
-  Eigen::VectorXd scores(const Runs& runs) const {
-    return learned_ ? learned_->scores(seen(runs)) : Eigen::VectorXd(seen(runs).col(0));
+  std::vector<double> scores(const Runs& runs) const {
+    return learned_ ? learned_->scores(seen(runs)) : row_by_row(seen(runs));
   }
 
  private:
-  Runs seen(const Runs& runs) const {
-    return runs.middleCols(static_cast<Eigen::Index>(view_.first), static_cast<Eigen::Index>(view_.columns));
+  Runs seen(Runs runs) const {
+    const auto first = static_cast<std::ptrdiff_t>(view_.first);
+    for (auto& run : runs)
+      run = {run.begin() + first, run.begin() + first + static_cast<std::ptrdiff_t>(view_.columns)};
+    return runs;
   }
 
   View view_;
   std::optional<Attack> learned_;
 };
 
-void require_there(const View& view, const Runs& runs) {
-  DPREDUCE_ASSERT(view.columns >= 1 && view.first + view.columns <= static_cast<std::size_t>(runs.cols()));
+void require_there(const View& view, std::size_t columns) {
+  DPREDUCE_ASSERT(view.columns >= 1 && view.first + view.columns <= columns);
   DPREDUCE_ASSERT(view.kind != ViewKind::kScore || view.columns == 1);
 }
 
@@ -139,10 +176,9 @@ struct Scores {
   std::vector<double> world_1;
 
  private:
-  static std::vector<double> sorted(const Eigen::VectorXd& scores) {
-    std::vector<double> result(scores.data(), scores.data() + scores.size());
-    std::sort(result.begin(), result.end());
-    return result;
+  static std::vector<double> sorted(std::vector<double> scores) {
+    std::ranges::sort(scores);
+    return scores;
   }
   static std::size_t count_above(const std::vector<double>& scores, double threshold) {
     return static_cast<std::size_t>(scores.end() - std::upper_bound(scores.begin(), scores.end(), threshold));
@@ -178,29 +214,32 @@ void take_if_better(Choice& choice, std::size_t attack, Side side, const std::ve
 
 Runs observe_runs(const AuditedRunFactory& factory, World world, std::size_t runs, unsigned threads) {
   const std::size_t workers = std::max<std::size_t>(1, std::min<std::size_t>(threads, runs));
-  std::vector<std::vector<double>> published(runs);
+  Runs published(runs);
   ThreadTeam(static_cast<unsigned>(workers)).for_each(workers, [&](std::size_t worker) {
     const std::unique_ptr<AuditedRun> run = factory();
     const std::size_t last = runs * (worker + 1) / workers;
     for (std::size_t r = runs * worker / workers; r < last; ++r) published[r] = run->observe(world);
   });
-  return table_of(published);
+  return published;
 }
 
 ProvenLoss proven_loss(const Runs& world_0, const Runs& world_1, const std::vector<View>& views, double delta,
                        double error) {
-  DPREDUCE_ASSERT(world_0.rows() >= 12 && world_1.rows() >= 12 && world_0.cols() == world_1.cols());
+  DPREDUCE_ASSERT(world_0.size() >= 12 && world_1.size() >= 12);
+  const std::size_t columns = world_0.front().size();
+  DPREDUCE_ASSERT(all_have(world_0, columns) && all_have(world_1, columns));
   DPREDUCE_ASSERT(error > 0.0 && error < 1.0);
   DPREDUCE_ASSERT(!views.empty());
-  const auto learning = [](const Runs& runs) -> Runs { return runs.topRows(runs.rows() / kShareToLearn); };
-  const auto choosing = [](const Runs& runs) -> Runs {
-    return runs.middleRows(runs.rows() / kShareToLearn, runs.rows() / 2 - runs.rows() / kShareToLearn);
+  const auto part = [](const Runs& runs, std::size_t first, std::size_t last) {
+    return Runs(runs.begin() + static_cast<std::ptrdiff_t>(first), runs.begin() + static_cast<std::ptrdiff_t>(last));
   };
-  const auto counting = [](const Runs& runs) -> Runs { return runs.bottomRows(runs.rows() - runs.rows() / 2); };
+  const auto learning = [&](const Runs& runs) { return part(runs, 0, runs.size() / kShareToLearn); };
+  const auto choosing = [&](const Runs& runs) { return part(runs, runs.size() / kShareToLearn, runs.size() / 2); };
+  const auto counting = [&](const Runs& runs) { return part(runs, runs.size() / 2, runs.size()); };
 
   std::vector<ColumnAttack> attacks;
   for (const View& view : views) {
-    require_there(view, world_0);
+    require_there(view, columns);
     if (view.kind == ViewKind::kScore) {
       attacks.emplace_back(view);
       continue;

@@ -6,9 +6,6 @@
 #include <memory>
 #include <vector>
 
-#include <Eigen/Cholesky>
-#include <Eigen/Core>
-
 namespace dpreduce {
 
 // Two attacks that do not know the mechanism: they learn from runs in both worlds to tell the worlds apart.
@@ -27,11 +24,8 @@ namespace dpreduce {
 // score: the linear direction lies in the span, and the part of x that is orthogonal to it adds the same to q_0 and
 // q_1.
 
-/// Runs as rows.
-using Runs = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-
-/// Runs of these numbers, as many in each. Precondition: at least one.
-Runs table_of(const std::vector<std::vector<double>>& runs);
+/// What runs published: as many numbers each.
+using Runs = std::vector<std::vector<double>>;
 
 enum class Discriminant { kLinear, kQuadratic };
 
@@ -42,21 +36,21 @@ class Attack {
   /// Cost: n p k + k^3, n = n_0 + n_1, k = min(n, p).
   Attack(Discriminant discriminant, const Runs& world_0, const Runs& world_1);
 
-  /// Scores, one a run. Precondition (asserted): p columns.
-  Eigen::VectorXd scores(const Runs& runs) const;
+  /// Scores, one a run. Precondition (asserted): of length p.
+  std::vector<double> scores(const Runs& runs) const;
 
  private:
-  Eigen::MatrixXd scaled(const Runs& runs) const;
-  Eigen::MatrixXd coordinates(const Runs& runs) const;  // that the discriminants see
-  Eigen::VectorXd squared_distances(const Eigen::MatrixXd& seen, int world) const;
+  std::vector<double> scaled(const Runs& runs) const;       // row by row
+  std::vector<double> coordinates(const Runs& runs) const;  // that the discriminants see
+  std::vector<double> squared_distances(const std::vector<double>& seen, int world) const;
 
   Discriminant discriminant_;
-  Eigen::RowVectorXd center_;
-  Eigen::RowVectorXd scale_;  // 1 / standard deviation
-  Eigen::MatrixXd basis_;     // p x n; empty where p <= n
-  Eigen::VectorXd direction_;
-  Eigen::RowVectorXd means_[2];
-  Eigen::LLT<Eigen::MatrixXd> factors_[2];  // of C_w + r I
+  std::vector<double> center_;
+  std::vector<double> scale_;  // 1 / standard deviation
+  std::vector<double> basis_;  // n x p; empty where p <= n
+  std::vector<double> direction_;
+  std::vector<double> means_[2];
+  std::vector<double> covariances_[2];
 };
 
 // The audit by many runs: a private method on one data set and on its neighbor, again and again.
@@ -69,7 +63,7 @@ class Attack {
 enum class World { kWithoutCanary, kWithCanary };
 
 /// One run in this many is learned from: the first ones.
-inline constexpr Eigen::Index kShareToLearn = 4;
+inline constexpr std::size_t kShareToLearn = 4;
 
 /// Use that attacks make of columns of an observation.
 enum class ViewKind {

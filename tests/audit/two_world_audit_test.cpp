@@ -1,6 +1,8 @@
 #include "audit/two_world_audit.hpp"
 
 #include <atomic>
+#include <cmath>
+#include <numeric>
 
 #include "audit/confidence_bounds.hpp"
 #include "tests/testing.hpp"
@@ -64,15 +66,22 @@ TEST(TwoWorldAudit, RaisesNoMoreFalseAlarmsThanItMay) {
   EXPECT_LE(false_alarms, 27);
 }
 
+// So many runs of numbers that `draw` makes, given which of its run it is.
+template <typename Draw>
+Runs draw_runs(std::size_t runs, std::size_t columns, Draw draw) {
+  Runs drawn(runs, std::vector<double>(columns));
+  for (std::vector<double>& run : drawn) {
+    for (std::size_t c = 0; c < columns; ++c) run[c] = draw(c);
+  }
+  return drawn;
+}
+
 // The canary shows only beyond the summary, or only in it, where the rest is noise in hundreds of numbers.
 TEST(TwoWorldAudit, AttacksEveryView) {
-  const auto draw = [](double shift, Eigen::Index column, Eigen::Index columns, unsigned seed) {
+  const auto draw = [](double shift, std::size_t column, std::size_t columns, unsigned seed) {
     std::mt19937 engine(seed);
     std::normal_distribution<double> normal;
-    Runs runs(2000, columns);
-    for (double& entry : runs.reshaped()) entry = normal(engine);
-    runs.col(column).array() += shift;
-    return runs;
+    return draw_runs(2000, columns, [&](std::size_t c) { return normal(engine) + (c == column ? shift : 0.0); });
   };
   const auto views = [](std::size_t summary, std::size_t all) -> std::vector<View> { return {{0, summary}, {0, all}}; };
   EXPECT_GT(proven_loss(draw(0.0, 2, 3, 1), draw(2.0, 2, 3, 2), views(2, 3), 0.0, 1e-3).mu, 1.5);
@@ -85,10 +94,10 @@ TEST(TwoWorldAudit, AttacksEveryView) {
 
 TEST(TwoWorldAudit, RunsAreSpreadOverThreadsAndKept) {
   const Runs runs = observe_runs(gaussian(0.0, 5), World::kWithoutCanary, 7, 3);
-  EXPECT_EQ(runs.rows(), 7);
-  EXPECT_EQ(runs.cols(), 2);
-  for (Eigen::Index a = 0; a < runs.rows(); ++a) {
-    for (Eigen::Index b = 0; b < a; ++b) EXPECT_NE(runs(a, 0), runs(b, 0));
+  ASSERT_EQ(runs.size(), 7);
+  for (std::size_t a = 0; a < runs.size(); ++a) {
+    EXPECT_EQ(runs[a].size(), 2);
+    for (std::size_t b = 0; b < a; ++b) EXPECT_NE(runs[a][0], runs[b][0]);
   }
 }
 
@@ -105,9 +114,10 @@ TEST(TwoWorldAudit, AFailingRunEndsTheAudit) {
 
 TEST(TwoWorldAudit, RefusesWhatItCannotCount) {
   const std::vector<View> both{{0, 2}};
-  EXPECT_THROW(proven_loss(Runs::Zero(11, 2), Runs::Zero(20, 2), both, 0.0, 0.1), std::logic_error);
-  EXPECT_THROW(proven_loss(Runs::Zero(20, 3), Runs::Zero(20, 2), both, 0.0, 0.1), std::logic_error);
-  const Runs runs = Runs::Zero(20, 2);
+  const auto zeros = [](std::size_t runs, std::size_t columns) { return Runs(runs, std::vector<double>(columns)); };
+  EXPECT_THROW(proven_loss(zeros(11, 2), zeros(20, 2), both, 0.0, 0.1), std::logic_error);
+  EXPECT_THROW(proven_loss(zeros(20, 3), zeros(20, 2), both, 0.0, 0.1), std::logic_error);
+  const Runs runs = zeros(20, 2);
   EXPECT_THROW(proven_loss(runs, runs, both, 0.0, 0.0), std::logic_error);
   EXPECT_THROW(proven_loss(runs, runs, {}, 0.0, 0.1), std::logic_error);
   EXPECT_THROW(proven_loss(runs, runs, {{0, 0}}, 0.0, 0.1), std::logic_error);
@@ -115,28 +125,33 @@ TEST(TwoWorldAudit, RefusesWhatItCannotCount) {
   EXPECT_THROW(proven_loss(runs, runs, {{0, 2, ViewKind::kScore}}, 0.0, 0.1), std::logic_error);
 }
 
-constexpr Eigen::Index kRuns = 4000;
+constexpr std::size_t kRuns = 4000;
 
 struct Worlds {
   Runs without;
   Runs with;
 };
 
+double mean_of(const std::vector<double>& scores) {
+  return std::accumulate(scores.begin(), scores.end(), 0.0) / static_cast<double>(scores.size());
+}
+
 // (mean of scores with - without) / standard deviation of scores: mu, where scores are Gaussian.
 double separation(const Attack& attack, const Worlds& worlds) {
-  const Eigen::VectorXd s0 = attack.scores(worlds.without);
-  const Eigen::VectorXd s1 = attack.scores(worlds.with);
-  const double variance = (s0.array() - s0.mean()).square().mean();
-  return (s1.mean() - s0.mean()) / std::sqrt(variance);
+  const std::vector<double> without = attack.scores(worlds.without);
+  const double mean = mean_of(without);
+  std::vector<double> squares = without;
+  for (double& score : squares) score = std::pow(score - mean, 2);
+  return (mean_of(attack.scores(worlds.with)) - mean) / std::sqrt(mean_of(squares));
 }
 
 // Two numbers with independent noise of very different size, a third that never changes.
 Worlds shifted(std::mt19937& engine) {
   std::normal_distribution<double> normal;
-  Worlds worlds{Runs(kRuns, 3), Runs(kRuns, 3)};
-  for (Eigen::Index run = 0; run < kRuns; ++run) {
-    worlds.without.row(run) << 1e9 * normal(engine), 1e-3 * normal(engine), 7.0;
-    worlds.with.row(run) << 1e9 * (normal(engine) + 1.2), 1e-3 * (normal(engine) - 1.6), 7.0;
+  Worlds worlds;
+  for (std::size_t run = 0; run < kRuns; ++run) {
+    worlds.without.push_back({1e9 * normal(engine), 1e-3 * normal(engine), 7.0});
+    worlds.with.push_back({1e9 * (normal(engine) + 1.2), 1e-3 * (normal(engine) - 1.6), 7.0});
   }
   return worlds;
 }
@@ -151,12 +166,12 @@ TEST(Attack, SharedNoiseSeparatesCompletely) {
   std::mt19937 engine(2);
   const auto draw = [&] {
     std::normal_distribution<double> normal(0.0, 1e6);
-    Worlds worlds{Runs(kRuns, 2), Runs(kRuns, 2)};
-    for (Eigen::Index run = 0; run < kRuns; ++run) {
+    Worlds worlds;
+    for (std::size_t run = 0; run < kRuns; ++run) {
       const double same = normal(engine);
       const double other = normal(engine);
-      worlds.without.row(run) << same, same;
-      worlds.with.row(run) << other + 1000.0, other;
+      worlds.without.push_back({same, same});
+      worlds.with.push_back({other + 1000.0, other});
     }
     return worlds;
   };
@@ -164,7 +179,7 @@ TEST(Attack, SharedNoiseSeparatesCompletely) {
   const Worlds seen = draw();
   for (const Discriminant discriminant : {Discriminant::kLinear, Discriminant::kQuadratic}) {
     const Attack attack(discriminant, learned.without, learned.with);
-    EXPECT_GT(attack.scores(seen.with).minCoeff(), attack.scores(seen.without).maxCoeff());
+    EXPECT_GT(std::ranges::min(attack.scores(seen.with)), std::ranges::max(attack.scores(seen.without)));
   }
 }
 
@@ -172,18 +187,18 @@ TEST(Attack, QuadraticSeesACanaryThatOnlyChangesTheNoise) {
   std::mt19937 engine(3);
   const auto draw = [&] {
     std::normal_distribution<double> normal;
-    Worlds worlds{Runs(kRuns, 2), Runs(kRuns, 2)};
-    for (Eigen::Index run = 0; run < kRuns; ++run) {
-      worlds.without.row(run) << normal(engine), normal(engine);
-      worlds.with.row(run) << 3.0 * normal(engine), normal(engine);
+    Worlds worlds;
+    for (std::size_t run = 0; run < kRuns; ++run) {
+      worlds.without.push_back({normal(engine), normal(engine)});
+      worlds.with.push_back({3.0 * normal(engine), normal(engine)});
     }
     return worlds;
   };
   const Worlds learned = draw();
   const Attack quadratic(Discriminant::kQuadratic, learned.without, learned.with);
   const Worlds seen = draw();
-  const auto share_above = [](const Eigen::VectorXd& scores, double t) {
-    return (scores.array() > t).cast<double>().mean();
+  const auto share_above = [](const std::vector<double>& scores, double t) {
+    return static_cast<double>(std::ranges::count_if(scores, [t](double score) { return score > t; })) / kRuns;
   };
   // ln p_1 / p_0 > 0 where |x| > 1.57: P_0 = 0.12, P_1 = 0.60. Scores are twice that, but for ln 3.
   EXPECT_LT(share_above(quadratic.scores(seen.without), 2.0 * std::log(3.0)), 0.15);
@@ -193,26 +208,30 @@ TEST(Attack, QuadraticSeesACanaryThatOnlyChangesTheNoise) {
 TEST(Attack, ScoresAreTheSameInABasisOfFewRuns) {
   std::mt19937 engine(5);
   std::normal_distribution<double> normal;
-  const auto draw = [&](double mean) -> Runs {
-    return Runs::NullaryExpr(8, 40, [&] { return normal(engine) + mean; });
+  const auto draw = [&](double mean) { return draw_runs(8, 40, [&](std::size_t) { return normal(engine) + mean; }); };
+  const auto thrice = [](Runs runs) {
+    const Runs once = runs;
+    for (int more = 0; more < 2; ++more) runs.insert(runs.end(), once.begin(), once.end());
+    return runs;
   };
   const Worlds learned{draw(0.0), draw(0.5)};
   const Runs seen = draw(0.2);
   for (const Discriminant discriminant : {Discriminant::kLinear, Discriminant::kQuadratic}) {
-    const Eigen::VectorXd few = Attack(discriminant, learned.without, learned.with).scores(seen);
+    const std::vector<double> few = Attack(discriminant, learned.without, learned.with).scores(seen);
     // Three times the same runs: the same means and covariances, of more runs than numbers.
-    const Eigen::VectorXd many =
-        Attack(discriminant, learned.without.replicate(3, 1), learned.with.replicate(3, 1)).scores(seen);
-    EXPECT_LT((few - many).norm(), 1e-5 * many.norm());
+    const std::vector<double> many = Attack(discriminant, thrice(learned.without), thrice(learned.with)).scores(seen);
+    const double largest = std::abs(std::ranges::max(many, {}, [](double score) { return std::abs(score); }));
+    for (std::size_t run = 0; run < seen.size(); ++run) EXPECT_NEAR(few[run], many[run], 1e-5 * largest);
   }
 }
 
 TEST(Attack, RefusesRunsThatDoNotFit) {
-  EXPECT_THROW(Attack(Discriminant::kLinear, Runs(1, 2), Runs(5, 2)), std::logic_error);
-  EXPECT_THROW(Attack(Discriminant::kLinear, Runs(5, 2), Runs(5, 3)), std::logic_error);
+  const auto zeros = [](std::size_t runs, std::size_t columns) { return Runs(runs, std::vector<double>(columns)); };
+  EXPECT_THROW(Attack(Discriminant::kLinear, zeros(1, 2), zeros(5, 2)), std::logic_error);
+  EXPECT_THROW(Attack(Discriminant::kLinear, zeros(5, 2), zeros(5, 3)), std::logic_error);
   std::mt19937 engine(4);
   const Worlds worlds = shifted(engine);
-  EXPECT_THROW(Attack(Discriminant::kLinear, worlds.without, worlds.with).scores(Runs(5, 2)), std::logic_error);
+  EXPECT_THROW(Attack(Discriminant::kLinear, worlds.without, worlds.with).scores(zeros(5, 2)), std::logic_error);
 }
 
 }  // namespace dpreduce::two_world_audit_test

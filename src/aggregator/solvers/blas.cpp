@@ -53,6 +53,27 @@ std::vector<double> inner_products(std::span<const double> one, std::span<const 
   return matrix_product(one, other, dim, CblasTrans);
 }
 
+std::vector<double> gram_of(std::span<const double> rows, std::size_t dim) {
+  use_one_blas_thread();
+  const auto order = static_cast<int>(dim);
+  std::vector<double> gram(dim * dim);
+  cblas_dsyrk(CblasRowMajor, CblasUpper, CblasTrans, order, static_cast<int>(rows.size() / dim), 1.0, rows.data(),
+              order, 0.0, gram.data(), order);
+  return gram;
+}
+
+std::vector<double> orthonormal_rows(std::vector<double> rows, std::size_t dim) {
+  DPREDUCE_ASSERT(rows.size() <= dim * dim);
+  use_one_blas_thread();
+  const auto length = static_cast<lapack_int>(dim);
+  const auto count = static_cast<lapack_int>(rows.size() / dim);
+  std::vector<double> factors(rows.size() / dim);
+  // Rows are LAPACK's columns.
+  require_lapack(LAPACKE_dgeqrf(LAPACK_COL_MAJOR, length, count, rows.data(), length, factors.data()));
+  require_lapack(LAPACKE_dorgqr(LAPACK_COL_MAJOR, length, count, count, rows.data(), length, factors.data()));
+  return rows;
+}
+
 void require_lapack(int info) {
   if (info == LAPACK_WORK_MEMORY_ERROR) throw std::bad_alloc();
   if (info != 0) throw std::runtime_error("the eigenvalues of the released Gram matrix do not converge");

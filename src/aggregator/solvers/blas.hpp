@@ -18,6 +18,13 @@ std::vector<double> rows_times(std::span<const double> rows, std::span<const dou
 /// one other^T of rows of `dim` entries each, on one thread.
 std::vector<double> inner_products(std::span<const double> one, std::span<const double> other, std::size_t dim);
 
+/// rows^T rows of rows of `dim` entries each, dim x dim, of which the upper triangle is set; on one thread.
+std::vector<double> gram_of(std::span<const double> rows, std::size_t dim);
+
+/// Orthonormal rows, as many, whose span holds that of `rows`, on one thread. Precondition (asserted): at most `dim`
+/// rows. Source: LAPACK's dgeqrf and dorgqr.
+std::vector<double> orthonormal_rows(std::vector<double> rows, std::size_t dim);
+
 /// Throws unless LAPACK has succeeded: std::bad_alloc without memory, else std::runtime_error, since eigenvalues did
 /// not converge.
 void require_lapack(int info);

@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
+#include <numeric>
 #include <utility>
 #include <vector>
 
-#include <Eigen/Core>
 #include <cblas.h>
 
 #include "aggregator/solvers/blas.hpp"
@@ -17,8 +18,6 @@
 
 namespace dpreduce {
 namespace {
-
-using RowMajor = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
 constexpr std::uint64_t kRowsAtOnce = 512;
 constexpr int kIterations = 20;
@@ -40,59 +39,71 @@ template <typename Visit>
 void for_each_block(ShardedArray& rows, const RowTransform& transform, std::uint64_t stride, const Visit& visit) {
   std::vector<float> raw;
   std::vector<char> is_finite;
-  RowMajor prepared;
+  std::vector<double> prepared;
   for (std::uint64_t first = 0; first < rows.rows(); first += stride * kRowsAtOnce) {
     const std::uint64_t count = std::min(kRowsAtOnce, rows.rows() - first);
     raw.resize(count * transform.input_dim());
     is_finite.resize(count);
-    prepared.resize(static_cast<Eigen::Index>(count), static_cast<Eigen::Index>(transform.output_dim()));
+    prepared.resize(count * transform.output_dim());
     rows.read_features(first, count, raw);
-    transform(raw, std::span(prepared.data(), static_cast<std::size_t>(prepared.size())), is_finite);
-    visit(static_cast<Eigen::Index>(first / stride), prepared, is_finite);
+    transform(raw, prepared, is_finite);
+    visit(first / stride, prepared, is_finite);
   }
 }
 
 // exp(s_c(z) - max_c s_c(z)) of the rows that for_each_block shows, m x K; rows of zeros for those that are not
 // finite.
-RowMajor likelihoods(const LinearScores& scores, const RowTransform& transform, ShardedArray& rows,
-                     std::uint64_t stride) {
-  const auto classes = static_cast<Eigen::Index>(scores.bias.size());
-  const auto dim = static_cast<int>(transform.output_dim());
-  const Eigen::Map<const Eigen::RowVectorXd> bias(scores.bias.data(), classes);
-  RowMajor of_rows = RowMajor::Zero(static_cast<Eigen::Index>(rows_shown(rows.rows(), stride)), classes);
-  for_each_block(
-      rows, transform, stride, [&](Eigen::Index first, const RowMajor& block, const std::vector<char>& is_finite) {
-        RowMajor s = bias.replicate(block.rows(), 1);
-        cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, static_cast<int>(block.rows()), static_cast<int>(classes),
-                    dim, 1.0, block.data(), dim, scores.weights.data(), dim, 1.0, s.data(), static_cast<int>(classes));
-        for (Eigen::Index row = 0; row < s.rows(); ++row) {
-          if (is_finite[static_cast<std::size_t>(row)] == 0) continue;
-          of_rows.row(first + row) = (s.row(row).array() - s.row(row).maxCoeff()).exp();
-        }
-      });
+std::vector<double> likelihoods(const LinearScores& scores, const RowTransform& transform, ShardedArray& rows,
+                                std::uint64_t stride) {
+  const std::size_t classes = scores.bias.size();
+  std::vector<double> of_rows(rows_shown(rows.rows(), stride) * classes);
+  for_each_block(rows, transform, stride,
+                 [&](std::uint64_t first, const std::vector<double>& block, const std::vector<char>& is_finite) {
+                   const std::vector<double> products = inner_products(block, scores.weights, transform.output_dim());
+                   std::vector<double> s(classes);
+                   for (std::size_t row = 0; row < is_finite.size(); ++row) {
+                     if (is_finite[row] == 0) continue;
+                     for (std::size_t c = 0; c < classes; ++c) s[c] = scores.bias[c] + products[row * classes + c];
+                     const double largest = std::ranges::max(s);
+                     for (std::size_t c = 0; c < classes; ++c)
+                       of_rows[(first + row) * classes + c] = std::exp(s[c] - largest);
+                   }
+                 });
   return of_rows;
 }
 
-// p_zc from likelihoods, in their place; rows of zeros stay so. Returns N.
-Eigen::VectorXd posteriors_by_mix(RowMajor& likelihood) {
-  const Eigen::Index rows = likelihood.rows();
-  const Eigen::Index classes = likelihood.cols();
-  const auto share = [](double total) { return total > 0.0 ? 1.0 / total : 0.0; };
-  Eigen::VectorXd mix = Eigen::VectorXd::Constant(classes, 1.0 / static_cast<double>(classes));
+// p_zc = likelihood_zc pi_c / p_z, p_z = sum_c likelihood_zc pi_c, in place of likelihoods; rows of zeros stay so.
+// Returns N.
+std::vector<double> posteriors_by_mix(std::vector<double>& likelihood, std::size_t classes) {
+  const auto rows = static_cast<int>(likelihood.size() / classes);
+  const auto columns = static_cast<int>(classes);
+  const auto times = [&](CBLAS_TRANSPOSE transpose, const std::vector<double>& x, std::vector<double>& product) {
+    cblas_dgemv(CblasRowMajor, transpose, rows, columns, 1.0, likelihood.data(), columns, x.data(), 1, 0.0,
+                product.data(), 1);
+  };
+  std::vector<double> mix(classes, 1.0 / static_cast<double>(classes));
+  std::vector<double> shares(likelihood.size() / classes);  // 1 / p_z, 0 of a row of zeros
+  std::vector<double> sizes(classes);
+  const auto find_sizes = [&] {
+    times(CblasNoTrans, mix, shares);
+    for (double& share : shares) share = share > 0.0 ? 1.0 / share : 0.0;
+    times(CblasTrans, shares, sizes);
+    for (std::size_t c = 0; c < classes; ++c) sizes[c] *= mix[c];
+  };
   for (int iteration = 0; iteration < kIterations; ++iteration) {
-    Eigen::VectorXd sizes = Eigen::VectorXd::Ones(classes);
-    for (Eigen::Index row = 0; row < rows; ++row) {
-      sizes += share(likelihood.row(row).dot(mix)) * likelihood.row(row).transpose().cwiseProduct(mix);
-    }
-    mix = sizes / sizes.sum();
+    find_sizes();
+    const double total = std::accumulate(sizes.begin(), sizes.end(), static_cast<double>(classes));
+    for (std::size_t c = 0; c < classes; ++c) mix[c] = (sizes[c] + 1.0) / total;
   }
-  Eigen::VectorXd sizes = Eigen::VectorXd::Zero(classes);
-  for (Eigen::Index row = 0; row < rows; ++row) {
-    likelihood.row(row) =
-        (share(likelihood.row(row).dot(mix)) * likelihood.row(row).transpose().cwiseProduct(mix)).transpose();
-    sizes += likelihood.row(row).transpose();
-  }
+  find_sizes();
+  for (std::size_t e = 0; e < likelihood.size(); ++e) likelihood[e] *= shares[e / classes] * mix[e % classes];
   return sizes;
+}
+
+double trace_of(const std::vector<double>& matrix, std::size_t dim) {
+  double trace = 0.0;
+  for (std::size_t a = 0; a < dim; ++a) trace += matrix[a * dim + a];
+  return trace;
 }
 
 }  // namespace
@@ -101,43 +112,44 @@ LinearScores with_public_refit(LinearScores scores, Preprocessing preprocessing,
                                std::uint64_t most_posteriors) {
   preprocessing.intercept = 0.0;
   const RowTransform transform(std::move(preprocessing));
-  const auto dim = static_cast<Eigen::Index>(transform.output_dim());
-  const auto classes = static_cast<Eigen::Index>(scores.bias.size());
-  DPREDUCE_ASSERT(scores.weights.size() == static_cast<std::size_t>(classes * dim));
+  const std::size_t dim = transform.output_dim();
+  const std::size_t classes = scores.bias.size();
+  DPREDUCE_ASSERT(scores.weights.size() == classes * dim);
   use_one_blas_thread();
 
-  const std::uint64_t stride = stride_of(rows.rows(), scores.bias.size(), most_posteriors);
-  RowMajor posterior = likelihoods(scores, transform, rows, stride);
-  const Eigen::VectorXd sizes = posteriors_by_mix(posterior);
-  const double whole_rows = sizes.sum();
+  const std::uint64_t stride = stride_of(rows.rows(), classes, most_posteriors);
+  std::vector<double> posterior = likelihoods(scores, transform, rows, stride);
+  const std::vector<double> sizes = posteriors_by_mix(posterior, classes);
+  const double whole_rows = std::accumulate(sizes.begin(), sizes.end(), 0.0);
   if (!(whole_rows >= 1.0)) return scores;
 
   // mu_c and, above its diagonal, D
   const auto order = static_cast<int>(dim);
-  RowMajor means = RowMajor::Zero(classes, dim);
-  RowMajor spread = RowMajor::Zero(dim, dim);
-  for_each_block(rows, transform, stride, [&](Eigen::Index first, const RowMajor& block, const std::vector<char>&) {
-    const auto count = static_cast<int>(block.rows());
-    cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, static_cast<int>(classes), order, count, 1.0,
-                posterior.row(first).data(), static_cast<int>(classes), block.data(), order, 1.0, means.data(), order);
-    cblas_dsyrk(CblasRowMajor, CblasUpper, CblasTrans, order, count, 1.0, block.data(), order, 1.0, spread.data(),
-                order);
-  });
-  for (Eigen::Index c = 0; c < classes; ++c) {
-    means.row(c) /= std::max(sizes[c], std::numeric_limits<double>::min());
-    cblas_dsyr(CblasRowMajor, CblasUpper, order, -sizes[c], means.row(c).data(), 1, spread.data(), order);
+  const auto columns = static_cast<int>(classes);
+  std::vector<double> means(classes * dim);
+  std::vector<double> spread(dim * dim);
+  for_each_block(rows, transform, stride,
+                 [&](std::uint64_t first, const std::vector<double>& block, const auto& shown) {
+                   const auto count = static_cast<int>(shown.size());
+                   cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, columns, order, count, 1.0,
+                               &posterior[first * classes], columns, block.data(), order, 1.0, means.data(), order);
+                   cblas_dsyrk(CblasRowMajor, CblasUpper, CblasTrans, order, count, 1.0, block.data(), order, 1.0,
+                               spread.data(), order);
+                 });
+  for (std::size_t c = 0; c < classes; ++c) {
+    cblas_dscal(order, 1.0 / std::max(sizes[c], std::numeric_limits<double>::min()), &means[c * dim], 1);
+    cblas_dsyr(CblasRowMajor, CblasUpper, order, -sizes[c], &means[c * dim], 1, spread.data(), order);
   }
-  spread /= whole_rows;
-  const double trace = spread.trace();
+  for (double& entry : spread) entry /= whole_rows;
+  const double trace = trace_of(spread, dim);
   if (!(trace > 0.0)) return scores;
 
   // E mu_c
-  RowMajor directions = means;
-  solve_exact_ridge({spread.data(), static_cast<std::size_t>(spread.size())}, trace / whole_rows,
-                    {directions.data(), static_cast<std::size_t>(directions.size())});
-  for (Eigen::Index c = 0; c < classes; ++c) {
-    Eigen::Map<Eigen::RowVectorXd>(&scores.weights[static_cast<std::size_t>(c * dim)], dim) += directions.row(c);
-    scores.bias[static_cast<std::size_t>(c)] -= 0.5 * means.row(c).dot(directions.row(c));
+  std::vector<double> directions = means;
+  solve_exact_ridge(spread, trace / whole_rows, directions);
+  std::ranges::transform(scores.weights, directions, scores.weights.begin(), std::plus());
+  for (std::size_t c = 0; c < classes; ++c) {
+    scores.bias[c] -= 0.5 * cblas_ddot(order, &means[c * dim], 1, &directions[c * dim], 1);
   }
   return scores;
 }
@@ -150,12 +162,6 @@ std::size_t public_refit_bytes(std::size_t classes, std::size_t dim, std::uint64
 namespace {
 
 constexpr double kNoiseLeft = 0.2;  // of s; .1 and .3 are within a point
-
-double trace_of(const std::vector<double>& matrix, std::size_t dim) {
-  double trace = 0.0;
-  for (std::size_t a = 0; a < dim; ++a) trace += matrix[a * dim + a];
-  return trace;
-}
 
 // T, d x d, of which the upper triangle is used.
 std::vector<double> target_of(const ReleasedBlock& of_public, double trace, const Lattice& lattice) {

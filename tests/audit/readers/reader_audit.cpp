@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -19,24 +20,29 @@ constexpr double kRidge = 1e-9;
 
 // The columns, at most so many, in which the worlds' means differ most for their standard deviation, the best first.
 // Columns without a difference are left out.
-std::vector<Eigen::Index> strongest_columns(const Runs& world_0, const Runs& world_1, std::size_t most) {
-  DPREDUCE_ASSERT(world_0.rows() >= 2 && world_1.rows() >= 2 && world_0.cols() == world_1.cols());
-  std::vector<double> strength(static_cast<std::size_t>(world_0.cols()));
-  std::vector<Eigen::Index> order;
-  for (Eigen::Index c = 0; c < world_0.cols(); ++c) {
-    const double mean_0 = world_0.col(c).mean();
-    const double mean_1 = world_1.col(c).mean();
-    const double difference = std::abs(mean_1 - mean_0);
+std::vector<std::size_t> strongest_columns(const Runs& world_0, const Runs& world_1, std::size_t most) {
+  DPREDUCE_ASSERT(world_0.size() >= 2 && world_1.size() >= 2);
+  const auto mean = [](const Runs& runs, const auto& of_run) {
+    return std::accumulate(runs.begin(), runs.end(), 0.0,
+                           [&](double sum, const std::vector<double>& run) { return sum + of_run(run); }) /
+           static_cast<double>(runs.size());
+  };
+  std::vector<double> strength(world_0.front().size());
+  std::vector<std::size_t> order;
+  for (std::size_t c = 0; c < strength.size(); ++c) {
+    const auto column = [c](const std::vector<double>& run) { return run.at(c); };
+    const double means[2] = {mean(world_0, column), mean(world_1, column)};
+    const double difference = std::abs(means[1] - means[0]);
     if (difference == 0.0) continue;
-    const double variance =
-        ((world_0.col(c).array() - mean_0).square().mean() + (world_1.col(c).array() - mean_1).square().mean()) / 2;
+    const auto square_about = [&](double center) {
+      return [&column, center](const std::vector<double>& run) { return std::pow(column(run) - center, 2); };
+    };
+    const double variance = (mean(world_0, square_about(means[0])) + mean(world_1, square_about(means[1]))) / 2;
     // Of columns without any noise none is better than another.
-    strength[static_cast<std::size_t>(c)] = difference / std::sqrt(variance + kRidge * difference * difference);
+    strength[c] = difference / std::sqrt(variance + kRidge * difference * difference);
     order.push_back(c);
   }
-  std::stable_sort(order.begin(), order.end(), [&](Eigen::Index a, Eigen::Index b) {
-    return strength[static_cast<std::size_t>(a)] > strength[static_cast<std::size_t>(b)];
-  });
+  std::ranges::stable_sort(order, std::ranges::greater(), [&](std::size_t c) { return strength[c]; });
   order.resize(std::min(order.size(), most));
   return order;
 }
@@ -133,16 +139,16 @@ ReaderLoss audit_by_reading(const ReadRun& read_run, const ReaderTerms& terms) {
   std::vector<const PublicFields*> fields;
   for (const auto& [world, of_run] : learning) fields.push_back(&of_run);
   const FieldTable columns(fields);
-  std::vector<std::vector<double>> worlds[2];
+  Runs worlds[2];
   for (const auto& [world, of_run] : learning) worlds[static_cast<int>(world)].push_back(columns.row(of_run));
-  const std::vector<Eigen::Index> best = strongest_columns(table_of(worlds[0]), table_of(worlds[1]), kFewColumns);
+  const std::vector<std::size_t> best = strongest_columns(worlds[0], worlds[1], kFewColumns);
   ReaderLoss loss{.proven = {}, .fields = columns.columns().size(), .strongest = {}};
   if (best.empty()) return loss;
-  loss.strongest = columns.columns()[static_cast<std::size_t>(best.front())];
+  loss.strongest = columns.columns()[best.front()];
 
   const auto kept = [&](const std::vector<double>& row) {
     std::vector<double> of_best;
-    for (const Eigen::Index column : best) of_best.push_back(row[static_cast<std::size_t>(column)]);
+    for (const std::size_t column : best) of_best.push_back(row[column]);
     return of_best;
   };
   for (auto& world : worlds) std::transform(world.begin(), world.end(), world.begin(), kept);
@@ -151,7 +157,7 @@ ReaderLoss audit_by_reading(const ReadRun& read_run, const ReaderTerms& terms) {
     worlds[static_cast<int>(world)].push_back(kept(columns.row(read_run(world))));
   }
   const std::vector<View> views{{0, 1}, {0, best.size()}};
-  loss.proven = proven_loss(table_of(worlds[0]), table_of(worlds[1]), views, terms.delta, terms.error);
+  loss.proven = proven_loss(worlds[0], worlds[1], views, terms.delta, terms.error);
   return loss;
 }
 
