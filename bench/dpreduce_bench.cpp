@@ -28,15 +28,15 @@
 #include "common/base/option_table.hpp"
 #include "common/base/standard_output.hpp"
 #include "common/data/worker_rows.hpp"
-#include "common/kernels/kernel_choice.hpp"
+#include "common/kernels/integer_kernel.hpp"
 #include "common/kernels/thread_team.hpp"
-#include "common/lattice/lattice_weights.hpp"
+#include "common/lattice/lattice_rows.hpp"
 #include "common/ledger/triangle.hpp"
 #include "common/randomness/noise_key.hpp"
 #include "common/randomness/rounded_gaussian.hpp"
 #include "common/ranks/communicator.hpp"
 #include "worker/chunk_residuals.hpp"
-#include "worker/kept_chunks.hpp"
+#include "worker/lattice_stream.hpp"
 
 namespace dpreduce {
 namespace {

@@ -17,7 +17,7 @@
 
 #include "common/base/huge_pages.hpp"
 #include "common/kernels/class_sums.hpp"
-#include "common/kernels/kernel_choice.hpp"
+#include "common/kernels/integer_kernel.hpp"
 
 #ifdef DPREDUCE_BENCH_BLAS
 extern "C" void ssyrk_(const char* uplo, const char* trans, const int* n, const int* k, const float* alpha,
@@ -164,23 +164,20 @@ std::string shape(std::size_t n, std::size_t d, unsigned threads) {
 }
 
 void add_all() {
-  for (const IntegerKernel* kernel : supported_kernels()) {
-    const std::string name(kernel->name());
-    const bool plain = kernel == &reference_kernel();
-    const std::size_t n = plain ? 256 : 8192;
+  for (const IntegerKernel& kernel : supported_kernels()) {
+    const std::string name(kernel.name());
+    const std::size_t n = 8192;
     for (const std::size_t d : {64, 128, 256, 512, 1024, 1664, 2048, 4096}) {
       for (const unsigned threads : {1U, 2U}) {
-        if (plain && (threads > 1 || d > 1664)) continue;
-        add("gram/" + name + "/" + shape(n, d, threads), gram, std::cref(*kernel), n, d, threads, Rows::kGaussian);
+        add("gram/" + name + "/" + shape(n, d, threads), gram, std::cref(kernel), n, d, threads, Rows::kGaussian);
       }
     }
-    if (plain) continue;
-    add("gram_hot/" + name + "/" + shape(n, 1664, 1), gram, std::cref(*kernel), n, 1664, 1U, Rows::kHotColumn);
-    add("gram/" + name + "/" + shape(1281, 1664, 1), gram, std::cref(*kernel), 1281, 1664, 1U, Rows::kGaussian);
+    add("gram_hot/" + name + "/" + shape(n, 1664, 1), gram, std::cref(kernel), n, 1664, 1U, Rows::kHotColumn);
+    add("gram/" + name + "/" + shape(1281, 1664, 1), gram, std::cref(kernel), 1281, 1664, 1U, Rows::kGaussian);
     for (const std::size_t classes : {10, 100, 1000}) {
       const std::string tail = name + "/classes:" + std::to_string(classes) + "/" + shape(4096, 1664, 1);
-      add("gradient/" + tail, gradient, std::cref(*kernel), 4096, classes, 1664, 1U);
-      add("logits/" + tail, logits, std::cref(*kernel), 4096, classes, 1664, 1U);
+      add("gradient/" + tail, gradient, std::cref(kernel), 4096, classes, 1664, 1U);
+      add("logits/" + tail, logits, std::cref(kernel), 4096, classes, 1664, 1U);
     }
   }
 #if defined(__x86_64__)

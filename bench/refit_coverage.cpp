@@ -1,4 +1,4 @@
-// How often intervals of refits hold (aggregator/solvers/weight_intervals.hpp): docs/experiments/intervals.md.
+// How often intervals of refits hold (aggregator/solvers/ridge_figures.hpp): docs/experiments/intervals.md.
 //
 //     refit_coverage PAGE [SEEDS [THREADS]]     writes PAGE; bench/page_part.py docs/experiments/intervals.md
 //     bench/refit_coverage <PAGE
@@ -32,8 +32,7 @@
 #include <lapacke.h>
 
 #include "aggregator/solvers/blas.hpp"
-#include "aggregator/solvers/ridge_path.hpp"
-#include "aggregator/solvers/weight_intervals.hpp"
+#include "aggregator/solvers/ridge_figures.hpp"
 #include "common/accounting/gaussian_dp.hpp"
 #include "common/base/version.hpp"
 

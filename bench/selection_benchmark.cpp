@@ -44,7 +44,7 @@ BENCHMARK(exponential)->Unit(benchmark::kMillisecond);
 void exponential_weighted(benchmark::State& state) {
   const auto multiplicities = Multiplicities::of_subsets_by_worst(kCandidates, 10);
   run(state, kCandidates, [&](RandomStream& stream, const auto& utilities) {
-    return select_exponential_weighted(stream, utilities, multiplicities, kRate);
+    return select_exponential(stream, utilities, kRate, &multiplicities);
   });
 }
 BENCHMARK(exponential_weighted)->Unit(benchmark::kMillisecond);

@@ -28,7 +28,8 @@ endfunction()
 
 # dpreduce_precompiled_headers(<name> HEADERS <header>... [OPTIONS <option>...] [DEPENDS <target>...])
 # Headers that most files of a kind include, parsed once for all of them: parsing is half of a build's time. A file still
-# includes what it uses; -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON builds without, which shows where one does not.
+# includes what it uses, itself or by headers of its room; -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON builds without, which
+# shows where one does not.
 function(dpreduce_precompiled_headers name)
   cmake_parse_arguments(arg "" "" "HEADERS;OPTIONS;DEPENDS" ${ARGN})
   file(CONFIGURE OUTPUT ${name}.cpp CONTENT "")

@@ -20,9 +20,9 @@
 #include "core/interpreter.hpp"
 #include "fit/fit.hpp"
 #include "methods/registry.hpp"
-#include "refit/target_refit.hpp"
+#include "refit/refit.hpp"
 #include "report/fit_report.hpp"
-#include "report/ledger_json.hpp"
+#include "report/ledger_report.hpp"
 #include "report/private_evaluation.hpp"
 
 namespace dpreduce::python {
@@ -111,7 +111,7 @@ class Onlooker {
 // The account on the run's ledger, beside its report, where there is one.
 std::string with_account(nlohmann::json told, const FittedRun& run) {
   if (told["report"].contains("ledger")) {
-    told["account"] = {{"runs", charges_by_run(run.releaser->ledger()).size()}, {"balance", ledger_balance(run)}};
+    told["account"] = {{"runs", charges_by_run(run.releaser->run().ledger()).size()}, {"balance", ledger_balance(run)}};
   }
   return json_text(told);
 }
@@ -125,7 +125,7 @@ std::string told_of(const FittedRun& run, Communicator& ranks, const StatisticsK
     if (options.data.has_targets()) report["coefficients"] = coefficients_json(run, keeper);
     text = with_account({{"report", report}, {"timings", timings_json(run.timings.phases(), {})["phases"]}}, run);
   });
-  return ranks.trusted().broadcast(std::move(text));
+  return ranks.broadcast_text(std::move(text));
 }
 
 FitOptions evaluation_of_call(const std::vector<TomlItem>& keywords, const Classifier& model) {
@@ -144,7 +144,7 @@ std::string finished_evaluation(FittedRun& run, const std::vector<Release>& rele
       text = with_account({{"report", private_report(run, releases, ranks.size())}}, run);
     }
   });
-  text = ranks.trusted().broadcast(std::move(text));
+  text = ranks.broadcast_text(std::move(text));
   run.finish();
   return text;
 }

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "common/base/error.hpp"
+#include "common/ranks/mpi_job.hpp"
 #include "common/ranks/party_parent.hpp"
 #include "core/mpi_module.hpp"
 

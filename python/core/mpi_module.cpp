@@ -1,5 +1,6 @@
 #include "core/mpi_module.hpp"
 
+#include "common/ranks/mpi_job.hpp"
 #include "common/ranks/party_parent.hpp"
 
 extern "C" const dpreduce::MpiModule* dpreduce_mpi_module() {

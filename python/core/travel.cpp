@@ -95,12 +95,12 @@ MaskedPlan masked_plan(const TravelingPlan& plan, const std::string& stated, con
 
 MaskedCoordinator masked_coordinator(const TravelingPlan& plan, const std::string& stated, const std::string& roster,
                                      const std::string& identity) {
-  return {masked_plan(plan, stated, roster), Identity::load(identity, "--identity")};
+  return {masked_plan(plan, stated, roster), load_identity(identity, "--identity")};
 }
 
 MaskedSilo masked_silo(const TravelingPlan& plan, const std::string& stated, const std::string& roster,
                        const std::string& identity) {
-  return {masked_plan(plan, stated, roster), Identity::load(identity, "--identity")};
+  return {masked_plan(plan, stated, roster), load_identity(identity, "--identity")};
 }
 
 using Words = py::array_t<std::uint64_t, py::array::c_style>;

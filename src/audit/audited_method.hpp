@@ -21,7 +21,7 @@
 #include "common/ledger/statistic.hpp"
 #include "fit/fit.hpp"
 #include "methods/training_run.hpp"
-#include "worker/kept_chunks.hpp"
+#include "worker/lattice_stream.hpp"
 
 namespace dpreduce {
 

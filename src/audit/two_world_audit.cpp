@@ -16,7 +16,7 @@ namespace {
 // Far below any noise (scaled to 1), far above the rounding of the sums behind a covariance.
 constexpr double kRidge = 1e-9;
 
-// Of rows with as many numbers as `center` has, less that row each.
+// Rows of as many numbers as `center` has, less that row each.
 std::vector<double> centered(std::vector<double> rows, const std::vector<double>& center) {
   for (std::size_t e = 0; e < rows.size(); ++e) rows[e] -= center[e % center.size()];
   return rows;

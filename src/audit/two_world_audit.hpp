@@ -24,7 +24,7 @@ namespace dpreduce {
 // score: the linear direction lies in the span, and the part of x that is orthogonal to it adds the same to q_0 and
 // q_1.
 
-/// What runs published: as many numbers each.
+/// Published numbers of runs: as many of each run.
 using Runs = std::vector<std::vector<double>>;
 
 enum class Discriminant { kLinear, kQuadratic };

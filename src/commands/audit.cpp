@@ -2,19 +2,8 @@
 //
 // Legend: the claim is (epsilon, delta) and mu; `proven` are lower bounds on epsilon and mu that hold with the stated
 // confidence. A bound above the claim refutes it.
-#include <algorithm>
-#include <array>
 #include <atomic>
 #include <chrono>
-#include <cstddef>
-#include <memory>
-#include <optional>
-#include <string>
-#include <utility>
-#include <vector>
-
-#include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "audit/audited_method.hpp"
 #include "audit/confidence_bounds.hpp"
@@ -22,18 +11,11 @@
 #include "audit/one_run_audit.hpp"
 #include "audit/release_audit.hpp"
 #include "commands/commands.hpp"
-#include "common/accounting/budget.hpp"
-#include "common/base/error.hpp"
-#include "common/base/json_fields.hpp"
-#include "common/base/json_text.hpp"
-#include "common/base/option_table.hpp"
 #include "common/base/text.hpp"
 #include "common/data/synthetic.hpp"
 #include "common/lattice/row_transform.hpp"
 #include "common/ranks/lifetime.hpp"
-#include "fit/validated_options.hpp"
-#include "methods/fit_options.hpp"
-#include "methods/fit_table.hpp"
+#include "fit/resolved_fit.hpp"
 #include "methods/registry.hpp"
 #include "report/private_evaluation.hpp"
 #include "report/run_facts.hpp"
@@ -53,13 +35,7 @@ struct AuditOptions {
   std::size_t canaries = 50000;       // of one run
 };
 
-constexpr double kLargestConfidence = 1.0 - 1e-12;
-constexpr double kFewestTrials = 100;
-constexpr double kMostTrials = 1e9;
-constexpr double kFewestCanaries = 100;
-constexpr double kMostCanaries = 1e6;
-constexpr double kSilosOfCanary = 3;  // over so many its rows are cut (audit/neighbor_rows.hpp)
-constexpr double kMostSilosOfPerson = 1000;
+constexpr double kSilosOfCanary = 3;        // over so many its rows are cut (audit/neighbor_rows.hpp)
 constexpr double kMostRowsOfCanary = 1000;  // B: canaries are persons of several times so many rows
 
 // With few coordinates few runs are enough to see how each is distributed. With four, a clip that held entries instead
@@ -128,15 +104,17 @@ struct Verdict {
     epsilon_lower = std::max(epsilon_lower, proven.epsilon);
     mu_lower = std::max(mu_lower, proven.mu);
   }
-  bool refutes_mu() const { return claimed.mu && mu_lower > *claimed.mu; }
-  bool refutes_epsilon() const { return epsilon_lower > claimed.epsilon; }
-  // The first release that costs more than what is charged for it; null where none does.
-  const ReleaseLoss* refuted_release() const {
-    const auto found =
-        std::find_if(releases.begin(), releases.end(), [](const auto& r) { return r.mu_lower > r.mu_claimed; });
-    return found == releases.end() ? nullptr : &*found;
+  // The first of mu, epsilon (in the place of a mu) and the releases whose proven loss is above the claim; none where
+  // none is.
+  std::optional<ReleaseLoss> refuted() const {
+    if (claimed.mu && mu_lower > *claimed.mu) return ReleaseLoss{"mu", *claimed.mu, mu_lower};
+    if (epsilon_lower > claimed.epsilon) return ReleaseLoss{"epsilon", claimed.epsilon, epsilon_lower};
+    for (const ReleaseLoss& release : releases) {
+      if (release.mu_lower > release.mu_claimed)
+        return ReleaseLoss{"mu of " + release.name, release.mu_claimed, release.mu_lower};
+    }
+    return std::nullopt;
   }
-  bool refutes() const { return refutes_mu() || refutes_epsilon() || refuted_release() != nullptr; }
 };
 
 // Claim that a report of such a run states. Its mu is the plan's, but never above what (epsilon, delta) allow by a
@@ -223,11 +201,10 @@ Verdict audit_one_run(const AuditOptions& options) {
   const FitOptions& fit = options.fit;
   SyntheticFiles rows{.train_x = fit.data.train.x, .train_y = fit.data.train.y, .test_x = {}, .test_y = {}};
   if (rows.train_x.empty()) {
-    SyntheticSpec spec;
-    spec.train_rows = kSyntheticRows;
-    spec.test_rows = 0;
-    spec.dim = std::max(kSyntheticDim, fit.data.classes);
-    spec.classes = fit.data.classes;
+    const SyntheticSpec spec{.train_rows = kSyntheticRows,
+                             .test_rows = 0,
+                             .dim = std::max(kSyntheticDim, fit.data.classes),
+                             .classes = fit.data.classes};
     rows = write_synthetic(SyntheticRows(spec), folder.path().string(), 1);
   }
   const AuditedMethod method(fit, WorkerRows::open(rows.train_x, rows.train_y, 0, 1).dim());
@@ -253,7 +230,7 @@ nlohmann::json to_json(const AuditOptions& options, const Verdict& verdict, doub
       {"mu_lower", verdict.mu_lower},
       {"epsilon_lower_if_gaussian", nullptr},
       {"confidence", options.confidence},
-      {"refuted", verdict.refutes()},
+      {"refuted", verdict.refuted().has_value()},
       {"seconds", seconds}};
   const double delta = verdict.claimed.delta;
   if (delta > 0.0) json["epsilon_lower_if_gaussian"] = epsilon_of_mu(verdict.mu_lower, delta);
@@ -295,41 +272,34 @@ std::string verdict_text(const nlohmann::json& json) {
                            {"mu_claimed", "mu charged", Written::kAtMost}}));
 }
 
-[[noreturn]] void refute(const std::string& name, double proven, double claimed) {
-  throw ClaimRefuted("the claim is refuted: {} is at least {}, not {}; do not trust releases of this build", name,
-                     lower_figure(proven, kBoundDigits), upper_figure(claimed, kBoundDigits));
-}
-
-// Verdict as JSON, which `tell` is shown before a claim that is refuted is thrown.
-nlohmann::json audited(const AuditOptions& options, const std::function<void(const nlohmann::json&)>& tell) {
+// Verdict as JSON, which is printed, if it is to be, before a claim that is refuted is thrown.
+nlohmann::json audited(const AuditOptions& options, bool prints) {
   if (launched_by_mpi()) throw UsageError("audit: runs on its own, with threads; start it without mpirun");
   const auto start = std::chrono::steady_clock::now();
   const Verdict verdict = options.one_run ? audit_one_run(options) : audit_many_runs(options);
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   nlohmann::json json = to_json(options, verdict, elapsed.count());
-  tell(json);
-  if (verdict.refutes_mu()) refute("mu", verdict.mu_lower, *verdict.claimed.mu);
-  if (verdict.refutes_epsilon()) refute("epsilon", verdict.epsilon_lower, verdict.claimed.epsilon);
-  if (const ReleaseLoss* release = verdict.refuted_release()) {
-    refute("mu of " + release->name, release->mu_lower, release->mu_claimed);
+  if (prints) {
+    print_result(options.fit.output.format, json, [&] { return verdict_text(json); });
+    std::fflush(stdout);
+  }
+  if (const std::optional<ReleaseLoss> refuted = verdict.refuted()) {
+    throw ClaimRefuted("the claim is refuted: {} is at least {}, not {}; do not trust releases of this build",
+                       refuted->name, lower_figure(refuted->mu_lower, kBoundDigits),
+                       upper_figure(refuted->mu_claimed, kBoundDigits));
   }
   return json;
 }
 
 void run(const AuditOptions& options, Communicator& ranks) {
-  ranks.together([&] {
-    audited(options, [&](const nlohmann::json& json) {
-      print_result(options.fit.output.format, json, [&] { return verdict_text(json); });
-      std::fflush(stdout);
-    });
-  });
+  ranks.together([&] { audited(options, true); });
 }
 
 void add_audit_rules(OptionTable& table, FitOptions& fit) {
   choose_accountant(table, fit.privacy.budget, fit.method.batch);
   table.excludes("--targets", "--one-run", "numbers have no class sums; leave --one-run out");
   const std::string without_sums =
-      fmt::format("--method {}|{}", evaluate_method().name,
+      fmt::format("--method {}|{}", evaluate_method.name,
                   fmt::join(names_where([](const MethodEntry& method) { return method.chooses_public_rows; }), "|"));
   table.excludes("--one-run", without_sums, "it releases no class sums; leave --one-run out");
   table.together("--train-x", "--train-y");
@@ -340,22 +310,7 @@ void add_audit_rules(OptionTable& table, FitOptions& fit) {
   }
 }
 
-void put_first_of_audit(OptionTable& table) {
-  table.put_first("--method", "method to audit: mean, ls, fc, gd, ...; or evaluate");
-  table.put_first("--epsilon", "claimed epsilon, with --delta");
-  table.put_first("--delta", "claimed delta, with --epsilon");
-  table.put_first("--mu", "or the claimed mu of Gaussian DP");
-  table.put_first("--adjacency", "neighbors: a record is added or removed, or replaced");
-  table.put_first("--confidence", "1 minus the probability of refuting a true claim");
-  table.put_first("--trials", "number of runs; default: enough for some minutes");
-  table.put_first("--one-run", "one run with many canaries, instead of many runs");
-  table.put_first("--train-x", "with --one-run: rows to which canaries are added");
-  table.put_first("--train-y", "their labels");
-  table.put_first("--classes", "their number of classes");
-  table.put_first("--format", "text, or json");
-}
-
-void declare_audit(OptionTable& table, AuditOptions& options) {
+void declare(OptionTable& table, AuditOptions& options) {
   declare_method(table, options.fit.method);
   table.flag("--targets", options.fit.data.train.has_targets,
              "audit the releases for numeric targets, instead of classes");
@@ -372,54 +327,59 @@ void declare_audit(OptionTable& table, AuditOptions& options) {
       .count(
           "--silos-per-person", options.fit.silos.silos_per_person,
           "audits a claim about silos, each of which clips a person to B / S rows: each canary has rows in three silos")
-      .from(kSilosOfCanary, kMostSilosOfPerson)
+      .from(kSilosOfCanary, 1000)
       .typed("S");
   table.number("--confidence", options.confidence, "a true claim is refuted with probability at most 1 minus this")
-      .from(0.5, kLargestConfidence);
+      .from(0.5, 1.0 - 1e-12);
   table
       .count("--trials", options.trials,
              "complete runs of the method, on small data sets; default: enough to prove most of mu 1 (some minutes if "
              "rows are whitened)")
-      .from(kFewestTrials, kMostTrials);
+      .from(100, 1e9);
   table.count("--threads", options.fit.machine.threads, "default: all cores").defaults_to("");
   constexpr const char* kOneRun = "One run";
   table.flag("--one-run", options.one_run, "one run, with many canaries in one training set").in_group(kOneRun);
   table
       .count("--canaries", options.canaries,
              "canaries, each in or out by a fair coin; more than K times d of them hide each other")
-      .from(kFewestCanaries, kMostCanaries)
+      .from(100, 1e6)
       .in_group(kOneRun);
   table.files("--train-x", options.fit.data.train.x, "rows to which the canaries are added; default: synthetic rows")
       .in_group(kOneRun);
   table.files("--train-y", options.fit.data.train.y, "their labels").in_group(kOneRun);
   table.count("--classes", options.fit.data.classes, "K").in_group(kOneRun);
   declare_format(table, options.fit.output.format);
-  declare_config(table);
   add_audit_rules(table, options.fit);
-  put_first_of_audit(table);
+  table.put_first("--method", "method to audit: mean, ls, fc, gd, ...; or evaluate");
+  table.put_first("--epsilon", "claimed epsilon, with --delta");
+  table.put_first("--delta", "claimed delta, with --epsilon");
+  table.put_first("--mu", "or the claimed mu of Gaussian DP");
+  table.put_first("--adjacency", "neighbors: a record is added or removed, or replaced");
+  table.put_first("--confidence", "1 minus the probability of refuting a true claim");
+  table.put_first("--trials", "number of runs; default: enough for some minutes");
+  table.put_first("--one-run", "one run with many canaries, instead of many runs");
+  table.put_first("--train-x", "with --one-run: rows to which canaries are added");
+  table.put_first("--train-y", "their labels");
+  table.put_first("--classes", "their number of classes");
+  table.put_first("--format", "text, or json");
 }
 
 }  // namespace
 
 CommandEntry audit_command() {
-  const auto options = std::make_shared<AuditOptions>();
-  CommandEntry command{.name = "audit", .help = "try to refute a privacy claim on adjacent data sets (exit 8)"};
-  declare_audit(command.options, *options);
+  CommandEntry command = command_reading<AuditOptions>(
+      "audit", "try to refute a privacy claim on adjacent data sets (exit 8)", declare,
+      [](const auto& options, auto&) { return by_all_ranks(run, validated(options)); },
+      "  dpreduce audit --epsilon 1 --delta 1e-5\n"
+      "  dpreduce audit --method mean --metric euclidean --mu 2 --adjacency replace-one --trials 1000000\n"
+      "  dpreduce audit --method mean --one-run --train-x x.npy --train-y y.npy --classes 10 --epsilon 4 --delta 1e-6 "
+      "--format json",
+      {}, [](const auto& options, auto&) { return json_text(audited(validated(options), false)); });
   command.first_footer =
       "Examples:\n"
       "  dpreduce audit --epsilon 1 --delta 1e-5\n"
       "  dpreduce audit --method mean --one-run --train-x x.npy --train-y y.npy --classes 10 \\\n"
       "    --epsilon 4 --delta 1e-6";
-  command.footer =
-      "Examples:\n"
-      "  dpreduce audit --epsilon 1 --delta 1e-5\n"
-      "  dpreduce audit --method mean --metric euclidean --mu 2 --adjacency replace-one --trials 1000000\n"
-      "  dpreduce audit --method mean --one-run --train-x x.npy --train-y y.npy --classes 10 --epsilon 4 --delta 1e-6 "
-      "--format json";
-  command.chosen = [options](const ParsedCommand&) { return by_all_ranks(run, validated(*options)); };
-  command.result = [options](const ParsedCommand&) {
-    return json_text(audited(validated(*options), [](const nlohmann::json&) {}));
-  };
   return command;
 }
 

@@ -1,20 +1,10 @@
 // dpreduce privacy calibrate: the noise that a budget needs.
-#include <cstdint>
-#include <memory>
-
-#include <fmt/format.h>
-#include <nlohmann/json.hpp>
-
 #include "commands/commands.hpp"
 #include "common/accounting/argument_checks.hpp"
-#include "common/accounting/budget.hpp"
-#include "common/accounting/calibration.hpp"
+#include "common/accounting/composition.hpp"
 #include "common/accounting/gaussian_dp.hpp"
 #include "common/accounting/high_precision.hpp"
-#include "common/base/json_fields.hpp"
-#include "common/base/option_table.hpp"
-#include "common/base/privacy_terms.hpp"
-#include "methods/fit_table.hpp"
+#include "common/accounting/mechanism.hpp"
 #include "report/run_facts.hpp"
 
 namespace dpreduce {
@@ -29,11 +19,8 @@ struct CalibrateOptions {
   OutputFormat format = OutputFormat::kText;
 };
 
-// sigma of every step, rounded up, with what all steps together then guarantee.
-struct Calibration {
-  double sigma;
-  Guarantee guarantee;  // steps on samples have no mu and no rho
-};
+// sigma of every step, rounded up, with what all steps together then guarantee: on samples without mu and rho.
+using Calibration = std::pair<double, Guarantee>;
 
 Calibration calibrate_full_steps(const CalibrateOptions& options) {
   const double mu = mu_of(options.budget);
@@ -90,34 +77,30 @@ std::string calibration_text(const CalibrateOptions& options, const nlohmann::js
   return text_of(facts, kAccountedDigits);
 }
 
+void declare(OptionTable& table, CalibrateOptions& options) {
+  declare_budget(table, options.budget);
+  declare_sensitivity(table, options.sensitivity);
+  table.choice("--adjacency", options.adjacency,
+               "replace-one counts as two records; if replacing a record moves the sum by less than that, give this "
+               "distance as --sensitivity, and add-remove here");
+  table.count("--steps", options.steps, "T: releases that share the budget, all with the same noise").at_least(1);
+  table
+      .number("--sampling-rate", options.sampling_rate,
+              "q: each step includes each record by a secret coin (Poisson); below 1 the accountant is pld, or rdp")
+      .from(kSmallestSamplingRate, 1);
+  choose_accountant(table, options.budget, options.sampling_rate);
+  add_rules_of_samples(table, "--sampling-rate");
+}
+
 }  // namespace
 
 CommandEntry calibrate_command() {
-  const auto options = std::make_shared<CalibrateOptions>();
-  CommandEntry command{.name = "calibrate",
-                       .help = "noise that a budget needs, rounded up so that it is never too small"};
-  OptionTable& table = command.options;
-  declare_budget(table, options->budget);
-  declare_sensitivity(table, options->sensitivity);
-  table.choice("--adjacency", options->adjacency,
-               "replace-one counts as two records; if replacing a record moves the sum by less than that, give this "
-               "distance as --sensitivity, and add-remove here");
-  table.count("--steps", options->steps, "T: releases that share the budget, all with the same noise").at_least(1);
-  table
-      .number("--sampling-rate", options->sampling_rate,
-              "q: each step includes each record by a secret coin (Poisson); below 1 the accountant is pld, or rdp")
-      .from(kSmallestSamplingRate, 1);
-  choose_accountant(table, options->budget, options->sampling_rate);
-  add_rules_of_samples(table, "--sampling-rate");
-  declare_format(table, options->format);
-  declare_config(table);
-  command.footer =
-      "Examples:\n"
+  return told_command<CalibrateOptions>(
+      "calibrate", "noise that a budget needs, rounded up so that it is never too small", declare,
+      [](CalibrateOptions options) { return options; }, result_of, calibration_text,
       "  dpreduce privacy calibrate --epsilon 1 --delta 1e-5\n"
       "  dpreduce privacy calibrate --rho 0.1 --delta 1e-6 --sensitivity 1.414213562 --format json\n"
-      "  dpreduce privacy calibrate --epsilon 2 --delta 1e-6 --steps 1000 --sampling-rate 0.01";
-  tell<CalibrateOptions>(command, result_of, calibration_text, [options] { return *options; });
-  return command;
+      "  dpreduce privacy calibrate --epsilon 2 --delta 1e-6 --steps 1000 --sampling-rate 0.01");
 }
 
 }  // namespace dpreduce

@@ -1,10 +1,9 @@
-#include "commands/cli11_parser.hpp"
-
 #include <algorithm>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "commands/command_line.hpp"
 #include "common/base/error.hpp"
 #include "common/base/version.hpp"
 

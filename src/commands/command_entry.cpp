@@ -1,12 +1,10 @@
 #include "commands/command_entry.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstdio>
 
 #include <fmt/format.h>
 
-#include "common/base/error.hpp"
 #include "common/base/standard_output.hpp"
 #include "common/base/text.hpp"
 #include "common/ranks/communicator.hpp"
@@ -66,36 +64,28 @@ void declare_sensitivity(OptionTable& table, double& sensitivity) {
 
 namespace {
 
-using ForeignName = std::pair<std::string_view, std::string_view>;
-
 // Names of scikit-learn, PyTorch, Opacus, diffprivlib and TensorFlow Privacy.
-constexpr std::array kForeignNames{
-    ForeignName{"C", "use --lambda, the ridge of ls: a larger lambda is a smaller C"},
-    ForeignName{"batch-size", "use --batch, the probability that a row enters a round"},
-    ForeignName{"bounds", "use --clip, the largest norm of a row"},
-    ForeignName{"class-weight", "use --objective balanced, which weights all classes equally"},
-    ForeignName{"data-norm", "use --clip, the largest norm of a row"},
-    ForeignName{"early-stopping", "stopping early would reveal rows; set a fixed number of --rounds"},
-    ForeignName{"epochs", "use --rounds, the number of steps"},
-    ForeignName{"eta0", "use --learning-rate, or leave it out for an automatic choice"},
-    ForeignName{"l2-norm-clip", "use --clip, the largest norm of a row"},
-    ForeignName{"lr", "use --learning-rate, or leave it out for an automatic choice"},
-    ForeignName{"max-grad-norm", "use --clip, the largest norm of a row, which bounds its gradient"},
-    ForeignName{"max-iter", "use --rounds, the number of steps"},
-    ForeignName{"n-classes", "use --classes, the number of classes"},
-    ForeignName{"n-iter", "use --rounds, the number of steps"},
-    ForeignName{"n-jobs", "use --threads, the number of threads"},
-    ForeignName{"noise-multiplier", "noise follows from --epsilon and --delta, --rho or --mu"},
-    ForeignName{"num-classes", "use --classes, the number of classes"},
-    ForeignName{"random-state", "--seed makes noise repeatable, and the run not private"},
-    ForeignName{"sample-weight",
-                "use --train-weight with --weight-bound for weights of rows, --objective balanced for equal weights of "
-                "classes, and --rows-per-person to bound the rows of one person"},
-    ForeignName{"solver", "use --method, which names the training method"},
-    ForeignName{"target-delta", "use --delta"},
-    ForeignName{"target-epsilon", "use --epsilon"},
-    ForeignName{"tol", "stopping by a tolerance would reveal rows; set a fixed number of --rounds"},
-    ForeignName{"validation-fraction", "use --validation-x: validation rows are public rows of their own"},
+constexpr std::pair<std::string_view, std::string_view> kForeignNames[] = {
+    {"C", "use --lambda, the ridge of ls: a larger lambda is a smaller C"},
+    {"batch-size", "use --batch, the probability that a row enters a round"},
+    {"bounds|data-norm|l2-norm-clip", "use --clip, the largest norm of a row"},
+    {"class-weight", "use --objective balanced, which weights all classes equally"},
+    {"early-stopping", "stopping early would reveal rows; set a fixed number of --rounds"},
+    {"epochs|max-iter|n-iter", "use --rounds, the number of steps"},
+    {"eta0|lr", "use --learning-rate, or leave it out for an automatic choice"},
+    {"max-grad-norm", "use --clip, the largest norm of a row, which bounds its gradient"},
+    {"n-classes|num-classes", "use --classes, the number of classes"},
+    {"n-jobs", "use --threads, the number of threads"},
+    {"noise-multiplier", "noise follows from --epsilon and --delta, --rho or --mu"},
+    {"random-state", "--seed makes noise repeatable, and the run not private"},
+    {"sample-weight",
+     "use --train-weight with --weight-bound for weights of rows, --objective balanced for equal weights of classes, "
+     "and --rows-per-person to bound the rows of one person"},
+    {"solver", "use --method, which names the training method"},
+    {"target-delta", "use --delta"},
+    {"target-epsilon", "use --epsilon"},
+    {"tol", "stopping by a tolerance would reveal rows; set a fixed number of --rounds"},
+    {"validation-fraction", "use --validation-x: validation rows are public rows of their own"},
 };
 
 std::string_view without_dashes(std::string_view name) {
@@ -114,8 +104,10 @@ bool speak_of(std::string_view words, std::span<const std::string> names) {
 std::string hint_for(std::string_view typed, std::span<const std::string> names) {
   std::string name(without_dashes(typed));
   std::ranges::replace(name, '_', '-');
-  const auto foreign = std::ranges::find(kForeignNames, name, &ForeignName::first);
-  if (foreign != kForeignNames.end() && speak_of(foreign->second, names)) return fmt::format("; {}", foreign->second);
+  for (const auto& [foreign, advice] : kForeignNames) {
+    if (std::ranges::count(parts_of(foreign, '|'), name) > 0 && speak_of(advice, names))
+      return fmt::format("; {}", advice);
+  }
   return did_you_mean(typed, names);
 }
 

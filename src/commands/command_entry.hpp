@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "common/base/option_table.hpp"
-#include "methods/silo_options.hpp"
+#include "methods/fit_options.hpp"
 
 namespace dpreduce {
 

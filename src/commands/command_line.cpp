@@ -4,17 +4,14 @@
 #include <cctype>
 #include <cstdio>
 #include <iterator>
-#include <string_view>
-#include <utility>
 
 #include <fmt/format.h>
 
 #include "commands/config_file.hpp"
 #include "common/base/error.hpp"
-#include "common/base/option_table.hpp"
 #include "common/base/text.hpp"
 #include "common/data/worker_rows.hpp"
-#include "common/ledger/ledger_key.hpp"
+#include "common/ledger/ledger_line.hpp"
 #include "common/ranks/rank_archive.hpp"
 
 namespace dpreduce {
@@ -272,7 +269,7 @@ RunnableCommand command_of_job(const CommandEntry& root, const std::vector<std::
     if (ranks.size() > 1) message = archived(said);
   });
   if (ranks.size() == 1) return command;
-  message = ranks.trusted().broadcast(std::move(message));
+  message = ranks.broadcast_text(std::move(message));
   ranks.together([&] {
     if (ranks.is_coordinator()) return;
     auto said = unarchived<GivenWords>(message);

@@ -2,15 +2,16 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
-#include <string>
-#include <vector>
+#include <map>
+#include <variant>
 
-#include "commands/cli11_parser.hpp"
 #include "commands/command_entry.hpp"
 #include "common/ranks/communicator.hpp"
 
 namespace dpreduce {
+
+/// The lists in files that options name, by the paths of the files.
+using NamedLists = std::map<std::string, std::vector<std::string>>;
 
 /// Words that a rank was given, with those of its `--config` before the others, and the content of list files that
 /// options name. A reader of this needs none of those files.
@@ -65,5 +66,15 @@ std::string unheard_words(const CommandEntry& root, const std::vector<std::strin
 /// rank 0 (unheard_words), or runs another version of the program.
 RunnableCommand command_of_job(const CommandEntry& root, const std::vector<std::string>& arguments,
                                Communicator& ranks);
+
+// The parser on CLI11 (cli11_parser.cpp): arguments into options, and help. No other file knows of CLI11.
+
+/// Reads `arguments` (without the program's name) into the options of the command that they name, one of `root`'s, and
+/// records the arguments of each option. Lists add up; of any other option the last argument wins. Returns that
+/// command, or the text that --help, --help-all or --version request. Files of lists that options name are read where
+/// `lists` does not have them, and added to it. Throws UsageError in one line that names the command's --help, BadInput
+/// where such a file is wrong.
+std::variant<const CommandEntry*, PrintText> read_arguments(CommandEntry& root, std::vector<std::string> arguments,
+                                                            NamedLists& lists);
 
 }  // namespace dpreduce

@@ -1,25 +1,10 @@
 // dpreduce privacy compose: total privacy loss of several mechanisms on the same data.
-#include <algorithm>
 #include <cmath>
-#include <cstdint>
 #include <limits>
-#include <memory>
-#include <optional>
-#include <span>
-#include <string>
-#include <string_view>
-#include <vector>
-
-#include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "commands/commands.hpp"
 #include "common/accounting/composition.hpp"
 #include "common/accounting/gaussian_dp.hpp"
-#include "common/accounting/zcdp.hpp"
-#include "common/base/error.hpp"
-#include "common/base/json_fields.hpp"
-#include "common/base/privacy_terms.hpp"
 #include "common/base/text.hpp"
 #include "report/run_facts.hpp"
 
@@ -164,31 +149,28 @@ std::string composition_text(const ComposeOptions& options, const nlohmann::json
   return text_of(facts, kAccountedDigits);
 }
 
+void declare(OptionTable& table, ComposeOptions& options) {
+  for (const MechanismOption& mechanism : kMechanisms) declare_mechanism(table, mechanism, options.run);
+  table.begin_group("Privacy");
+  table.number("--delta", options.delta, "at which epsilon is reported; at most 1 / (10 n) for a public n")
+      .required()
+      .defaults_to("");
+  table.choice("--adjacency", options.adjacency,
+               "replace-one counts as two records; if replacing a record moves the sum by less than that, give Z "
+               "relative to this distance, and add-remove here");
+  table.count("--group", options.group, "r: records that differ, such as one person's").at_least(1);
+  table.begin_group("");
+}
+
 }  // namespace
 
 CommandEntry compose_command() {
-  const auto options = std::make_shared<ComposeOptions>();
-  CommandEntry command{.name = "compose", .help = "total privacy loss of several mechanisms on the same data"};
-  OptionTable& table = command.options;
-  for (const MechanismOption& mechanism : kMechanisms) declare_mechanism(table, mechanism, options->run);
-  table.begin_group("Privacy");
-  table.number("--delta", options->delta, "at which epsilon is reported; at most 1 / (10 n) for a public n")
-      .required()
-      .defaults_to("");
-  table.choice("--adjacency", options->adjacency,
-               "replace-one counts as two records; if replacing a record moves the sum by less than that, give Z "
-               "relative to this distance, and add-remove here");
-  table.count("--group", options->group, "r: records that differ, such as one person's").at_least(1);
-  table.begin_group("");
-  declare_format(table, options->format);
-  declare_config(table);
-  command.footer =
-      "Examples:\n"
+  return told_command<ComposeOptions>(
+      "compose", "total privacy loss of several mechanisms on the same data", declare, validated, result_of,
+      composition_text,
       "  dpreduce privacy compose --gaussian 10:50 --gaussian 4 --delta 1e-6\n"
       "  dpreduce privacy compose --subsampled 1.1:0.01:1000 --exponential 0.1:5 --delta 1e-6 --format json\n"
-      "  dpreduce privacy compose --gaussian 20 --adjacency replace-one --group 3 --delta 1e-6";
-  tell<ComposeOptions>(command, result_of, composition_text, [options] { return validated(*options); });
-  return command;
+      "  dpreduce privacy compose --gaussian 20 --adjacency replace-one --group 3 --delta 1e-6");
 }
 
 }  // namespace dpreduce

@@ -21,7 +21,7 @@ void require_method(const std::string& name) {
   for (const MethodEntry* method : all_methods()) {
     if (method->resolved_by.empty()) names.emplace_back(method->name);
   }
-  for (const MethodEntry* method : {&evaluate_method(), &release_method()}) names.emplace_back(method->name);
+  for (const MethodEntry* method : {&evaluate_method, &release_method}) names.emplace_back(method->name);
   if (std::ranges::find(names, name) != names.end()) return;
   throw UsageError("methods: '{}' is not a method{}; methods are {}", name, did_you_mean(name, names),
                    fmt::join(names, ", "));
@@ -33,75 +33,13 @@ void require_digest(const std::string& digest) {
   throw UsageError("models '{}': must be a SHA-256 of 64 lower-case hex digits, as sha256sum prints it", digest);
 }
 
-void require_version(const SiloConsent& consent) {
+// Throws where a text of the consent is none that it may hold.
+void require_texts(const SiloConsent& consent) {
+  std::ranges::for_each(consent.methods, require_method);
+  std::ranges::for_each(consent.models, require_digest);
   if (consent.least_version.empty() || version_numbers(consent.least_version)) return;
   throw UsageError("least-version '{}': must be a version, as in 1.2.0", consent.least_version);
 }
-
-}  // namespace
-
-void declare_consent(OptionTable& table, SiloConsent& consent) {
-  const auto list = [&](const char* key, const char* help, const char* type, auto read) {
-    table.add({.names = key, .help = help, .type = type, .values = OptionValues::kMany, .read = read});
-  };
-  list("methods", "allowed actions: training methods, evaluate, release", "NAME",
-       [&consent](const std::vector<std::string>& names) {
-         std::ranges::for_each(names, require_method);
-         consent.methods = names;
-       });
-  list("models", "models that may be evaluated: SHA-256 of each file", "DIGEST",
-       [&consent](const std::vector<std::string>& digests) {
-         std::ranges::for_each(digests, require_digest);
-         consent.models = digests;
-       });
-  table.count("least-silos", consent.least_silos, "k, silos of the run");
-  table.count("least-threshold", consent.least_threshold, "t, silos that must stay to the end");
-  table.count("least-colluding", consent.least_colluding, "c, silos that may collude with the coordinator");
-  table.count("most-colluding", consent.most_colluding, "c: the noise grows with c");
-  table.choice("adjacency", consent.adjacency, "relation of neighboring data sets");
-  table.choice("unit", consent.unit, "unit that is protected: a row or a person");
-  table.count("rows-per-person", consent.rows_per_person, "B, rows that a person counts for: exactly this number");
-  table.count("least-silos-per-person", consent.least_silos_per_person, "s, silos that may have rows of one person");
-  table.number("most-clip-norm", consent.most_clip_norm, "C").positive();
-  list("losses", "losses that training rounds may use", "softmax|sigmoid|square",
-       [&consent](const std::vector<std::string>& names) {
-         consent.losses.clear();
-         for (const std::string& name : names) consent.losses.push_back(read_choice<Loss>("losses", name));
-       });
-  table.count("most-rounds", consent.most_rounds, "rounds of one release");
-  table.choice("noise", consent.noise, "distributed: central noise is refused; central: either is allowed");
-  table.number("most-mu", consent.most_mu, "mu of one run, in Gaussian DP").positive();
-  table.number("most-mu-in-all", consent.most_mu_in_all, "mu of all runs on the silo's ledger, including this one")
-      .positive();
-  table.text("least-version", consent.least_version, "version of dpreduce at every party");
-}
-
-SiloConsent consent_of(std::span<const TomlItem> items, const std::string& file) {
-  SiloConsent consent;
-  OptionTable table;
-  declare_consent(table, consent);
-  const std::string name = fmt::format("[{}]", kConsentTable);
-  for (const TomlItem& item : items) {
-    const std::string place = fmt::format("{}, line {}", file, item.line);
-    if (item.section.size() > 1) {
-      throw UsageError("{}: {} has no table '{}'", place, name, item.section[1]);
-    }
-    Option& option = *table.find(option_of(table, name, item, place).long_name());
-    if (option.is_given()) throw UsageError("{}: '{}' appears twice", place, item.key);
-    option.given = arguments_of(option, item, place).value();
-    if (option.given.empty()) throw UsageError("{}: '{}' is an empty list", place, item.key);
-    try {
-      option.read(option.given);
-      table.check_ranges();
-      require_version(consent);
-    } catch (const UsageError& error) {
-      throw UsageError("{}: {}", place, error.what());
-    }
-  }
-  return consent;
-}
-
-namespace {
 
 constexpr const char* kCommon = "--config";
 constexpr const char* kOwn = "--silo-config";
@@ -173,15 +111,6 @@ Arguments with_items(const CommandEntry& root, Arguments arguments, const std::v
   return arguments;
 }
 
-// The options that every party may set for itself, as they are written in a file.
-std::vector<std::string_view> names_of_party(const OptionTable& fit) {
-  std::vector<std::string_view> names;
-  for (const Option& option : fit.options()) {
-    if (option.set_by == SetBy::kParty) names.push_back(option.long_name());
-  }
-  return names;
-}
-
 // Throws where the item is no option that a party may set for itself. All others must be the same for all parties, and
 // so belong to the common options.
 void require_own_item(const CommandEntry& command, const TomlItem& item, const std::string& file, bool is_coordinator) {
@@ -193,10 +122,14 @@ void require_own_item(const CommandEntry& command, const TomlItem& item, const s
     throw BadInput("{}: '{}' is an option of the coordinator alone{}; remove it", place, item.key,
                    command.role == PartyRole::kNone ? ", rank 0" : "");
   }
+  std::vector<std::string_view> own;
+  for (const Option& option : options.options()) {
+    if (option.set_by == SetBy::kParty) own.push_back(option.long_name());
+  }
   throw BadInput(
       "{}: '{}' must be the same for all parties; set it on the command line or in --config. This file of "
       "one silo may set {}",
-      place, item.key, fmt::join(names_of_party(options), ", "));
+      place, item.key, fmt::join(own, ", "));
 }
 
 // A file says whose it is by {rank} in its name, or by `silo = 3`, which is taken out of the items: one file for
@@ -299,6 +232,59 @@ void add_own_file(const CommandEntry& root, ConfiguredArguments& configured, con
 }
 
 }  // namespace
+
+void declare_consent(OptionTable& table, SiloConsent& consent) {
+  table.files("methods", consent.methods, "allowed actions: training methods, evaluate, release").typed("NAME");
+  table.files("models", consent.models, "models that may be evaluated: SHA-256 of each file").typed("DIGEST");
+  table.count("least-silos", consent.least_silos, "k, silos of the run");
+  table.count("least-threshold", consent.least_threshold, "t, silos that must stay to the end");
+  table.count("least-colluding", consent.least_colluding, "c, silos that may collude with the coordinator");
+  table.count("most-colluding", consent.most_colluding, "c: the noise grows with c");
+  table.choice("adjacency", consent.adjacency, "relation of neighboring data sets");
+  table.choice("unit", consent.unit, "unit that is protected: a row or a person");
+  table.count("rows-per-person", consent.rows_per_person, "B, rows that a person counts for: exactly this number");
+  table.count("least-silos-per-person", consent.least_silos_per_person, "s, silos that may have rows of one person");
+  table.number("most-clip-norm", consent.most_clip_norm, "C").positive();
+  table.add({.names = "losses",
+             .help = "losses that training rounds may use",
+             .type = "softmax|sigmoid|square",
+             .values = OptionValues::kMany,
+             .read = [&consent](const std::vector<std::string>& names) {
+               consent.losses.clear();
+               for (const std::string& name : names) consent.losses.push_back(read_choice<Loss>("losses", name));
+             }});
+  table.count("most-rounds", consent.most_rounds, "rounds of one release");
+  table.choice("noise", consent.noise, "distributed: central noise is refused; central: either is allowed");
+  table.number("most-mu", consent.most_mu, "mu of one run, in Gaussian DP").positive();
+  table.number("most-mu-in-all", consent.most_mu_in_all, "mu of all runs on the silo's ledger, including this one")
+      .positive();
+  table.text("least-version", consent.least_version, "version of dpreduce at every party");
+}
+
+SiloConsent consent_of(std::span<const TomlItem> items, const std::string& file) {
+  SiloConsent consent;
+  OptionTable table;
+  declare_consent(table, consent);
+  const std::string name = fmt::format("[{}]", kConsentTable);
+  for (const TomlItem& item : items) {
+    const std::string place = place_of(item, file);
+    if (item.section.size() > 1) {
+      throw UsageError("{}: {} has no table '{}'", place, name, item.section[1]);
+    }
+    Option& option = *table.find(option_of(table, name, item, place).long_name());
+    if (option.is_given()) throw UsageError("{}: '{}' appears twice", place, item.key);
+    option.given = arguments_of(option, item, place).value();
+    if (option.given.empty()) throw UsageError("{}: '{}' is an empty list", place, item.key);
+    try {
+      option.read(option.given);
+      table.check_ranges();
+      require_texts(consent);
+    } catch (const UsageError& error) {
+      throw UsageError("{}: {}", place, error.what());
+    }
+  }
+  return consent;
+}
 
 bool is_given(const std::vector<std::string>& arguments, const Option& option) {
   return std::any_of(arguments.begin(), arguments.end(), [&](const std::string& argument) {

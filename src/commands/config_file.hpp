@@ -3,15 +3,9 @@
 
 #include <cstddef>
 #include <map>
-#include <optional>
-#include <span>
-#include <string>
-#include <vector>
 
 #include "commands/command_entry.hpp"
-#include "common/base/option_table.hpp"
 #include "common/base/toml_items.hpp"
-#include "methods/silo_options.hpp"
 
 namespace dpreduce {
 

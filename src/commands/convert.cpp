@@ -1,23 +1,13 @@
 // dpreduce privacy convert: one budget, or one sigma, as every accountant states it.
 #include <cmath>
 #include <limits>
-#include <memory>
-#include <optional>
-
-#include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "commands/commands.hpp"
-#include "common/accounting/budget.hpp"
 #include "common/accounting/gaussian_dp.hpp"
 #include "common/accounting/high_precision.hpp"
 #include "common/accounting/mechanism.hpp"
 #include "common/accounting/privacy_loss.hpp"
 #include "common/accounting/rdp.hpp"
-#include "common/accounting/zcdp.hpp"
-#include "common/base/error.hpp"
-#include "common/base/option_table.hpp"
-#include "methods/fit_table.hpp"
 #include "report/run_facts.hpp"
 
 namespace dpreduce {
@@ -69,7 +59,7 @@ void put_searched(nlohmann::json& result, double mu, double delta) {
   if (noise_multiplier >= kSmallestNoiseMultiplier && noise_multiplier <= kLargestNoiseMultiplier &&
       delta >= kSmallestPldDelta) {
     const RepeatedMechanism run{GaussianMechanism{noise_multiplier}, 1};
-    rdp = rdp_epsilon({&run, 1}, delta).epsilon;
+    rdp = rdp_epsilon({&run, 1}, delta);
     pld = pld_epsilon({&run, 1}, delta);
   }
   const std::string why_not = fmt::format("computed for sigma / sensitivity from {} to {} and delta from {} only",
@@ -107,31 +97,26 @@ std::string conversion_text(const ConvertOptions&, const nlohmann::json& result)
   return text_of(accounted_facts(result), kAccountedDigits);
 }
 
-}  // namespace
-
-CommandEntry convert_command() {
-  const auto options = std::make_shared<ConvertOptions>();
-  CommandEntry command{
-      .name = "convert",
-      .help = "convert one budget, or one sigma, by every accountant (epsilon_gdp holds for Gaussian noise only)"};
-  OptionTable& table = command.options;
-  declare_given_budget(table, options->budget);
-  table.number("--sigma", options->sigma, "standard deviation of the Gaussian noise, instead of a budget")
+void declare(OptionTable& table, ConvertOptions& options) {
+  declare_given_budget(table, options.budget);
+  table.number("--sigma", options.sigma, "standard deviation of the Gaussian noise, instead of a budget")
       .positive()
       .in_group("Privacy");
   for (const char* own : {"--epsilon", "--rho", "--mu"}) table.excludes("--sigma", own, "give exactly one");
-  declare_sensitivity(table, options->sensitivity);
-  declare_format(table, options->format);
-  declare_config(table);
-  command.footer =
-      "A --rho alone may be that of any zCDP mechanism: epsilon_zcdp_* then hold, epsilon_gdp and epsilon_pld only "
-      "if\nthe noise is Gaussian. Without --delta, epsilon is reported at 1e-5.\n"
-      "Examples:\n"
+  declare_sensitivity(table, options.sensitivity);
+}
+
+}  // namespace
+
+CommandEntry convert_command() {
+  return told_command<ConvertOptions>(
+      "convert", "convert one budget, or one sigma, by every accountant (epsilon_gdp holds for Gaussian noise only)",
+      declare, validated, result_of, conversion_text,
       "  dpreduce privacy convert --epsilon 1 --delta 1e-6\n"
       "  dpreduce privacy convert --rho 0.1 --delta 1e-6 --format json\n"
-      "  dpreduce privacy convert --sigma 5 --sensitivity 1.414213562 --delta 1e-6";
-  tell<ConvertOptions>(command, result_of, conversion_text, [options] { return validated(*options); });
-  return command;
+      "  dpreduce privacy convert --sigma 5 --sensitivity 1.414213562 --delta 1e-6",
+      "A --rho alone may be that of any zCDP mechanism: epsilon_zcdp_* then hold, epsilon_gdp and epsilon_pld only "
+      "if\nthe noise is Gaussian. Without --delta, epsilon is reported at 1e-5.\n");
 }
 
 }  // namespace dpreduce

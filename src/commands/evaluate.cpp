@@ -1,35 +1,18 @@
 // `dpreduce evaluate`: accuracy of a model, exact for the owner of test rows, or private.
-#include <array>
-#include <cstddef>
-#include <memory>
 #include <numeric>
-#include <optional>
-#include <string>
-#include <utility>
-#include <vector>
-
-#include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "commands/commands.hpp"
 #include "commands/evaluation.hpp"
-#include "common/base/error.hpp"
-#include "common/base/json_fields.hpp"
-#include "common/base/json_text.hpp"
-#include "common/base/option_table.hpp"
-#include "common/base/output_file.hpp"
 #include "common/base/paths.hpp"
 #include "common/base/public_names.hpp"
 #include "common/base/version.hpp"
-#include "common/data/row_files.hpp"
-#include "common/data/worker_rows.hpp"
 #include "common/model/classifier_file.hpp"
 #include "common/ranks/lifetime.hpp"
 #include "fit/machine_memory.hpp"
 #include "fit/ranked_rows.hpp"
 #include "fit/resolved_fit.hpp"
 #include "fit/run_cost.hpp"
-#include "methods/fit_table.hpp"
+#include "report/fit_report.hpp"
 #include "report/private_evaluation.hpp"
 #include "report/reported_metrics.hpp"
 
@@ -188,13 +171,8 @@ void run(const EvaluateOptions& options, Communicator& ranks) {
   });
 }
 
-}  // namespace
-
-CommandEntry evaluate_command() {
-  const auto options = std::make_shared<EvaluateOptions>();
-  CommandEntry command{.name = "evaluate", .help = "accuracy of a model: overall, balanced, by class, on the minority"};
-  OptionTable& table = command.options;
-  FitOptions& run_options = options->run;
+void declare(OptionTable& table, EvaluateOptions& options) {
+  FitOptions& run_options = options.run;
   run_options.data.train.role = "test";
   OutputOptions& output = run_options.output;
   RowFiles& rows = run_options.data.train;
@@ -205,18 +183,18 @@ CommandEntry evaluate_command() {
   table.files("--test-y,--y", rows.y, "labels, or give --test-targets").required().of_own_rows();
   declare_targets(table, rows, "--test-targets", "--test-y", "numbers, where the model predicts these").of_own_rows();
   table
-      .files("--train-y", options->train_y,
+      .files("--train-y", options.train_y,
              "training labels, for the accuracy on the smallest 25 % of classes (private: for the owner)")
       .of_command_alone();
   table.choice("--bad-rows", rows.bad_rows, "rows with NaN or infinity: stop, or score them as zero rows");
-  table.count("--top-k", options->top_k, "n x K labels: precision and recall of the k largest scores of a row")
+  table.count("--top-k", options.top_k, "n x K labels: precision and recall of the k largest scores of a row")
       .at_least(1);
   table
-      .number("--threshold", options->threshold,
+      .number("--threshold", options.threshold,
               "n x K labels: threshold of the score for F1; default: the model's. With --secure-aggregation: silos "
               "that must stay to the end; default: more than two thirds")
       .finite();
-  table.flag("--private", options->is_private,
+  table.flag("--private", options.is_private,
              "metrics with noise and intervals, charged on --ledger; default: exact metrics, for the owner");
   const std::size_t first_of_noise = table.options().size();
   declare_evaluation(table, run_options, "--metrics");
@@ -235,7 +213,6 @@ CommandEntry evaluate_command() {
   table.flag("--overwrite", output.overwrite, "replace an existing report or page")
       .of_command_alone(SetBy::kCoordinator);
   declare_format(table, output.format);
-  declare_config(table);
   for (const char* own : {"--html", "--model twice"}) table.needs(own, "--private", kExact);
   table.excludes("--train-y", "--private", "sizes of training classes are exact; leave it out");
   table.needs("--threshold", "--max-labels", "it is about rows of several classes")
@@ -244,20 +221,25 @@ CommandEntry evaluate_command() {
   table.excludes("--threshold", "--score-threshold", "both set the threshold of the score; keep one")
       .but_not_where("--secure-aggregation");
   add_evaluation_rules(table, rows, "--metrics", "--model", "--private");
-  command.footer =
-      "Examples:\n"
+}
+
+}  // namespace
+
+CommandEntry evaluate_command() {
+  return command_reading<EvaluateOptions>(
+      "evaluate", "accuracy of a model: overall, balanced, by class, on the minority", declare,
+      [](const EvaluateOptions& options, const ParsedCommand& parsed) -> RunnableCommand {
+        if (!options.is_private) return by_all_ranks(run, options);
+        FitOptions asked = private_run(options);
+        take_party(asked.silos, parsed, {});
+        return FitCommand{std::move(asked)};
+      },
       "  dpreduce evaluate --model model.safetensors --test-x tx.npy --test-y ty.npy\n"
       "  dpreduce evaluate --model model.safetensors --test-x tx.npy --test-targets tt.npy\n"
       "  dpreduce evaluate --private --epsilon 0.5 --delta 1e-6 --model model.safetensors --test-x tx.npy --test-y "
       "ty.npy\n"
-      "  mpirun -n 4 dpreduce evaluate --model model.safetensors --test-x 'tx_*.npy' --test-y 'ty_*.npy' --format json";
-  command.chosen = [options](const ParsedCommand& parsed) -> RunnableCommand {
-    if (!options->is_private) return by_all_ranks(run, *options);
-    FitOptions asked = private_run(*options);
-    take_party(asked.silos, parsed, {});
-    return FitCommand{std::move(asked)};
-  };
-  return command;
+      "  mpirun -n 4 dpreduce evaluate --model model.safetensors --test-x 'tx_*.npy' --test-y 'ty_*.npy' --format "
+      "json");
 }
 
 }  // namespace dpreduce

@@ -9,7 +9,7 @@
 #include "common/model/classifier.hpp"
 #include "common/ranks/communicator.hpp"
 #include "report/fit_report.hpp"
-#include "worker/feature_rows.hpp"
+#include "worker/lattice_stream.hpp"
 
 namespace dpreduce {
 

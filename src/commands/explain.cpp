@@ -1,8 +1,4 @@
 // dpreduce privacy explain: the guarantee of a report, a model or a ledger in words.
-#include <memory>
-
-#include <nlohmann/json.hpp>
-
 #include "commands/commands.hpp"
 #include "common/ledger/ledger.hpp"
 #include "common/model/classifier_file.hpp"
@@ -27,27 +23,25 @@ void run(const ExplainOptions& options) {
   print_result(options.format, explanation_of(run), [&] { return text_of(facts_of(words_of(run))); });
 }
 
+void declare(OptionTable& table, ExplainOptions& options) {
+  table
+      .file(
+          "--report,report", options.report,
+          "report of fit or evaluate --private; or a model, which records less; or a ledger, for all its runs together")
+      .required();
+}
+
 }  // namespace
 
 CommandEntry explain_command() {
-  const auto options = std::make_shared<ExplainOptions>();
-  CommandEntry command{
-      .name = "explain",
-      .help = "explain the guarantee of a report, model or ledger: against whom it holds, and what it does not cover"};
-  command.options
-      .file(
-          "--report,report", options->report,
-          "report of fit or evaluate --private; or a model, which records less; or a ledger, for all its runs together")
-      .required();
-  declare_format(command.options, options->format);
-  command.footer =
-      "Examples:\n"
+  return command_reading<ExplainOptions, kWithoutConfig>(
+      "explain",
+      "explain the guarantee of a report, model or ledger: against whom it holds, and what it does not cover", declare,
+      [](const auto& options, auto&) { return by_coordinator(run, options); },
       "  dpreduce privacy explain report.json\n"
       "  dpreduce privacy explain model.safetensors\n"
       "  dpreduce privacy explain ledger.jsonl\n"
-      "  dpreduce privacy explain report.json --format json";
-  command.chosen = [options](const ParsedCommand&) { return by_coordinator(run, *options); };
-  return command;
+      "  dpreduce privacy explain report.json --format json");
 }
 
 }  // namespace dpreduce

@@ -1,19 +1,9 @@
 // dpreduce export: the model card of a model, and the model with weights of its classes.
-#include <algorithm>
 #include <filesystem>
-#include <memory>
-#include <optional>
-#include <string>
-#include <vector>
-
-#include <fmt/format.h>
 
 #include "commands/commands.hpp"
-#include "common/base/error.hpp"
-#include "common/base/option_table.hpp"
-#include "common/base/output_file.hpp"
 #include "common/base/text.hpp"
-#include "common/model/class_weights.hpp"
+#include "common/model/classifier.hpp"
 #include "common/model/classifier_file.hpp"
 #include "report/model_card.hpp"
 #include "report/reported_run.hpp"
@@ -84,38 +74,37 @@ void run(const ExportOptions& options) {
   fmt::print("wrote {}\n", options.card);
 }
 
-}  // namespace
-
-CommandEntry export_command() {
-  const auto options = std::make_shared<ExportOptions>();
-  CommandEntry command{.name = "export", .help = "write the model card of a model, or the model with class weights"};
-  OptionTable& table = command.options;
-  table.file("--model,model", options->model, "written by fit").required();
-  table.file("--card", options->card, "the card: Markdown with YAML front matter").written();
-  table.file("--report", options->report,
+void declare(OptionTable& table, ExportOptions& options) {
+  table.file("--model,model", options.model, "written by fit").required();
+  table.file("--card", options.card, "the card: Markdown with YAML front matter").written();
+  table.file("--report", options.report,
              "report of the fit of this model: the card then explains the guarantee, lists releases and how they add "
              "up, and has the test metrics");
-  table.file("--evaluation", options->evaluation,
+  table.file("--evaluation", options.evaluation,
              "report of evaluate --private: its metrics with intervals replace exact ones");
   table
       .files(
-          "--class-weights", options->class_weights,
+          "--class-weights", options.class_weights,
           "CLASS=W, ...: multiplies the odds of this class by W, a public number: the cost of missing a row of it over "
           "that of a false alarm; scores must be log probabilities; costs no privacy")
       .typed("LIST")
       .split_at(',');
-  table.file("--out", options->out, "the model with these weights").written();
+  table.file("--out", options.out, "the model with these weights").written();
   table.together("--class-weights", "--out");
   for (const char* own : {"--report", "--evaluation"}) table.needs(own, "--card");
-  table.flag("--overwrite", options->overwrite, "replace an existing file");
-  command.footer =
-      "An ONNX graph of a model is written by python3 -m dpreduce onnx MODEL OUT.\n\n"
-      "Examples:\n"
+  table.flag("--overwrite", options.overwrite, "replace an existing file");
+}
+
+}  // namespace
+
+CommandEntry export_command() {
+  return command_reading<ExportOptions, kWithoutConfig>(
+      "export", "write the model card of a model, or the model with class weights", declare,
+      [](const auto& options, auto&) { return by_coordinator(run, options); },
       "  dpreduce export model.safetensors --card card.md --report report.json\n"
       "  dpreduce export model.safetensors --card card.md --report report.json --evaluation evaluation.json\n"
-      "  dpreduce export model.safetensors --class-weights 1=30 --out weighed.safetensors";
-  command.chosen = [options](const ParsedCommand&) { return by_coordinator(run, *options); };
-  return command;
+      "  dpreduce export model.safetensors --class-weights 1=30 --out weighed.safetensors",
+      "An ONNX graph of a model is written by python3 -m dpreduce onnx MODEL OUT.\n\n");
 }
 
 }  // namespace dpreduce

@@ -1,20 +1,20 @@
 // dpreduce fit: train a classifier, and write model and report.
-#include <memory>
-#include <string>
-#include <utility>
-
-#include <fmt/format.h>
-
 #include "commands/commands.hpp"
-#include "fit/validated_options.hpp"
-#include "methods/fit_table.hpp"
+#include "fit/resolved_fit.hpp"
 #include "methods/registry.hpp"
 
 namespace dpreduce {
 namespace {
 
-// A first fit needs these options, and no more: --help shows them.
-void put_first(OptionTable& table) {
+std::string methods_footer() {
+  std::string footer = "Methods:\n";
+  for (const MethodEntry* method : all_methods()) footer += fmt::format("  {:<13} {}\n", method->name, method->help);
+  return footer;
+}
+
+void declare(OptionTable& table, FitOptions& options) {
+  declare_fit(table, options);
+  // A first fit needs these options, and no more: --help shows them.
   table.put_first("--train-x", "features: .npy, .npz, .safetensors, .csv, f.h5:/name, or a pattern");
   table.put_first("--train-y", "labels: one integer from 0 to K-1 per row");
   table.put_first("--classes", "K, the number of classes: public");
@@ -31,29 +31,15 @@ void put_first(OptionTable& table) {
   table.put_first("--dry-run", "print noise, expected error and cost; spend nothing");
 }
 
-std::string methods_footer() {
-  std::string footer = "Methods:\n";
-  for (const MethodEntry* method : all_methods()) footer += fmt::format("  {:<13} {}\n", method->name, method->help);
-  return footer;
-}
-
 }  // namespace
 
 CommandEntry fit_command() {
-  const auto options = std::make_shared<FitOptions>();
-  CommandEntry command{.name = "fit", .help = "train a classifier and write model and report"};
-  OptionTable& table = command.options;
-  declare_fit(table, *options);
-  declare_config(table);
-  put_first(table);
-  command.first_footer =
-      "Examples:\n"
-      "  dpreduce fit --train-x x.npy --train-y y.npy --classes 10 --epsilon 1 --delta 1e-6\n"
-      "  mpirun -n 8 dpreduce fit --train-x 'x_*.npy' --train-y 'y_*.npy' --classes 10 \\\n"
-      "    --epsilon 1 --delta 1e-6 --report report.json";
-  command.footer =
-      methods_footer() +
-      "Examples:\n"
+  CommandEntry command = command_reading<FitOptions>(
+      "fit", "train a classifier and write model and report", declare,
+      [](FitOptions fit, const ParsedCommand& parsed) {
+        take_party(fit.silos, parsed, fit.data.train.class_names);
+        return FitCommand{validated(std::move(fit))};
+      },
       "  dpreduce fit --train-x x.npy --train-y y.npy --classes 10 --epsilon 1 --delta 1e-6\n"
       "  mpirun -n 8 dpreduce fit --train-x 'x_*.npy' --train-y 'y_*.npy' --classes 1000 --center dp --mu 0.5 --report "
       "r.json\n"
@@ -63,12 +49,13 @@ CommandEntry fit_command() {
       "  mpirun -n 6 dpreduce fit --secure-aggregation --config common.toml --silo-config 'silo{rank}.toml'\n"
       "  dpreduce fit --train-x x.npy --train-y y.npy --classes 10 --mu 1 [--resume after a crash]\n"
       "  dpreduce fit --method public --public-x p.npy --train-x x.npy --train-y y.npy --classes 10 --epsilon 1\n"
-      "  dpreduce fit --config run.toml --dry-run";
-  command.chosen = [options](const ParsedCommand& parsed) {
-    FitOptions fit = *options;
-    take_party(fit.silos, parsed, fit.data.train.class_names);
-    return FitCommand{validated(std::move(fit))};
-  };
+      "  dpreduce fit --config run.toml --dry-run",
+      methods_footer());
+  command.first_footer =
+      "Examples:\n"
+      "  dpreduce fit --train-x x.npy --train-y y.npy --classes 10 --epsilon 1 --delta 1e-6\n"
+      "  mpirun -n 8 dpreduce fit --train-x 'x_*.npy' --train-y 'y_*.npy' --classes 10 \\\n"
+      "    --epsilon 1 --delta 1e-6 --report report.json";
   return command;
 }
 

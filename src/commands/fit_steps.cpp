@@ -1,29 +1,16 @@
 // Run of dpreduce fit: trains a classifier, and writes model and report.
-#include <algorithm>
-#include <array>
 #include <fstream>
 #include <iterator>
-#include <memory>
-#include <optional>
-#include <span>
-#include <vector>
 
-#include <fmt/format.h>
-#include <nlohmann/json.hpp>
 #include <unistd.h>
 
 #include "commands/commands.hpp"
 #include "commands/evaluation.hpp"
+#include "commands/job.hpp"
 #include "commands/run_progress.hpp"
 #include "commands/silo_preview.hpp"
-#include "common/accounting/budget.hpp"
-#include "common/base/error.hpp"
-#include "common/base/json_fields.hpp"
-#include "common/base/json_text.hpp"
-#include "common/base/output_file.hpp"
 #include "common/base/paths.hpp"
 #include "common/base/standard_output.hpp"
-#include "common/data/worker_rows.hpp"
 #include "common/model/classifier_file.hpp"
 #include "common/ranks/silo_job.hpp"
 #include "fit/files_once.hpp"
@@ -32,13 +19,13 @@
 #include "fit/ranked_rows.hpp"
 #include "fit/release_figures.hpp"
 #include "fit/run_cost.hpp"
-#include "fit/validated_options.hpp"
 #include "methods/timings.hpp"
+#include "methods/training_run.hpp"
 #include "refit/kept_statistics.hpp"
-#include "refit/target_refit.hpp"
-#include "report/explanation.hpp"
+#include "refit/refit.hpp"
 #include "report/fit_report.hpp"
 #include "report/page.hpp"
+#include "report/plan_report.hpp"
 #include "report/private_evaluation.hpp"
 #include "report/run_facts.hpp"
 #include "report/run_metrics.hpp"
@@ -67,10 +54,9 @@ std::size_t statistics_bytes(const FitPlan& plan) {
   return kModelHeader + sizeof(std::int64_t) * numbers;
 }
 
-bool holds_bytes(const std::string& path, std::span<const std::byte> bytes) {
+std::string content_of(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  const std::string held{std::istreambuf_iterator<char>(file), {}};
-  return std::ranges::equal(std::as_bytes(std::span(held)), bytes);
+  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 // The files that a run leaves, opened before anything is spent. On the coordinator.
@@ -79,7 +65,8 @@ struct Outputs {
   void write_model(const FitOptions& options, std::span<const std::byte> bytes, bool goes_on) {
     if (!model) return;  // of a private evaluation
     const bool is_foreign =
-        goes_on && !options.output.overwrite && is_file(options.output.out) && !holds_bytes(options.output.out, bytes);
+        goes_on && !options.output.overwrite && is_file(options.output.out) &&
+        !std::ranges::equal(std::as_bytes(std::span<const char>(content_of(options.output.out))), bytes);
     if (is_foreign) {
       throw BadInput("{}: already exists, and is the model of another run; give another name, or --overwrite",
                      options.output.out);
@@ -162,8 +149,7 @@ void warn_on_error_stream(const std::string& line) {
 // Throws BadInput where a file is at this path of a report that is no report of a run that the file is of.
 void require_report_of(const RunFile& file, const std::string& path) {
   if (path.empty() || !is_file(path)) return;
-  std::ifstream stream(path, std::ios::binary);
-  const nlohmann::json report = parse_json(std::string{std::istreambuf_iterator<char>(stream), {}});
+  const nlohmann::json report = parse_json(content_of(path));
   if (report.is_object() && file.has_run(JsonFields(report, path).object("ledger").text("run"))) return;
   throw BadInput("{}: already exists, and is not a report of the resumed run; give another name, or --overwrite", path);
 }
@@ -184,7 +170,8 @@ class FitSteps {
 
   void run() {
     log_rows(open_.training, ranks_);
-    if (ranks_.is_coordinator()) warn_of_weakness(weakness_of(plan(), options().data.unit()));
+    const std::string weakness = weakness_of(plan(), options().data.unit());
+    if (ranks_.is_coordinator() && !weakness.empty()) warn_on_error_stream("dpreduce: warning: " + weakness);
     report_columns();
     if (options().output.dry_run) return report_cost();
     open_test_rows();
@@ -222,14 +209,11 @@ class FitSteps {
   void report_cost() const {
     if (!ranks_.is_coordinator()) return;
     const WorkerRows& rows = open_.training;
-    const nlohmann::json dry_run =
-        dry_run_json(options(), plan(),
-                     RunEstimate{.ranks = ranks_.size(),
-                                 .threads = open_.threads,
-                                 .memory_bytes = memory_of_rank(options(), plan(), rows.range().count, ranks_.size()) +
-                                                 rows.held_bytes(),
-                                 .available_bytes = available_memory(),
-                                 .words = words_of_rank(options(), plan(), ranks_.size())});
+    nlohmann::json dry_run = dry_run_json(options(), plan());
+    dry_run["cost"] =
+        cost_json(ranks_.size(), open_.threads,
+                  memory_of_rank(options(), plan(), rows.range().count, ranks_.size()) + rows.held_bytes(),
+                  available_memory(), words_of_rank(options(), plan(), ranks_.size()));
     print_result(options().output.format, dry_run,
                  [&] { return "dry run: no rows were read, nothing was spent\n" + dry_run_text(dry_run); });
   }
@@ -253,7 +237,7 @@ class FitSteps {
     if (test_rows_) agree_on_columns(*test_rows_, ranks_);
     require_room_to_test();
     if (WorkerRows* test = rows_to_test()) {
-      trained_and_tested_ = training_rows_among({"test", test}, open_.training, nullptr, ranks_);
+      trained_and_tested_ = training_rows_among({"test", *test}, open_.training, nullptr, ranks_);
     }
     if (ranks_.is_coordinator()) warn_of_training_rows(trained_and_tested_, open_.evaluated.has_value());
   }
@@ -301,7 +285,9 @@ class FitSteps {
   FittedRun train_on_rows(std::optional<FitAccount> account) {
     if (plan().noise && options().is_of_training_rows()) figures_.emplace(*plan().noise, has_readers(options().output));
     const bool shows = ranks_.is_coordinator() && !options().output.quiet;
-    progress_.emplace(shows ? ProgressLine::form_of_standard_error() : ProgressLine::Form::kNone, plan());
+    RunProgress::RoundsOfPhases rounds;
+    for (const ReleaseRequest& request : plan().requests) rounds[request.name] = request.rounds;
+    progress_.emplace(shows ? RunProgress::form_of_standard_error() : RunProgress::Form::kNone, std::move(rounds));
     return train(open_.fit, open_.training, open_.public_rows(), ranks_, std::move(account),
                  {.threads = open_.threads,
                   .timings = std::move(timings_),

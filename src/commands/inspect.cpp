@@ -2,30 +2,16 @@
 //
 // Legend: u_i = transformed row (normalized or clipped), M_c = mean of the transformed rows of class c.
 // Feature shift of a row: beta_i = ||u_i - M_{y_i}||_inf ([wang2024], Definition 2.3 and section 5.1, M_c estimated).
-#include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstddef>
-#include <functional>
 #include <limits>
-#include <memory>
 #include <numeric>
-#include <string>
-#include <vector>
-
-#include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "commands/commands.hpp"
-#include "common/base/json_text.hpp"
-#include "common/base/option_table.hpp"
 #include "common/base/public_names.hpp"
 #include "common/data/row_files.hpp"
-#include "common/data/worker_rows.hpp"
 #include "common/lattice/row_transform.hpp"
 #include "fit/ranked_rows.hpp"
-#include "methods/fit_table.hpp"
-#include "worker/feature_rows.hpp"
+#include "worker/lattice_stream.hpp"
 
 namespace dpreduce {
 namespace {
@@ -73,15 +59,11 @@ class LogHistogram {
 
   double quantile(double share) const {
     const std::uint64_t total = std::accumulate(bins_.begin(), bins_.end(), std::uint64_t{0});
-    std::uint64_t seen = 0;
-    for (std::size_t bin = 0; bin < kBins; ++bin) {
-      seen += bins_[bin];
-      if (static_cast<double>(seen) >= share * static_cast<double>(total)) {
-        const double middle = std::exp2(kSmallestExponent + (static_cast<double>(bin) + 0.5) / kBinsPerOctave);
-        return bin == 0 ? 0.0 : std::min(middle, largest_);
-      }
-    }
-    return largest_;
+    std::uint64_t seen = bins_[0];
+    std::size_t bin = 0;
+    while (static_cast<double>(seen) < share * static_cast<double>(total)) seen += bins_[++bin];
+    const double middle = std::exp2(kSmallestExponent + (static_cast<double>(bin) + 0.5) / kBinsPerOctave);
+    return bin == 0 ? 0.0 : std::min(middle, largest_);
   }
 
   std::vector<std::uint64_t> bins_ = std::vector<std::uint64_t>(kBins, 0);
@@ -224,49 +206,44 @@ std::string doubt_of(const std::vector<std::uint64_t>& class_rows) {
       rarest - class_rows.begin(), *rarest, rows);
 }
 
-// Calls `visit(row, slots)` for each row of this rank, with the slots of its labels (label_slots.hpp); none without.
-class VisitedRows {
- public:
-  VisitedRows(const InspectOptions& options, Communicator& ranks)
-      : ranks_(ranks),
-        rows_(open_ranked_rows(options.rows, ranks)),
-        classes_(options.rows.y.empty() || options.rows.has_targets ? 0 : options.classes),
-        has_sets_(ranks.max_everywhere(rows_.has_label_sets() ? 1.0 : 0.0) > 0.0) {}
+// Rows of this rank.
+struct VisitedRows {
+  WorkerRows rows;
+  std::size_t classes;  // 0: rows without labels
+  bool has_sets;        // on some rank
 
-  std::size_t classes() const { return classes_; }  // 0: rows without labels
-  std::size_t dim() const { return rows_.dim(); }
-  bool has_label_sets() const { return has_sets_; }
-  WorkerRows& rows() { return rows_; }
-
-  void for_each(const std::function<void(std::span<const float>, std::span<const std::int32_t>)>& visit) {
-    const std::size_t slots = rows_.label_slots(classes_);
-    RowStream stream(rows_, std::max<std::size_t>(classes_, 1), rows_per_chunk(kPredictionMemory, dim(), slots), slots);
+  // Calls `visit(row, slots)` for each, with the slots of its labels (label_slots.hpp); none without.
+  void for_each(Communicator& ranks,
+                const std::function<void(std::span<const float>, std::span<const std::int32_t>)>& visit) {
+    const std::size_t dim = rows.dim();
+    const std::size_t slots = rows.label_slots(classes);
+    RowStream stream(rows, std::max<std::size_t>(classes, 1), rows_per_chunk(kPredictionMemory, dim, slots), slots);
     std::vector<float> decoded;
     while (const auto chunk = stream.next()) {
-      ranks_.check_peers();
+      ranks.check_peers();
       for (std::size_t row = 0; row < chunk->rows; ++row) {
-        visit(chunk->features.decoded(row * dim(), dim(), decoded),
+        visit(chunk->features.decoded(row * dim, dim, decoded),
               chunk->labels.empty() ? chunk->labels : slots_of(chunk->labels, slots, row));
       }
     }
   }
-
- private:
-  Communicator& ranks_;
-  WorkerRows rows_;
-  std::size_t classes_;
-  bool has_sets_;
 };
 
+VisitedRows opened(const InspectOptions& options, Communicator& ranks) {
+  WorkerRows rows = open_ranked_rows(options.rows, ranks);
+  const bool has_sets = ranks.max_everywhere(rows.has_label_sets() ? 1.0 : 0.0) > 0.0;
+  return {std::move(rows), options.rows.y.empty() || options.rows.has_targets ? 0 : options.classes, has_sets};
+}
+
 // The first pass over the rows of all ranks. Collective.
-FirstPass first_pass(const InspectOptions& options, const RowTransform& transform, VisitedRows& rows,
+FirstPass first_pass(const InspectOptions& options, const RowTransform& transform, VisitedRows& visited,
                      Communicator& ranks) {
-  FirstPass pass(rows.classes(), rows.has_label_sets() ? rows.classes() : 1, rows.dim(), rows.rows().targets());
+  FirstPass pass(visited.classes, visited.has_sets ? visited.classes : 1, visited.rows.dim(), visited.rows.targets());
   ranks.together([&] {
     constexpr double kNoClip = 1e50;  // beyond any row of floats
-    const RowTransform raw(Preprocessing{rows.dim(), 1, Normalize::kNone, kNoClip, {}});
-    std::vector<double> scratch(rows.dim());
-    rows.for_each([&](std::span<const float> row, std::span<const std::int32_t> slots) {
+    const RowTransform raw(Preprocessing{visited.rows.dim(), 1, Normalize::kNone, kNoClip, {}});
+    std::vector<double> scratch(visited.rows.dim());
+    visited.for_each(ranks, [&](std::span<const float> row, std::span<const std::int32_t> slots) {
       add_row(pass, row, slots, raw, transform, options.clip_norm, scratch);
     });
   });
@@ -275,13 +252,13 @@ FirstPass first_pass(const InspectOptions& options, const RowTransform& transfor
 }
 
 // Feature shifts of the rows of all ranks from their class means, which are K x d. Collective.
-LogHistogram feature_shifts(const std::vector<double>& means, const RowTransform& transform, VisitedRows& rows,
+LogHistogram feature_shifts(const std::vector<double>& means, const RowTransform& transform, VisitedRows& visited,
                             Communicator& ranks) {
   LogHistogram shifts;
-  const std::size_t dim = rows.dim();
+  const std::size_t dim = visited.rows.dim();
   ranks.together([&] {
     std::vector<double> scratch(dim);
-    rows.for_each([&](std::span<const float> row, std::span<const std::int32_t> slots) {
+    visited.for_each(ranks, [&](std::span<const float> row, std::span<const std::int32_t> slots) {
       if (!transform(row, scratch)) return;
       for (const std::int32_t label : classes_in(slots)) {
         double beta = 0.0;
@@ -364,46 +341,44 @@ std::string inspection_text(const nlohmann::json& json) {
 }
 
 void run(const InspectOptions& options, Communicator& ranks) {
-  VisitedRows rows(options, ranks);
-  const RowTransform transform(Preprocessing{rows.dim(), 1, options.normalize, options.clip_norm, {}});
-  const FirstPass pass = first_pass(options, transform, rows, ranks);
-  nlohmann::json json = figures_of_rows(pass, rows.dim(), options.clip_norm);
-  if (!pass.columns.empty()) json["columns"] = figures_of_columns(pass, rows.rows().features(), ranks);
-  if (rows.classes() > 0) {
-    const std::vector<double> means = pass.class_means(rows.dim());
-    const LogHistogram shifts = feature_shifts(means, transform, rows, ranks);
-    add_figures_of_labels(json, pass, options.rows.class_names, rows.has_label_sets());
+  VisitedRows visited = opened(options, ranks);
+  const std::size_t dim = visited.rows.dim();
+  const RowTransform transform(Preprocessing{dim, 1, options.normalize, options.clip_norm, {}});
+  const FirstPass pass = first_pass(options, transform, visited, ranks);
+  nlohmann::json json = figures_of_rows(pass, dim, options.clip_norm);
+  if (!pass.columns.empty()) json["columns"] = figures_of_columns(pass, visited.rows.features(), ranks);
+  if (visited.classes > 0) {
+    const std::vector<double> means = pass.class_means(dim);
+    const LogHistogram shifts = feature_shifts(means, transform, visited, ranks);
+    add_figures_of_labels(json, pass, options.rows.class_names, visited.has_sets);
     json["feature_shift_beta"] = shifts.to_json();
-    json["class_mean_cosines"] = cosine_summary(means, rows.dim(), pass.class_rows);
+    json["class_mean_cosines"] = cosine_summary(means, dim, pass.class_rows);
   }
   if (options.rows.has_targets) json["targets"] = figures_over_ranks(pass.targets, ranks);
   if (ranks.is_coordinator()) print_result(options.format, json, [&] { return inspection_text(json); });
 }
 
+void declare(OptionTable& table, InspectOptions& options) {
+  table.files("--train-x,--x", options.rows.x, "features").required();
+  table.files("--train-y,--y", options.rows.y, "labels");
+  declare_targets(table, options.rows, "--targets", "--train-y",
+                  "or numbers: their range, mean and standard deviation are printed");
+  declare_classes(table, options.classes, options.rows.class_names, "K; required with labels");
+  table.needs("--train-y", "--classes or --class-names",
+              "the number of classes is public, and never taken from the data");
+  table.choice("--normalize", options.normalize, "as in fit, before the diagnostics");
+  table.number("--clip", options.clip_norm, "C: the share of longer rows is printed").positive();
+}
+
 }  // namespace
 
 CommandEntry inspect_command() {
-  const auto options = std::make_shared<InspectOptions>();
-  CommandEntry command{.name = "inspect", .help = "check a data set (private: for its owner, never for release)"};
-  OptionTable& table = command.options;
-  table.files("--train-x,--x", options->rows.x, "features").required();
-  table.files("--train-y,--y", options->rows.y, "labels");
-  declare_targets(table, options->rows, "--targets", "--train-y",
-                  "or numbers: their range, mean and standard deviation are printed");
-  declare_classes(table, options->classes, options->rows.class_names, "K; required with labels");
-  table.needs("--train-y", "--classes or --class-names",
-              "the number of classes is public, and never taken from the data");
-  table.choice("--normalize", options->normalize, "as in fit, before the diagnostics");
-  table.number("--clip", options->clip_norm, "C: the share of longer rows is printed").positive();
-  declare_format(table, options->format);
-  declare_config(table);
-  command.footer =
-      "Examples:\n"
+  return command_reading<InspectOptions>(
+      "inspect", "check a data set (private: for its owner, never for release)", declare,
+      [](const auto& options, auto&) { return by_all_ranks(run, validated(options)); },
       "  dpreduce inspect --x x.npy --y y.npy --classes 10 --clip 1\n"
       "  dpreduce inspect --x x.npy --targets y.npy\n"
-      "  mpirun -n 4 dpreduce inspect --x 'x_*.npy' --y 'y_*.npy' --classes 100 --normalize l2 --format json";
-  command.chosen = [options](const ParsedCommand&) { return by_all_ranks(run, validated(*options)); };
-  return command;
+      "  mpirun -n 4 dpreduce inspect --x 'x_*.npy' --y 'y_*.npy' --classes 100 --normalize l2 --format json");
 }
 
 }  // namespace dpreduce

@@ -1,16 +1,12 @@
 #include "commands/job.hpp"
 
-#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <new>
 
-#include <fmt/format.h>
-
 #include "commands/command_line.hpp"
 #include "commands/config_file.hpp"
 #include "commands/silo_preview.hpp"
-#include "common/base/output_file.hpp"
 #include "common/base/text.hpp"
 #include "common/base/version.hpp"
 #include "common/ranks/lifetime.hpp"
@@ -39,12 +35,12 @@ SiloEntry entry_of(const SiloOptions& options, int rank, int size) {
                        terms.silos);
     }
   }
-  Identity identity = roster ? Identity::load(with_rank(options.identity, static_cast<std::size_t>(rank)), "--identity")
-                             : Identity::generate();
-  if (roster && identity.public_key() != roster->members[static_cast<std::size_t>(rank)].key) {
-    throw BadInput("--identity {}: does not belong to \"{}\", rank {} of the roster",
-                   with_rank(options.identity, static_cast<std::size_t>(rank)),
-                   roster->members[static_cast<std::size_t>(rank)].name, rank);
+  const auto place = static_cast<std::size_t>(rank);
+  const std::string path = with_rank(options.identity, place);
+  Identity identity = roster ? load_identity(path, "--identity") : Identity::generate();
+  if (roster && identity.public_key() != roster->members[place].key) {
+    throw BadInput("--identity {}: does not belong to \"{}\", rank {} of the roster", path, roster->members[place].name,
+                   rank);
   }
   SiloEntry entry{terms, std::move(roster), std::move(identity), milliseconds_of(options.timeout_seconds)};
   if (options.patience_seconds) entry.patience = milliseconds_of(*options.patience_seconds);
@@ -74,6 +70,75 @@ std::string role_of(const SiloEntry& entry, int rank) {
 std::string options_of(const SiloEntry& entry, const SiloOptions& silos) {
   const std::string agreed = silos.agreed.substr(0, silos.agreed.find_last_not_of('\n') + 1);
   return fmt::format("options {}: {}", short_hex(entry.terms.options), fmt::join(parts_of(agreed, '\n'), "; "));
+}
+
+// The exit code of a piece of work, whose failure is printed where it is no peer's.
+int reported(const WorkEnd& end) {
+  if (end.failure && !end.is_of_peer) report_error(end.words.c_str(), end.code);
+  return static_cast<int>(end.code);
+}
+
+// The exit code of `work`, or that of its error.
+int reported(const std::function<int()>& work) {
+  int code = 0;
+  const WorkEnd end = end_of([&] { code = work(); }, kUseLessMemory);
+  return end.failure ? reported(end) : code;
+}
+
+// Returns the command of the party of that rank, its own file read. Throws UsageError where the arguments are wrong, or
+// request something else than a fit among silos; BadInput where its own file is wrong.
+FitCommand command_of_party(const std::vector<std::string>& arguments, int rank) {
+  const RunnableCommand command = parse_command_line(dpreduce_command(), arguments, static_cast<std::size_t>(rank));
+  const FitCommand* fit = command.target<FitCommand>();
+  if (fit == nullptr) throw UsageError("--secure-aggregation: run --help without it, and without mpirun");
+  if (!fit->options.silos.secure_aggregation) throw UsageError("--secure-aggregation: takes no value");
+  FitCommand own = *fit;
+  PrivacyOptions& privacy = own.options.privacy;
+  privacy.ledger = ledger_of_party(own.options, static_cast<std::size_t>(rank));
+  if (privacy.limit_epsilon)
+    data_set_budget(*privacy.limit_epsilon, *privacy.limit_delta);  // wrong at this party alone
+  return own;
+}
+
+// Previews to its owner what a silo would do. The owner's own file says which silo it is.
+int run_preview(const std::vector<std::string>& arguments) {
+  const std::size_t silo = party_of_own_file(dpreduce_command(), arguments);
+  preview_silo(command_of_party(arguments, static_cast<int>(silo)).options, static_cast<std::uint32_t>(silo));
+  return static_cast<int>(ExitCode::kDone);
+}
+
+// Returns whether the coordinator's process has ended where a silo cannot begin: then the error in the arguments that
+// both were given has been reported already. Waits until the coordinator says something, a minute at most.
+bool has_coordinator_ended(Wire& wire) {
+  const std::optional<Message> message = wire.receive(WireClock::now() + kWaitForCoordinator);
+  return message && message->from == 0 && message->is_farewell;
+}
+
+// Runs the party of that rank of a run among silos, and returns its exit code. Parties do not share their failures; a
+// silo knows only what the coordinator sends it.
+int run_party(const std::vector<std::string>& arguments, Wire& wire, int rank, int size, const SessionMaker& maker) {
+  PartyLog log;
+  bool has_entered = false;
+  const auto work = [&] {
+    const FitCommand fit = command_of_party(arguments, rank);
+    if (fit.options.output.dry_run) {
+      throw UsageError(
+          "--dry-run with --secure-aggregation: start it for one silo, without mpirun, with its --silo-config");
+    }
+    log = PartyLog(with_rank(fit.options.silos.log, static_cast<std::size_t>(rank)));
+    run_logged(log, [&] {
+      run_as_party(wire, rank, size, fit.options, log, maker, [&](Communicator& party) {
+        has_entered = true;
+        fit(party);
+      });
+    });
+  };
+  const WorkEnd end = end_of(work, kUseLessMemory);
+  // A mistake in the options that all parties were given stops each of them. The coordinator has reported it by now; a
+  // silo writes it into its own log and prints nothing.
+  const bool is_reported =
+      !has_entered && rank != 0 && !end.is_of_peer && end.code == ExitCode::kUsage && has_coordinator_ended(wire);
+  return is_reported ? static_cast<int>(end.code) : reported(end);
 }
 
 }  // namespace
@@ -111,30 +176,17 @@ std::string ledger_of_party(const FitOptions& options, std::size_t rank) {
   return (path.parent_path() / own).string();
 }
 
-FitCommand command_of_party(CommandEntry root, const std::vector<std::string>& arguments, int rank) {
-  const RunnableCommand command = parse_command_line(std::move(root), arguments, static_cast<std::size_t>(rank));
-  const FitCommand* fit = command.target<FitCommand>();
-  if (fit == nullptr) throw UsageError("--secure-aggregation: run --help without it, and without mpirun");
-  if (!fit->options.silos.secure_aggregation) throw UsageError("--secure-aggregation: takes no value");
-  FitCommand own = *fit;
-  PrivacyOptions& privacy = own.options.privacy;
-  privacy.ledger = ledger_of_party(own.options, static_cast<std::size_t>(rank));
-  if (privacy.limit_epsilon)
-    data_set_budget(*privacy.limit_epsilon, *privacy.limit_delta);  // wrong at this party alone
-  return own;
-}
-
 SiloEntry entry_on_roster(const SiloOptions& options, int rank) {
   const auto parties = static_cast<int>(read_roster(options.roster).members.size());
   if (rank >= parties) throw UsageError("--roster {}: names no silo {}", options.roster, rank);
   return entry_of(options, rank, parties);
 }
 
-SiloParty::SiloParty(Wire& wire, int rank, int size, const FitOptions& options, PartyLog& log,
-                     const SessionMaker& maker)
-    : logged_(wire, log) {
+void run_as_party(Wire& wire, int rank, int size, const FitOptions& options, PartyLog& log, const SessionMaker& maker,
+                  const std::function<void(Communicator&)>& work) {
   SiloEntry entry = entry_of(options.silos, rank, size);
   entry.log = &log;
+  LoggedWire logged(wire, log);
   wire.set_send_timeout(rank == 0 ? entry.timeout : SiloSession::kPatience * entry.timeout);
   log.line(role_of(entry, rank));
   log.line(options_of(entry, options.silos));
@@ -150,8 +202,9 @@ SiloParty::SiloParty(Wire& wire, int rank, int size, const FitOptions& options, 
     fmt::print(stderr, "dpreduce: {}\n", message);
     log.line(message);
   };
-  ranks_.emplace(Communicator::among_silos(
-      std::make_unique<SiloJob>(logged_, rank, std::move(entry), report_lost, maker), rank, size));
+  Communicator party = Communicator::among_silos(
+      std::make_unique<SiloJob>(logged, rank, std::move(entry), report_lost, maker), rank, size);
+  work(party);
 }
 
 WorkEnd end_of(const std::function<void()>& work, const char* cure_of_memory) {
@@ -175,59 +228,6 @@ WorkEnd end_of(const std::function<void()>& work, const char* cure_of_memory) {
   }
 }
 
-namespace {
-
-// The exit code of `work`, or that of its error, which is printed where it is no peer's.
-int reported(const std::function<int()>& work) {
-  int code = 0;
-  const WorkEnd end = end_of([&] { code = work(); }, kUseLessMemory);
-  if (!end.failure) return code;
-  return end.is_of_peer ? static_cast<int>(end.code) : report_error(end.words.c_str(), end.code);
-}
-
-// Previews to its owner what a silo would do. The owner's own file says which silo it is.
-int run_preview(const std::vector<std::string>& arguments) {
-  const std::size_t silo = party_of_own_file(dpreduce_command(), arguments);
-  preview_silo(command_of_party(dpreduce_command(), arguments, static_cast<int>(silo)).options,
-               static_cast<std::uint32_t>(silo));
-  return static_cast<int>(ExitCode::kDone);
-}
-
-// Returns whether the coordinator's process has ended where a silo cannot begin: then the error in the arguments that
-// both were given has been reported already. Waits until the coordinator says something, a minute at most.
-bool has_coordinator_ended(Wire& wire) {
-  const std::optional<Message> message = wire.receive(WireClock::now() + kWaitForCoordinator);
-  return message && message->from == 0 && message->is_farewell;
-}
-
-// Runs the party of that rank of a run among silos, and returns its exit code. Parties do not share their failures; a
-// silo knows only what the coordinator sends it.
-int run_party(const std::vector<std::string>& arguments, Wire& wire, int rank, int size, const SessionMaker& maker) {
-  PartyLog log;
-  bool has_entered = false;
-  const auto work = [&] {
-    const FitCommand fit = command_of_party(dpreduce_command(), arguments, rank);
-    if (fit.options.output.dry_run) {
-      throw UsageError(
-          "--dry-run with --secure-aggregation: start it for one silo, without mpirun, with its --silo-config");
-    }
-    log = PartyLog(with_rank(fit.options.silos.log, static_cast<std::size_t>(rank)));
-    run_logged(log, [&] {
-      SiloParty party(wire, rank, size, fit.options, log, maker);
-      has_entered = true;
-      fit(party.ranks());
-    });
-  };
-  const WorkEnd end = end_of(work, kUseLessMemory);
-  // A mistake in the options that all parties were given stops each of them. The coordinator has reported it by now; a
-  // silo writes it into its own log and prints nothing.
-  const bool is_reported = !end.failure || end.is_of_peer ||
-                           (!has_entered && rank != 0 && end.code == ExitCode::kUsage && has_coordinator_ended(wire));
-  return is_reported ? static_cast<int>(end.code) : report_error(end.words.c_str(), end.code);
-}
-
-}  // namespace
-
 int report_error(const char* message, ExitCode code) {
   std::fprintf(stderr, "dpreduce: %s\n", message);
   return static_cast<int>(code);
@@ -236,11 +236,10 @@ int report_error(const char* message, ExitCode code) {
 int run_job(const CommandEntry& root, const std::vector<std::string>& arguments, Communicator& ranks) {
   const WorkEnd end =
       end_of([&] { command_of_job(root, arguments, ranks)(ranks); }, "use more ranks, or a smaller --memory");
-  if (!end.failure || end.is_of_peer) return static_cast<int>(end.code);
-  report_error(end.words.c_str(), end.code);
+  const int code = reported(end);
   // A failure that the ranks have not agreed on would leave the others waiting: the job is ended.
-  if (ranks.size() > 1 && !ranks.failure_agreed()) ranks.abort(end.code);
-  return static_cast<int>(end.code);
+  if (end.failure && !end.is_of_peer && ranks.size() > 1 && !ranks.failure_agreed()) ranks.abort(end.code);
+  return code;
 }
 
 void run_logged(PartyLog& log, const std::function<void()>& work) {

@@ -4,20 +4,12 @@
 #include <chrono>
 #include <cmath>
 #include <exception>
-#include <functional>
-#include <optional>
-#include <string>
-#include <vector>
 
-#include "commands/command_entry.hpp"
 #include "commands/commands.hpp"
-#include "common/base/error.hpp"
-#include "common/ranks/communicator.hpp"
 #include "common/ranks/silo_job.hpp"
 #include "common/silos/handshake.hpp"
 #include "common/silos/party_log.hpp"
 #include "common/silos/wire.hpp"
-#include "methods/fit_options.hpp"
 
 namespace dpreduce {
 
@@ -25,11 +17,6 @@ namespace dpreduce {
 /// with {rank} replaced. Where its name has no {rank}, it is the coordinator's, and silo 3 has "ledger-silo3.jsonl"
 /// beside it.
 std::string ledger_of_party(const FitOptions& options, std::size_t rank);
-
-/// Returns the command of the party of that rank, its own file read. `root` is what parse_command_line needs. Throws
-/// UsageError where the arguments are wrong, or request something else than a fit among silos; BadInput where its own
-/// file is wrong.
-FitCommand command_of_party(CommandEntry root, const std::vector<std::string>& arguments, int rank);
 
 /// Entry of that party into a run, as its roster says. Throws UsageError where the roster and the threshold do not go
 /// together; BadInput on roster and identity. Precondition: there is a roster.
@@ -39,18 +26,11 @@ SiloEntry entry_on_roster(const SiloOptions& options, int rank);
 /// colluding silos do not go together.
 SiloTerms terms_of(const SiloOptions& options, int size);
 
-/// Enters the run as rank `rank` of `size`, the coordinator being rank 0. Throws UsageError where ranks, threshold and
-/// roster do not go together, BadInput on roster and identity, and what SiloJob throws. The coordinator reports lost
-/// silos on standard error as they are lost. Both outlive it.
-class SiloParty {
- public:
-  SiloParty(Wire& wire, int rank, int size, const FitOptions& options, PartyLog& log, const SessionMaker& maker = {});
-  Communicator& ranks() { return *ranks_; }
-
- private:
-  LoggedWire logged_;
-  std::optional<Communicator> ranks_;
-};
+/// Enters the run as rank `rank` of `size`, the coordinator being rank 0, and does `work` in it. Throws UsageError
+/// where ranks, threshold and roster do not go together, BadInput on roster and identity, and what SiloJob throws. The
+/// coordinator reports lost silos on standard error as they are lost.
+void run_as_party(Wire& wire, int rank, int size, const FitOptions& options, PartyLog& log, const SessionMaker& maker,
+                  const std::function<void(Communicator&)>& work);
 
 inline std::chrono::milliseconds milliseconds_of(double seconds) {
   return std::chrono::milliseconds(std::llround(1e3 * seconds));

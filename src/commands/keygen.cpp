@@ -1,10 +1,4 @@
 // dpreduce keygen: an identity for a silo or a coordinator.
-#include <memory>
-#include <string>
-
-#include <fmt/format.h>
-#include <nlohmann/json.hpp>
-
 #include "commands/commands.hpp"
 #include "common/silos/parties.hpp"
 
@@ -19,7 +13,7 @@ struct KeygenOptions {
 
 void run(const KeygenOptions& options) {
   const Identity identity = Identity::generate();
-  identity.save_new(options.out, "--out");
+  save_new_identity(identity, options.out, "--out");
   const std::string key = to_hex(identity.public_key());
   const nlohmann::json told{{"name", options.name}, {"key", key}, {"private", options.out}};
   print_result(options.format, told, [&] {
@@ -30,19 +24,18 @@ void run(const KeygenOptions& options) {
   });
 }
 
+void declare(OptionTable& table, KeygenOptions& options) {
+  table.file("--out", options.out, "file for the private key, mode 0600; never overwritten").required().written();
+  table.text("--name", options.name, "name in the roster");
+}
+
 }  // namespace
 
 CommandEntry keygen_command() {
-  const auto options = std::make_shared<KeygenOptions>();
-  CommandEntry command{.name = "keygen", .help = "make an identity for a silo or coordinator"};
-  OptionTable& table = command.options;
-  table.file("--out", options->out, "file for the private key, mode 0600; never overwritten").required().written();
-  table.text("--name", options->name, "name in the roster");
-  declare_format(table, options->format);
-  declare_config(table);
-  command.footer = "Examples:\n  dpreduce keygen --out north.key --name north";
-  command.chosen = [options](const ParsedCommand&) { return by_coordinator(run, *options); };
-  return command;
+  return command_reading<KeygenOptions>(
+      "keygen", "make an identity for a silo or coordinator", declare,
+      [](const auto& options, auto&) { return by_coordinator(run, options); },
+      "  dpreduce keygen --out north.key --name north");
 }
 
 }  // namespace dpreduce

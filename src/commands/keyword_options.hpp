@@ -5,14 +5,8 @@
 // words; values are words as on a command line, truth values true and false.
 #pragma once
 
-#include <optional>
-#include <span>
-#include <string>
-#include <vector>
-
 #include "commands/command_entry.hpp"
 #include "common/base/toml_items.hpp"
-#include "methods/fit_options.hpp"
 
 namespace dpreduce {
 

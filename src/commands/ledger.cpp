@@ -3,20 +3,14 @@
 #include "common/ledger/ledger.hpp"
 
 #include <filesystem>
-#include <memory>
-#include <vector>
 
-#include <fmt/core.h>
-#include <nlohmann/json.hpp>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "commands/commands.hpp"
-#include "common/base/error.hpp"
-#include "common/ledger/ledger_key.hpp"
+#include "common/ledger/ledger_line.hpp"
 #include "common/ledger/run_file.hpp"
-#include "report/document_sections.hpp"
-#include "report/ledger_json.hpp"
+#include "report/ledger_report.hpp"
 #include "report/reported_run.hpp"
 
 namespace dpreduce {
@@ -51,17 +45,24 @@ LedgerHead reported_head(const std::string& report) {
                  ": does not record the state of a ledger: its run charged nothing, or an earlier version wrote it");
 }
 
-// Each command has some of them.
-struct LedgerOptions {
+struct ShowOptions {
   std::string ledger = "ledger.jsonl";
   std::optional<double> delta;         // that epsilons are told at; empty: reported_delta
-  std::string report;                  // of a run on this ledger; empty: none
-  std::string run;                     // to be given up
   std::optional<Adjacency> adjacency;  // the neighbors that the composition is for; empty: strictest_adjacency
   OutputFormat format = OutputFormat::kText;
 };
 
-void show(const LedgerOptions& options) {
+struct VerifyOptions {
+  std::string ledger = "ledger.jsonl";
+  std::string report;  // of a run on this ledger; empty: none
+};
+
+struct GiveUpOptions {
+  std::string ledger = "ledger.jsonl";
+  std::string run;
+};
+
+void run(const ShowOptions& options) {
   if (options.delta && !(*options.delta > 0.0 && *options.delta < 1.0)) {
     throw UsageError("--delta {}: must be above 0 and below 1", *options.delta);
   }
@@ -78,7 +79,7 @@ void show(const LedgerOptions& options) {
                });
 }
 
-void verify(const LedgerOptions& options) {
+void run(const VerifyOptions& options) {
   require_file(options.ledger);
   const LedgerState state = Ledger::read(options.ledger);
   const std::string key = key_text(options.ledger, state.head());
@@ -88,7 +89,7 @@ void verify(const LedgerOptions& options) {
                                     : "all lines of " + options.report + " are there");
 }
 
-void release(const LedgerOptions& options) {
+void run(const GiveUpOptions& options) {
   require_file(options.ledger);
   // The lock of the run's file shows whether it is alive, and keeps others from resuming it meanwhile.
   std::optional<RunFile> file = RunFile::of_run(options.ledger, options.run);
@@ -112,49 +113,43 @@ void release(const LedgerOptions& options) {
   fmt::print("its saved releases are removed: it cannot be resumed\n");
 }
 
+void declare(OptionTable& table, ShowOptions& options) {
+  table.file("--ledger,ledger", options.ledger, "the ledger file");
+  table.number("--delta", options.delta,
+               "at which epsilons are reported; default: that of the runs, the smallest of several");
+  table.choice("--adjacency", options.adjacency, "neighbors for the total; default: the strictest in the ledger");
+}
+
+void declare(OptionTable& table, VerifyOptions& options) {
+  table.file("--ledger,ledger", options.ledger, "the ledger file");
+  table.file("--report", options.report,
+             "report of a run on this ledger: finds also lines that were cut off at the end, and another ledger");
+}
+
+void declare(OptionTable& table, GiveUpOptions& options) {
+  table.text("run", options.run, "name of the run in ledger show").required();
+  table.file("--ledger,ledger", options.ledger, "the ledger file");
+}
+
 }  // namespace
 
 CommandEntry ledger_command() {
-  const auto options = std::make_shared<LedgerOptions>();
   CommandEntry command{
       .name = "ledger", .help = "list releases, verify a ledger, give up a run", .needs_command = true};
-  command.commands.reserve(3);  // so that each stays where it is
-  const auto add = [&](const char* name, const char* help, auto* run) -> CommandEntry& {
-    CommandEntry& own = command.commands.emplace_back(CommandEntry{.name = name, .help = help});
-    own.chosen = [options, run](const ParsedCommand&) { return by_coordinator(run, *options); };
-    return own;
-  };
-  const auto declare_ledger = [&](OptionTable& table) {
-    table.file("--ledger,ledger", options->ledger, "the ledger file");
-  };
-
-  CommandEntry& shown =
-      add("show", "list all releases of a ledger, their total, and what open runs may still charge", show);
-  declare_ledger(shown.options);
-  shown.options.number("--delta", options->delta,
-                       "at which epsilons are reported; default: that of the runs, the smallest of several");
-  shown.options.choice("--adjacency", options->adjacency,
-                       "neighbors for the total; default: the strictest in the ledger");
-  declare_format(shown.options, options->format);
-  shown.footer =
-      "Examples:\n  dpreduce ledger show ledger.jsonl\n  dpreduce ledger show --ledger ledger.jsonl --delta 1e-8 "
-      "--format json";
-
-  CommandEntry& verified = add("verify", "check a ledger for edits, of the last line too (exit 6)", verify);
-  declare_ledger(verified.options);
-  verified.options.file(
-      "--report", options->report,
-      "report of a run on this ledger: finds also lines that were cut off at the end, and another ledger");
-  verified.footer =
-      "Examples:\n  dpreduce ledger verify ledger.jsonl\n  dpreduce ledger verify ledger.jsonl --report r.json";
-
-  CommandEntry& released = add("release", "give up a run that ended early, and release its reservation", release);
-  released.options.text("run", options->run, "name of the run in ledger show").required();
-  declare_ledger(released.options);
-  released.footer =
-      "The run cannot be resumed afterwards: its saved releases are removed. A run that is still running is "
-      "refused.\n\nExamples:\n  "
-      "dpreduce ledger release 0f3a5c1e9b7d4a6288c0d1e2f3a4b5c6 ledger.jsonl";
+  const auto chosen = [](const auto& options, auto&) { return by_coordinator(run, options); };
+  command.commands = {
+      command_reading<ShowOptions, kWithoutConfig>(
+          "show", "list all releases of a ledger, their total, and what open runs may still charge", declare, chosen,
+          "  dpreduce ledger show ledger.jsonl\n"
+          "  dpreduce ledger show --ledger ledger.jsonl --delta 1e-8 --format json"),
+      command_reading<VerifyOptions, kWithoutConfig>(
+          "verify", "check a ledger for edits, of the last line too (exit 6)", declare, chosen,
+          "  dpreduce ledger verify ledger.jsonl\n  dpreduce ledger verify ledger.jsonl --report r.json"),
+      command_reading<GiveUpOptions, kWithoutConfig>(
+          "release", "give up a run that ended early, and release its reservation", declare, chosen,
+          "  dpreduce ledger release 0f3a5c1e9b7d4a6288c0d1e2f3a4b5c6 ledger.jsonl",
+          "The run cannot be resumed afterwards: its saved releases are removed. A run that is still running is "
+          "refused.\n\n")};
   return command;
 }
 

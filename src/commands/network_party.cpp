@@ -1,21 +1,12 @@
 #include "commands/network_party.hpp"
 
-#include <algorithm>
 #include <cstdio>
-#include <memory>
 
-#include <fmt/format.h>
-
-#include "commands/commands.hpp"
 #include "commands/job.hpp"
 #include "commands/silo_preview.hpp"
-#include "common/accounting/budget.hpp"
-#include "common/base/error.hpp"
-#include "common/base/option_table.hpp"
 #include "common/base/text.hpp"
 #include "common/ranks/lifetime.hpp"
-#include "fit/validated_options.hpp"
-#include "methods/fit_table.hpp"
+#include "fit/resolved_fit.hpp"
 #include "methods/registry.hpp"
 #include "network/coordinator_wire.hpp"
 #include "network/health_file.hpp"
@@ -85,7 +76,7 @@ class NetworkRun {
  public:
   NetworkRun(const NetworkParty& party, PartyLog& log)
       : party_(party), log_(log), roster_(read_roster(party.fit.silos.roster)) {
-    const Identity identity = Identity::load(party.fit.silos.identity, "--identity");
+    const Identity identity = load_identity(party.fit.silos.identity, "--identity");
     self_ = number_in_roster(identity, roster_, party);
     terms_ = terms_of(party.fit.silos, size());
     const NetworkTerms terms{roster_, self_, milliseconds_of(party.fit.silos.timeout_seconds),
@@ -105,8 +96,8 @@ class NetworkRun {
         [&] {
           wait();
           health_->set_state("running");
-          SiloParty party(*wire_, static_cast<int>(self_), size(), party_.fit, log_, maker);
-          fit_and_write(party_.fit, party.ranks());
+          run_as_party(*wire_, static_cast<int>(self_), size(), party_.fit, log_, maker,
+                       [&](Communicator& party) { fit_and_write(party_.fit, party); });
         },
         "");
     end(ended.code);
@@ -196,7 +187,7 @@ void declare_network(OptionTable& table, PartyRole role, NetworkOptions& network
 
 // Prints what a silo would send and promise; nobody is called.
 void preview(const NetworkParty& party) {
-  const Identity identity = Identity::load(party.fit.silos.identity, "--identity");
+  const Identity identity = load_identity(party.fit.silos.identity, "--identity");
   const bool trains = party.fit.evaluation.files.empty();
   preview_silo(trains ? party.fit : validated(evaluation_of(party.fit)),
                number_in_roster(identity, read_roster(party.fit.silos.roster), party));
@@ -218,27 +209,12 @@ FitOptions before_anybody_is_called(FitOptions asked) {
   return asked;
 }
 
-}  // namespace
-
-void NetworkParty::operator()(Communicator&, const SessionMaker& maker) const {
-  if (launched_by_mpi()) {
-    throw UsageError("{}: a party over a network is one process; start it without mpirun",
-                     role == PartyRole::kCoordinator ? "coordinator" : "silo");
-  }
-  if (fit.output.dry_run) return preview(*this);
-  PartyLog log(fit.silos.log);
-  const WorkEnd end = end_of([&] { run_logged(log, [&] { NetworkRun(*this, log).run(maker); }); }, "");
-  if (end.is_of_peer) report_error(end.words.c_str(), end.code);
-  if (end.failure) std::rethrow_exception(end.failure);
-}
-
-CommandEntry network_command(PartyRole role) {
+// The command of that role, with all of its options.
+CommandEntry network_command(PartyRole role, const char* name, const char* help, const char* examples) {
   const bool is_coordinator = role == PartyRole::kCoordinator;
   const auto read = std::make_shared<NetworkParty>();
   read->role = role;
-  CommandEntry command;
-  command.name = is_coordinator ? "coordinator" : "silo";
-  command.role = role;
+  CommandEntry command{.name = name, .help = help, .footer = examples, .role = role};
   OptionTable& table = command.options;
   declare_network(table, role, read->network, read->fit.silos);
   declare_fit(table, read->fit);
@@ -260,7 +236,7 @@ CommandEntry network_command(PartyRole role) {
     if (!option.refused_over_network.empty())
       option.help = fmt::format("refused here: {}", option.refused_over_network);
   }
-  command.chosen = [read, is_coordinator, name = command.name](const ParsedCommand& parsed) {
+  command.chosen = [read, is_coordinator, name](const ParsedCommand& parsed) {
     require_fit_for_network(parsed.options, name);
     NetworkParty party = *read;
     parse_address(is_coordinator ? "--listen" : "--connect", party.network.address);
@@ -275,6 +251,35 @@ CommandEntry network_command(PartyRole role) {
     return party;
   };
   return command;
+}
+
+}  // namespace
+
+void NetworkParty::operator()(Communicator&, const SessionMaker& maker) const {
+  if (launched_by_mpi()) {
+    throw UsageError("{}: a party over a network is one process; start it without mpirun",
+                     role == PartyRole::kCoordinator ? "coordinator" : "silo");
+  }
+  if (fit.output.dry_run) return preview(*this);
+  PartyLog log(fit.silos.log);
+  const WorkEnd end = end_of([&] { run_logged(log, [&] { NetworkRun(*this, log).run(maker); }); }, "");
+  if (end.is_of_peer) report_error(end.words.c_str(), end.code);
+  if (end.failure) std::rethrow_exception(end.failure);
+}
+
+CommandEntry coordinator_command() {
+  return network_command(
+      PartyRole::kCoordinator, "coordinator", "coordinate a run among silos over a network",
+      "Examples:\n"
+      "  dpreduce coordinator --listen 0.0.0.0:7000 --config common.toml --roster roster.toml --identity hub.key \\\n"
+      "    --out model.safetensors --report report.json --log hub.log --wait 600");
+}
+
+CommandEntry silo_command() {
+  return network_command(PartyRole::kSilo, "silo", "take part as a silo in a run over a network, with its own rows",
+                         "Examples:\n"
+                         "  dpreduce silo --connect hub.example.org:7000 --config common.toml --roster roster.toml \\\n"
+                         "    --identity north.key --silo-config north.toml --log north.log");
 }
 
 }  // namespace dpreduce

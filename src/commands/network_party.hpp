@@ -34,7 +34,4 @@ struct NetworkParty {
   void operator()(Communicator& alone, const SessionMaker& maker = {}) const;
 };
 
-/// Returns the command of that role, with all of its options.
-CommandEntry network_command(PartyRole role);
-
 }  // namespace dpreduce

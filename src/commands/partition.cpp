@@ -1,20 +1,7 @@
 // dpreduce synth partition: one data set as the files of simulated silos.
-#include <cstddef>
-#include <cstdint>
-#include <memory>
-#include <optional>
-#include <string>
-#include <vector>
-
-#include <fmt/format.h>
-#include <nlohmann/json.hpp>
-
 #include "commands/commands.hpp"
-#include "common/base/error.hpp"
-#include "common/base/option_table.hpp"
 #include "common/base/paths.hpp"
-#include "common/data/silo_assignment.hpp"
-#include "common/data/silo_files.hpp"
+#include "common/data/simulation.hpp"
 
 namespace dpreduce {
 namespace {
@@ -36,7 +23,6 @@ struct PartitionOptions {
 };
 
 constexpr std::size_t kMostPartitions = std::size_t{1} << 20;
-constexpr double kHalfTurn = 180.0;  // degrees
 
 PartitionOptions validated(PartitionOptions options) {
   require_classes(options.classes);
@@ -99,34 +85,27 @@ void run(const PartitionOptions& options) {
   print(options, write_silos(rows, options.classes, spec, shift, options.out_dir, options.first_silo));
 }
 
-}  // namespace
-
-CommandEntry partition_command() {
-  const auto options = std::make_shared<PartitionOptions>();
-  CommandEntry command{.name = "partition", .help = "split a public data set into the files of simulated silos"};
-  OptionTable& table = command.options;
-  table.files("--x", options->x, "features").required();
-  table.files("--y", options->y, "labels").required();
-  table.text("--out", options->out_dir, "folder for silo1/x.npy, silo1/y.npy, silo2/x.npy, ...")
-      .required()
-      .typed("DIR");
-  table.count("--classes", options->classes, "K").required().defaults_to("");
-  table.count("--silos", options->silos, "how many").from(1, kMostPartitions).required().defaults_to("");
+void declare(OptionTable& table, PartitionOptions& options) {
+  table.files("--x", options.x, "features").required();
+  table.files("--y", options.y, "labels").required();
+  table.text("--out", options.out_dir, "folder for silo1/x.npy, silo1/y.npy, silo2/x.npy, ...").required().typed("DIR");
+  table.count("--classes", options.classes, "K").required().defaults_to("");
+  table.count("--silos", options.silos, "how many").from(1, kMostPartitions).required().defaults_to("");
   table
-      .count("--first-silo", options->first_silo,
+      .count("--first-silo", options.first_silo,
              "number of the first silo: 1 for --secure-aggregation, 0 for plain ranks")
       .from(0, kMostPartitions);
-  table.choice("--scheme", options->scheme, "rule that assigns rows to silos");
+  table.choice("--scheme", options.scheme, "rule that assigns rows to silos");
   table
-      .number("--alpha", options->alpha,
+      .number("--alpha", options.alpha,
               "dirichlet, quantity: shares are drawn from Dirichlet(alpha, ..., alpha); small: uneven")
       .positive();
-  table.count("--classes-per-silo", options->classes_per_silo, "classes: number of classes in each silo");
+  table.count("--classes-per-silo", options.classes_per_silo, "classes: number of classes in each silo");
   table
-      .number("--rotation", options->rotation,
+      .number("--rotation", options.rotation,
               "feature-shift: angle in degrees by which each silo rotates its rows, in its own plane")
-      .from(0, kHalfTurn);
-  table.number("--offset", options->offset, "feature-shift: shift of each feature, with the silo's own signs")
+      .from(0, 180);
+  table.number("--offset", options.offset, "feature-shift: shift of each feature, with the silo's own signs")
       .positive();
   for (const auto& [scheme, size] :
        {std::pair{"--scheme dirichlet|quantity", "--alpha"}, std::pair{"--scheme classes", "--classes-per-silo"}}) {
@@ -134,12 +113,15 @@ CommandEntry partition_command() {
     table.needs(size, scheme);
   }
   for (const char* own : {"--rotation", "--offset"}) table.needs(own, "--scheme feature-shift");
-  table.count("--seed", options->seed, "same seed, same bytes");
-  declare_format(table, options->format);
-  declare_config(table);
-  command.footer =
-      "The exact rows and classes of each silo are printed: for simulations, not for private data.\n"
-      "Examples:\n"
+  table.count("--seed", options.seed, "same seed, same bytes");
+}
+
+}  // namespace
+
+CommandEntry partition_command() {
+  return command_reading<PartitionOptions>(
+      "partition", "split a public data set into the files of simulated silos", declare,
+      [](const auto& options, auto&) { return by_coordinator(run, validated(options)); },
       "  dpreduce synth partition --x x.npy --y y.npy --classes 10 --silos 8 --scheme dirichlet --alpha 0.3 --out "
       "silos\n"
       "  dpreduce synth partition --x 'x_*.npy' --y 'y_*.npy' --classes 10 --silos 5 --scheme classes "
@@ -149,9 +131,8 @@ CommandEntry partition_command() {
       "Ranks without --secure-aggregation count from 0, and so must their silos:\n"
       "  dpreduce synth partition --x x.npy --y y.npy --classes 10 --silos 8 --first-silo 0 --out plain\n"
       "  mpirun -n 8 dpreduce fit --train-x 'plain/silo{rank}/x.npy' --train-y 'plain/silo{rank}/y.npy' --classes 10 "
-      "--mu 1";
-  command.chosen = [options](const ParsedCommand&) { return by_coordinator(run, validated(*options)); };
-  return command;
+      "--mu 1",
+      "The exact rows and classes of each silo are printed: for simulations, not for private data.\n");
 }
 
 }  // namespace dpreduce

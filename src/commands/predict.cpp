@@ -4,27 +4,12 @@
 //                             the order of the rows
 //     with scores, sets or    n x K numbers may not fit into memory: the coordinator reads all rows, and writes what it
 //     probabilities           makes of their scores, labels among it, as it goes
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <functional>
-#include <memory>
-#include <optional>
-#include <span>
-#include <string>
-#include <utility>
-#include <vector>
-
-#include <fmt/format.h>
-
 #include "commands/commands.hpp"
 #include "commands/evaluation.hpp"
-#include "common/base/csv_writer.hpp"
-#include "common/base/error.hpp"
+#include "common/base/output_file.hpp"
 #include "common/base/public_names.hpp"
 #include "common/data/npy_writer.hpp"
 #include "common/data/row_files.hpp"
-#include "common/data/worker_rows.hpp"
 #include "common/model/classifier_file.hpp"
 #include "common/ranks/lifetime.hpp"
 #include "fit/ranked_rows.hpp"
@@ -110,11 +95,11 @@ std::vector<std::int32_t> labels_of(std::span<const double> scores, std::size_t 
   return labels;
 }
 
-void print_labels(std::span<const std::int32_t> labels, std::size_t per_row, std::span<const std::string> names) {
-  const char separator = names.empty() ? ' ' : '\t';  // names hold no tab, but may hold spaces
-  for (std::size_t place = 0; place < labels.size(); ++place) {
-    const bool is_last = (place + 1) % per_row == 0;
-    fmt::print("{}{}", name_of_class(names, static_cast<std::size_t>(labels[place])), is_last ? '\n' : separator);
+// Prints so many values a line, each as its word.
+template <typename Value, typename Word>
+void print_rows(const std::vector<Value>& values, std::size_t per_row, char separator, Word word) {
+  for (std::size_t place = 0; place < values.size(); ++place) {
+    fmt::print("{}{}", word(values[place]), (place + 1) % per_row == 0 ? '\n' : separator);
   }
 }
 
@@ -189,17 +174,15 @@ void predict_labels(const PredictOptions& options, Communicator& ranks, const Cl
   const std::vector<std::int32_t> all = ranks.gather_to_coordinator(labels);
   ranks.at_coordinator([&] {
     const std::vector<std::string>& names = classifier.parts().class_names;
-    if (options.out.empty()) return print_labels(all, per_row, names);
+    if (options.out.empty()) {
+      const char separator = names.empty() ? ' ' : '\t';  // names hold no tab, but may hold spaces
+      return print_rows(all, per_row, separator,
+                        [&](std::int32_t k) { return name_of_class(names, static_cast<std::size_t>(k)); });
+    }
     PredictionFile file = file_of_labels(options, all.size() / per_row);
     file.append_classes(all, names);
     file.commit();
   });
-}
-
-void print_numbers(std::span<const double> numbers, std::size_t per_row) {
-  for (std::size_t place = 0; place < numbers.size(); ++place) {
-    fmt::print("{}{}", numbers[place], (place + 1) % per_row == 0 ? '\n' : ' ');
-  }
 }
 
 std::vector<std::uint8_t> sets_of(const std::vector<double>& scores, double threshold) {
@@ -266,7 +249,7 @@ void predict_of_scores(const PredictOptions& options, Communicator& ranks, const
     std::vector<ScoreFile> files = score_files(options, classifier, threshold, rows.range().count);
     for_each_chunk(ranks, classifier, rows, options.bad_rows, [&](const RowChunk&, std::span<const float> features) {
       const std::vector<double> scores = classifier.predict_scores(features, default_threads());
-      if (files.empty()) print_numbers(scores, classifier.classes());
+      if (files.empty()) print_rows(scores, classifier.classes(), ' ', std::identity());
       for (auto& [file, append] : files) append(file, scores);
     });
     for (ScoreFile& made : files) made.file.commit();
@@ -324,46 +307,44 @@ void run(const PredictOptions& options, Communicator& ranks) {
   }
 }
 
-}  // namespace
-
-CommandEntry predict_command() {
-  const auto options = std::make_shared<PredictOptions>();
-  CommandEntry command{.name = "predict", .help = "labels for new features"};
-  OptionTable& table = command.options;
-  table.file("--model", options->model, "written by fit").required();
-  table.files("--x,--test-x", options->x, "features").required();
+void declare(OptionTable& table, PredictOptions& options) {
+  table.file("--model", options.model, "written by fit").required();
+  table.files("--x,--test-x", options.x, "features").required();
   table
-      .file("--out", options->out,
+      .file("--out", options.out,
             "labels as .npy (int64) or .csv (names if the model has them), or predicted numbers (float64); default, "
             "without other output files: one per line on standard output")
       .written();
-  table.flag("--overwrite", options->overwrite, "replace existing files");
+  table.flag("--overwrite", options.overwrite, "replace existing files");
   table
-      .optional_text("--scores", options->scores,
+      .optional_text("--scores", options.scores,
                      "write the n x K scores, .npy (float32) or .csv; without FILE: to --out, instead of labels")
       .typed("FILE")
       .written();
   table
-      .optional_text("--probabilities", options->probabilities,
+      .optional_text("--probabilities", options.probabilities,
                      "write the n x K probabilities likewise; the model's loss must be softmax or sigmoid")
       .typed("FILE")
       .written();
-  table.count("--top-k", options->top_k, "the k classes of the largest scores, best first, instead of one").at_least(1);
+  table.count("--top-k", options.top_k, "the k classes of the largest scores, best first, instead of one").at_least(1);
   table.flag(
-      "--sets", options->sets,
+      "--sets", options.sets,
       "write n x K zeros and ones to --out instead of labels: ones for scores at or above the model's threshold");
-  table.number("--threshold", options->threshold, "with --sets: this threshold instead of the model's").finite();
+  table.number("--threshold", options.threshold, "with --sets: this threshold instead of the model's").finite();
   table.needs("--threshold", "--sets");
-  table.choice("--bad-rows", options->bad_rows, "rows with NaN or infinity: stop, or score them as zero rows");
-  declare_config(table);
-  command.footer =
-      "Examples:\n"
+  table.choice("--bad-rows", options.bad_rows, "rows with NaN or infinity: stop, or score them as zero rows");
+}
+
+}  // namespace
+
+CommandEntry predict_command() {
+  return command_reading<PredictOptions>(
+      "predict", "labels for new features", declare,
+      [](const auto& options, auto&) { return by_all_ranks(run, validated(options)); },
       "  dpreduce predict --model model.safetensors --x new.npy --out labels.csv\n"
       "  dpreduce predict --model model.safetensors --x new.h5:/features --out labels.npy --probabilities p.csv\n"
       "  dpreduce predict --model model.safetensors --x new.npy --scores --out scores.npy\n"
-      "  dpreduce predict --model model.safetensors --x new.npy --sets --out sets.npy";
-  command.chosen = [options](const ParsedCommand&) { return by_all_ranks(run, validated(*options)); };
-  return command;
+      "  dpreduce predict --model model.safetensors --x new.npy --sets --out sets.npy");
 }
 
 }  // namespace dpreduce

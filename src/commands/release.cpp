@@ -1,13 +1,8 @@
 // dpreduce release: statistics of private rows, released once and kept, which models are made of for ever.
-#include <memory>
 #include <sstream>
-#include <string>
-#include <utility>
 
 #include "commands/commands.hpp"
-#include "common/base/error.hpp"
-#include "fit/validated_options.hpp"
-#include "methods/fit_table.hpp"
+#include "fit/resolved_fit.hpp"
 #include "methods/registry.hpp"
 
 namespace dpreduce {
@@ -32,36 +27,32 @@ struct ReleaseOptions {
   std::string statistics;
 };
 
-}  // namespace
-
-CommandEntry release_command() {
-  const auto options = std::make_shared<ReleaseOptions>();
-  CommandEntry command{.name = "release",
-                       .help = "release noised statistics, from which refit makes any number of models"};
-  OptionTable& table = command.options;
+void declare(OptionTable& table, ReleaseOptions& options) {
   table
-      .text("--statistics", options->statistics,
+      .text("--statistics", options.statistics,
             "a list of gram, class_sums, class_sizes and class_grams (a Gram matrix for each class, with class sums)")
       .required()
       .typed("LIST");
-  options->run.output.out = "statistics.safetensors";
-  options->run.method.name = release_method().name;
-  declare_release(table, options->run);
-  declare_config(table);
-  command.footer =
-      "Examples:\n"
+  options.run.output.out = "statistics.safetensors";
+  options.run.method.name = release_method.name;
+  declare_release(table, options.run);
+}
+
+}  // namespace
+
+CommandEntry release_command() {
+  return command_reading<ReleaseOptions>(
+      "release", "release noised statistics, from which refit makes any number of models", declare,
+      [](ReleaseOptions options, const ParsedCommand& parsed) {
+        options.run.statistics = kinds_of(options.statistics);
+        take_party(options.run.silos, parsed, options.run.data.train.class_names);
+        return FitCommand{validated(std::move(options.run))};
+      },
       "  dpreduce release --statistics gram,class_sums,class_sizes --train-x x.npy --train-y y.npy --classes 10 \\\n"
       "    --epsilon 1 --delta 1e-6 --out statistics.safetensors\n"
       "  mpirun -n 8 dpreduce release --statistics gram,class_sums --center public --public-x p.npy \\\n"
       "    --train-x 'x_*.npy' --train-y 'y_*.npy' --classes 1000 --mu 0.5\n"
-      "  dpreduce refit --statistics statistics.safetensors --method ls --shared-gram --lambda path";
-  command.chosen = [options](const ParsedCommand& parsed) {
-    FitOptions run = options->run;
-    run.statistics = kinds_of(options->statistics);
-    take_party(run.silos, parsed, run.data.train.class_names);
-    return FitCommand{validated(std::move(run))};
-  };
-  return command;
+      "  dpreduce refit --statistics statistics.safetensors --method ls --shared-gram --lambda path");
 }
 
 }  // namespace dpreduce

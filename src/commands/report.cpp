@@ -1,15 +1,5 @@
 // dpreduce report: one page on reports of fits and private evaluations, and ledgers.
-#include <algorithm>
-#include <memory>
-#include <string>
-#include <vector>
-
-#include <fmt/format.h>
-
 #include "commands/commands.hpp"
-#include "common/base/error.hpp"
-#include "common/base/option_table.hpp"
-#include "common/base/output_file.hpp"
 #include "report/page.hpp"
 
 namespace dpreduce {
@@ -40,24 +30,24 @@ void run(const ReportOptions& options) {
   fmt::print("wrote {}\n", options.out);
 }
 
+void declare(OptionTable& table, ReportOptions& options) {
+  table
+      .files("--file,file", options.files,
+             "reports of fit or evaluate --private, and ledgers; recognized by their contents")
+      .required();
+  table.file("--out", options.out, "the page: one self-contained HTML file").written();
+  table.flag("--overwrite", options.overwrite, "replace an existing page");
+  table.flag("--public", options.for_public,
+             "leave out exact test metrics and everything else for the data's owner only");
+}
+
 }  // namespace
 
 CommandEntry report_command() {
-  const auto options = std::make_shared<ReportOptions>();
-  CommandEntry command{.name = "report", .help = "one HTML page of reports and ledgers"};
-  command.options
-      .files("--file,file", options->files,
-             "reports of fit or evaluate --private, and ledgers; recognized by their contents")
-      .required();
-  command.options.file("--out", options->out, "the page: one self-contained HTML file").written();
-  command.options.flag("--overwrite", options->overwrite, "replace an existing page");
-  command.options.flag("--public", options->for_public,
-                       "leave out exact test metrics and everything else for the data's owner only");
-  command.footer =
-      "Examples:\n"
-      "  dpreduce report report.json ledger.jsonl --out report.html";
-  command.chosen = [options](const ParsedCommand&) { return by_coordinator(run, validated(*options)); };
-  return command;
+  return command_reading<ReportOptions, kWithoutConfig>(
+      "report", "one HTML page of reports and ledgers", declare,
+      [](const auto& options, auto&) { return by_coordinator(run, validated(options)); },
+      "  dpreduce report report.json ledger.jsonl --out report.html");
 }
 
 }  // namespace dpreduce

@@ -17,25 +17,20 @@ constexpr std::size_t kUsualColumns = 80;
 constexpr std::size_t kShortestBar = 8;
 constexpr std::size_t kLongestBar = 30;
 
-RunProgress::RoundsOfPhases rounds_of(const FitPlan& plan) {
-  RunProgress::RoundsOfPhases rounds;
-  for (const ReleaseRequest& request : plan.requests) rounds[request.name] = request.rounds;
-  return rounds;
-}
-
 }  // namespace
 
-ProgressLine::Form ProgressLine::form_of_standard_error() {
+RunProgress::Form RunProgress::form_of_standard_error() {
   return isatty(STDERR_FILENO) != 0 ? Form::kTerminal : Form::kLog;
 }
 
-ProgressLine::ProgressLine(Form form, std::FILE* out, std::chrono::milliseconds log_interval) : form_(form), out_(out) {
+RunProgress::RunProgress(Form form, RoundsOfPhases rounds, std::FILE* out, std::chrono::milliseconds log_interval)
+    : form_(form), planned_(std::move(rounds)), out_(out) {
   if (form == Form::kNone) return;
   const auto interval = form == Form::kTerminal ? kTerminalInterval : log_interval;
   writer_ = std::jthread([this, interval](const std::stop_token& stop) { write_until_stopped(interval, stop); });
 }
 
-void ProgressLine::end() {
+void RunProgress::end() {
   if (!writer_.joinable()) return;
   writer_.request_stop();
   writer_.join();
@@ -44,17 +39,9 @@ void ProgressLine::end() {
   std::fflush(out_);
 }
 
-void ProgressLine::show(std::string doing, double share, Clock::time_point began, double rounds) {
-  if (form_ == Form::kNone) return;
-  const std::scoped_lock lock(mutex_);
-  doing_ = std::move(doing);
-  share_ = share;
-  began_ = began;
-  rounds_ = rounds;
-}
-
-std::string ProgressLine::line() const {
-  const double elapsed = std::chrono::duration<double>(Clock::now() - began_).count();
+std::string RunProgress::line(Clock::time_point now) const {
+  const std::string doing = rounds_ < 2.0 ? phase_ : fmt::format("{}, round {} of {}", phase_, started_, rounds_);
+  const double elapsed = std::chrono::duration<double>(now - began_).count();
   std::string told = fmt::format("{:.0f} %", 100.0 * share_);
   if (share_ > 0.0 && elapsed > 0.0) {
     const double rate = share_ / elapsed;
@@ -62,51 +49,46 @@ std::string ProgressLine::line() const {
         rounds_ < 2.0 ? fmt::format(", {:.2g} %/s", 100.0 * rate) : fmt::format(", {:.2g} rounds/s", rounds_ * rate);
     told += fmt::format(", {} left", print_duration(elapsed * (1.0 - share_) / share_));
   }
-  if (form_ == Form::kLog) return fmt::format("{}: {}", doing_, told);
+  if (form_ == Form::kLog) return fmt::format("{}: {}", doing, told);
   // A line that is broken in two cannot be drawn over.
   const std::size_t columns = columns_of_terminal(fileno(out_)).value_or(kUsualColumns) - 1;
-  const std::size_t taken = doing_.size() + told.size() + 4;
-  if (taken + kShortestBar > columns) return fmt::format("{}: {}", doing_, told).substr(0, columns);
+  const std::size_t taken = doing.size() + told.size() + 4;
+  if (taken + kShortestBar > columns) return fmt::format("{}: {}", doing, told).substr(0, columns);
   const std::size_t length = std::min(columns - taken, kLongestBar);
   const std::string done(static_cast<std::size_t>(share_ * static_cast<double>(length)), '#');
-  return fmt::format("{} [{:-<{}}] {}", doing_, done, length, told);
+  return fmt::format("{} [{:-<{}}] {}", doing, done, length, told);
 }
 
-void ProgressLine::write_until_stopped(std::chrono::milliseconds interval, const std::stop_token& stop) {
+void RunProgress::write_until_stopped(std::chrono::milliseconds interval, const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
   while (!wakes_.wait_for(lock, stop, interval, [&stop] { return stop.stop_requested(); })) {
-    if (doing_.empty()) continue;
+    if (phase_.empty()) continue;
     if (form_ == Form::kTerminal) {
-      fmt::print(out_, "\r\033[K{}", line());
+      fmt::print(out_, "\r\033[K{}", line(Clock::now()));
     } else {
-      fmt::print(out_, "progress   {}\n", line());
+      fmt::print(out_, "progress   {}\n", line(Clock::now()));
     }
     std::fflush(out_);
   }
 }
 
-RunProgress::RunProgress(ProgressLine::Form form, const FitPlan& plan) : RunProgress(form, rounds_of(plan)) {}
-
 void RunProgress::begin(std::string_view pass) {
+  const std::scoped_lock lock(mutex_);
   if (phase_ != pass) {
     phase_ = pass;
     const auto planned = planned_.find(pass);
     rounds_ = planned == planned_.end() ? 1.0 : static_cast<double>(planned->second);
     started_ = 0.0;
-    began_ = ProgressLine::Clock::now();
+    began_ = Clock::now();
   }
   started_ += 1.0;
   rounds_ = std::max(rounds_, started_);
-  advance(0.0);
+  share_ = (started_ - 1.0) / rounds_;
 }
 
 void RunProgress::advance(double share) {
+  const std::scoped_lock lock(mutex_);
   share_ = (started_ - 1.0 + std::clamp(share, 0.0, 1.0)) / rounds_;
-  line_.show(doing(), share_, began_, rounds_);
-}
-
-std::string RunProgress::doing() const {
-  return rounds_ < 2.0 ? phase_ : fmt::format("{}, round {} of {}", phase_, started_, rounds_);
 }
 
 std::string print_duration(double seconds) {

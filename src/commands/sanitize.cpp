@@ -1,21 +1,8 @@
 // dpreduce synth sanitize: rows with noise of their own, for whoever must not see the true ones.
-#include <cstdint>
 #include <filesystem>
-#include <memory>
-#include <optional>
-#include <string>
-#include <vector>
-
-#include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "aggregator/release/charged_run.hpp"
 #include "commands/commands.hpp"
-#include "common/accounting/budget.hpp"
-#include "common/base/error.hpp"
-#include "common/base/option_table.hpp"
-#include "common/base/output_file.hpp"
-#include "common/base/privacy_terms.hpp"
 #include "common/base/version.hpp"
 #include "common/data/npy_writer.hpp"
 #include "common/data/row_files.hpp"
@@ -24,7 +11,6 @@
 #include "common/randomness/signing_key.hpp"
 #include "common/ranks/lifetime.hpp"
 #include "fit/resolved_fit.hpp"
-#include "methods/fit_table.hpp"
 #include "report/run_facts.hpp"
 #include "worker/lattice_stream.hpp"
 #include "worker/sanitized_rows.hpp"
@@ -174,40 +160,36 @@ void run(const SanitizeOptions& options) {
   print_result(options.format, told, [&] { return sanitized_text(told); });
 }
 
-}  // namespace
-
-CommandEntry sanitize_command() {
-  const auto options = std::make_shared<SanitizeOptions>();
-  CommandEntry command{.name = "sanitize", .help = "add noise to each record by itself (local differential privacy)"};
-  OptionTable& table = command.options;
-  table.files("--x", options->x, "features").required();
-  table.files("--y", options->y, "labels: public here, copied unchanged");
-  table.text("--out", options->out_dir, "folder for x.npy and y.npy").required().typed("DIR");
-  table.flag("--overwrite", options->overwrite, "replace existing files");
-  table.choice("--normalize", options->normalize, "scale every row to norm C, or only clip longer ones");
-  table.number("--clip", options->clip_norm, "C: the clip norm, public").positive();
-  table.choice("--bad-rows", options->bad_rows, "rows with NaN or infinity: stop, or take them as zero rows");
-  declare_budget(table, options->budget);
-  table.count("--seed", options->seed, "repeatable noise; the rows are then NOT private").in_group("Privacy");
-  table.file("--ledger", options->ledger, "ledger on which the rows are charged, before any of them is written")
-      .written()
-      .in_group("Privacy");
-  table
-      .number("--budget-epsilon", options->limit_epsilon,
-              "limit for all runs on this ledger together; beyond it a run is refused (exit 4)")
-      .in_group("Privacy");
-  table.number("--budget-delta", options->limit_delta, "goes with --budget-epsilon").in_group("Privacy");
+void declare(OptionTable& table, SanitizeOptions& options) {
+  table.files("--x", options.x, "features").required();
+  table.files("--y", options.y, "labels: public here, copied unchanged");
+  table.text("--out", options.out_dir, "folder for x.npy and y.npy").required().typed("DIR");
+  table.flag("--overwrite", options.overwrite, "replace existing files");
+  table.choice("--normalize", options.normalize, "scale every row to norm C, or only clip longer ones");
+  table.number("--clip", options.clip_norm, "C: the clip norm, public").positive();
+  table.choice("--bad-rows", options.bad_rows, "rows with NaN or infinity: stop, or take them as zero rows");
+  declare_budget(table, options.budget);
+  table.begin_group("Privacy");
+  table.count("--seed", options.seed, "repeatable noise; the rows are then NOT private");
+  table.file("--ledger", options.ledger, "ledger on which the rows are charged, before any of them is written")
+      .written();
+  table.number("--budget-epsilon", options.limit_epsilon,
+               "limit for all runs on this ledger together; beyond it a run is refused (exit 4)");
+  table.number("--budget-delta", options.limit_delta, "goes with --budget-epsilon");
+  table.begin_group("");
   table.together("--budget-epsilon", "--budget-delta");
   table.needs("--budget-epsilon", "--ledger", "the budget is checked against its charges");
   table.excludes("--seed", "--budget-epsilon",
                  "anyone can compute seeded noise, so the run has no finite epsilon; leave one out");
-  declare_format(table, options->format);
-  declare_config(table);
-  command.footer =
-      "Examples:\n"
-      "  dpreduce synth sanitize --x x.npy --y y.npy --clip 1 --epsilon 8 --delta 1e-6 --out sanitized";
-  command.chosen = [options](const ParsedCommand&) { return by_coordinator(run, validated(*options)); };
-  return command;
+}
+
+}  // namespace
+
+CommandEntry sanitize_command() {
+  return command_reading<SanitizeOptions>(
+      "sanitize", "add noise to each record by itself (local differential privacy)", declare,
+      [](const auto& options, auto&) { return by_coordinator(run, validated(options)); },
+      "  dpreduce synth sanitize --x x.npy --y y.npy --clip 1 --epsilon 8 --delta 1e-6 --out sanitized");
 }
 
 }  // namespace dpreduce

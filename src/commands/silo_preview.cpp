@@ -1,28 +1,15 @@
 #include "commands/silo_preview.hpp"
 
-#include <cmath>
 #include <cstdio>
-#include <optional>
-#include <utility>
-#include <vector>
-
-#include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "commands/job.hpp"
-#include "common/accounting/budget.hpp"
-#include "common/base/error.hpp"
 #include "common/base/text.hpp"
 #include "common/base/version.hpp"
-#include "common/data/worker_rows.hpp"
-#include "common/ledger/data_set_budget.hpp"
 #include "common/ledger/ledger.hpp"
-#include "common/ranks/silo_job.hpp"
+#include "common/ledger/spending.hpp"
 #include "common/silos/parties.hpp"
 #include "fit/silo_terms.hpp"
-#include "fit/validated_options.hpp"
-#include "report/document_sections.hpp"
-#include "report/ledger_json.hpp"
+#include "report/ledger_report.hpp"
 #include "report/plan_report.hpp"
 #include "report/run_facts.hpp"
 

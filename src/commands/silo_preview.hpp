@@ -18,10 +18,10 @@ void require_consent(const FitOptions& options, Communicator& ranks);
 /// Throws BadInput where the options are not of the roster's classes. (open_ranked_rows compares features.)
 void require_on_roster(const FitOptions& options, const Communicator& ranks);
 
-/// Prints the preview for the silo whose options these are (command_of_party), whose identity must be the roster's:
+/// Prints the preview for the silo whose options these are, whose identity must be the roster's:
 /// what the silo would send and promise, to whom, what its owner allows. Connects to nobody, and opens no file of rows;
 /// where prototypes are chosen among public rows, these are counted. Throws UsageError without a roster; BadInput as
-/// Identity::load and read_roster, and where the roster has another number of classes; LedgerCorrupt; as ResolvedFit;
+/// load_identity and read_roster, and where the roster has another number of classes; LedgerCorrupt; as ResolvedFit;
 /// and, once all is printed, as require_met where the run would be refused, and as Ledger::check where its budget has
 /// no room.
 void preview_silo(const FitOptions& options, std::uint32_t silo);

@@ -1,19 +1,10 @@
 // dpreduce privacy split: the noise of several blocks under one budget.
 #include <cmath>
-#include <memory>
 #include <set>
-#include <string>
-#include <vector>
-
-#include <nlohmann/json.hpp>
 
 #include "commands/commands.hpp"
-#include "common/accounting/budget.hpp"
 #include "common/accounting/gaussian_dp.hpp"
-#include "common/base/error.hpp"
-#include "common/base/json_fields.hpp"
 #include "common/base/text.hpp"
-#include "methods/fit_table.hpp"
 #include "report/run_facts.hpp"
 
 namespace dpreduce {
@@ -85,33 +76,29 @@ std::string split_text(const SplitOptions&, const nlohmann::json& result) {
                  kAccountedDigits);
 }
 
-}  // namespace
-
-CommandEntry split_command() {
-  const auto options = std::make_shared<SplitOptions>();
-  CommandEntry command{.name = "split",
-                       .help = "noise of several blocks under one budget, with the least weighted loss"};
-  OptionTable& table = command.options;
+void declare(OptionTable& table, SplitOptions& options) {
   table
       .add({.names = "--block",
             .help = "L2 sensitivity D; weight W = numbers in the block x loss per unit of a number's variance",
             .type = "NAME:D[:W]",
             .values = OptionValues::kMany,
             .read =
-                [options = options.get()](const std::vector<std::string>& specs) {
-                  for (const std::string& spec : specs) options->blocks.push_back(block_of(spec));
+                [&options](const std::vector<std::string>& specs) {
+                  for (const std::string& spec : specs) options.blocks.push_back(block_of(spec));
                 }})
       .required();
-  declare_budget(table, options->budget);
-  declare_format(table, options->format);
-  declare_config(table);
-  command.footer =
-      "One record may change all blocks at once, each by its D.\n"
-      "Examples:\n"
+  declare_budget(table, options.budget);
+}
+
+}  // namespace
+
+CommandEntry split_command() {
+  return told_command<SplitOptions>(
+      "split", "noise of several blocks under one budget, with the least weighted loss", declare, validated, result_of,
+      split_text,
       "  dpreduce privacy split --block sum:1:768 --block count:1:1 --epsilon 1 --delta 1e-5\n"
-      "  dpreduce privacy split --block gram:1:589824 --block labels:1:7680 --mu 0.5 --format json";
-  tell<SplitOptions>(command, result_of, split_text, [options] { return validated(*options); });
-  return command;
+      "  dpreduce privacy split --block gram:1:589824 --block labels:1:7680 --mu 0.5 --format json",
+      "One record may change all blocks at once, each by its D.\n");
 }
 
 }  // namespace dpreduce

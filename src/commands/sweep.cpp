@@ -1,37 +1,23 @@
 // Many fits on the same rows, one after the other: methods x budgets x imbalances x seeds, and a table at the end.
 //
 // An experiment: noise is seeded, so that none of its runs is private; ledgers go with the folder that they are in.
-#include <algorithm>
-#include <array>
 #include <chrono>
 #include <fstream>
 #include <iterator>
-#include <map>
-#include <memory>
-#include <optional>
 #include <sstream>
-#include <utility>
-
-#include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "commands/command_line.hpp"
 #include "commands/commands.hpp"
-#include "common/base/error.hpp"
-#include "common/base/json_text.hpp"
-#include "common/base/option_table.hpp"
-#include "common/base/output_file.hpp"
 #include "common/base/paths.hpp"
 #include "common/base/version.hpp"
-#include "common/data/worker_rows.hpp"
 #include "common/ranks/lifetime.hpp"
-#include "methods/fit_table.hpp"
 #include "methods/registry.hpp"
 
 namespace dpreduce {
 namespace {
 
 struct SweepOptions {
+  std::shared_ptr<CommandEntry> fit = std::make_shared<CommandEntry>(fit_command());  // its options are read into it
   std::map<std::string, std::vector<std::string>> of_fit;  // what was given of options of fit
   std::vector<std::string> methods;  // each as it follows --method of fit, with options of its own
   std::vector<double> epsilons;
@@ -154,7 +140,7 @@ void make(FitOptions fit, const std::string& stem, nlohmann::json& run, Communic
 // The results, as OUT.json has them, at the coordinator. Collective.
 nlohmann::json swept(const SweepOptions& sweep, Communicator& ranks) {
   const PrivateFolder own;
-  const std::string folder = ranks.trusted().broadcast(own.path().string());
+  const std::string folder = ranks.broadcast_text(own.path().string());
   const std::array outputs{NamedPath{"--out", sweep.out + ".csv"}, NamedPath{"--out", sweep.out + ".json"}};
   const bool is_told = ranks.is_coordinator() && !sweep.quiet;
   const std::string heading = fmt::format("{}\n", fmt::join(kColumns, ","));
@@ -189,58 +175,56 @@ nlohmann::json swept(const SweepOptions& sweep, Communicator& ranks) {
   return results;
 }
 
-}  // namespace
+SweepOptions asked_sweep(SweepOptions sweep, const ParsedCommand& parsed) {
+  for (const Option& option : parsed.options.options()) {
+    if (option.is_of_sweeps && option.is_given()) sweep.of_fit[fmt::format("--{}", option.long_name())] = option.given;
+  }
+  return sweep;
+}
 
-CommandEntry sweep_command() {
-  const auto options = std::make_shared<SweepOptions>();
-  CommandEntry command{.name = "sweep",
-                       .help = "compare many fits on the same rows in one table: an experiment, not private"};
-  OptionTable& table = command.options;
-  const auto fit = std::make_shared<CommandEntry>(fit_command());  // what its options are read into
-  for (const Option& of_fit : fit->options.options()) {
+void declare(OptionTable& table, SweepOptions& options) {
+  for (const Option& of_fit : options.fit->options.options()) {
     if (!of_fit.is_of_sweeps) continue;
     Option& option = table.add(of_fit).in_group("");
     option.first_help.clear();
     option.is_of_command_alone = false;  // Python gives files, of memory
   }
   for (const char* name : {"--test-x", "--test-y"}) table.find(name)->required();
-  table.files("--methods", options->methods, "list of methods, each with its options, as after --method of fit")
+  table.files("--methods", options.methods, "list of methods, each with its options, as after --method of fit")
       .typed("TEXT,...")
       .split_at(',')
       .required();
-  table.numbers("--epsilons", options->epsilons, "budgets, each with --delta").positive().required();
-  table.flag("--non-private", options->non_private, "also fit each method without noise, for comparison");
-  table.number("--delta", options->delta, "delta of each budget; not used by pure methods");
-  table.numbers("--imbalance", options->ratios, "ratios of long tails, as --imbalance-ratio of fit; 1: all rows")
+  table.numbers("--epsilons", options.epsilons, "budgets, each with --delta").positive().required();
+  table.flag("--non-private", options.non_private, "also fit each method without noise, for comparison");
+  table.number("--delta", options.delta, "delta of each budget; not used by pure methods");
+  table.numbers("--imbalance", options.ratios, "ratios of long tails, as --imbalance-ratio of fit; 1: all rows")
       .from(1, kLargestImbalance);
-  table.count("--seeds", options->seeds, "repetitions of each run, with seeds 1, 2, ... for noise and long tail")
+  table.count("--seeds", options.seeds, "repetitions of each run, with seeds 1, 2, ... for noise and long tail")
       .from(1, 1e6);
-  table.file("--out", options->out, "writes OUT.csv, one line a run, and OUT.json").written({".csv", ".json"});
-  table.flag("--overwrite", options->overwrite, "replace existing files");
-  table.flag("--quiet", options->quiet, "print no table; warnings and errors stay");
-  declare_config(table);
-  command.footer =
-      "Examples:\n"
+  table.file("--out", options.out, "writes OUT.csv, one line a run, and OUT.json").written({".csv", ".json"});
+  table.flag("--overwrite", options.overwrite, "replace existing files");
+  table.flag("--quiet", options.quiet, "print no table; warnings and errors stay");
+}
+
+}  // namespace
+
+CommandEntry sweep_command() {
+  return command_reading<SweepOptions>(
+      "sweep", "compare many fits on the same rows in one table: an experiment, not private", declare,
+      [](const SweepOptions& options, const ParsedCommand& parsed) -> RunnableCommand {
+        return [sweep = asked_sweep(options, parsed)](Communicator& ranks) { swept(sweep, ranks); };
+      },
       "  dpreduce sweep --train-x x.npy --train-y y.npy --test-x tx.npy --test-y ty.npy --classes 10 --public-x p.npy "
       "\\\n    --methods 'mean --center public,public,auto' --epsilons 0.1,1,8 --imbalance 1,10,100 --seeds 3\n"
-      "  mpirun -n 4 dpreduce sweep ... --methods 'ls --shared-gram --center dp,fc --center dp' --epsilons 1 --out two";
-  const auto asked = [options, fit](const ParsedCommand& parsed) {
-    for (const Option& option : parsed.options.options()) {
-      if (option.is_of_sweeps && option.is_given())
-        options->of_fit[fmt::format("--{}", option.long_name())] = option.given;
-    }
-    return *options;
-  };
-  command.chosen = [asked](const ParsedCommand& parsed) -> RunnableCommand {
-    return [sweep = asked(parsed)](Communicator& ranks) { swept(sweep, ranks); };
-  };
-  command.result = [asked, options](const ParsedCommand& parsed) {
-    require_single_process();
-    options->quiet = true;
-    Communicator alone = Communicator::alone();
-    return json_text(swept(asked(parsed), alone));
-  };
-  return command;
+      "  mpirun -n 4 dpreduce sweep ... --methods 'ls --shared-gram --center dp,fc --center dp' --epsilons 1 --out two",
+      {},
+      [](const SweepOptions& options, const ParsedCommand& parsed) {
+        require_single_process();
+        SweepOptions sweep = asked_sweep(options, parsed);
+        sweep.quiet = true;
+        Communicator alone = Communicator::alone();
+        return json_text(swept(sweep, alone));
+      });
 }
 
 }  // namespace dpreduce

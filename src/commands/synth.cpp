@@ -1,12 +1,5 @@
 // `dpreduce synth`: synthetic features and labels.
-#include <cstddef>
-#include <memory>
-#include <string>
-
-#include <fmt/format.h>
-
 #include "commands/commands.hpp"
-#include "common/base/error.hpp"
 #include "common/data/synthetic.hpp"
 
 namespace dpreduce {
@@ -32,24 +25,19 @@ void run(const SynthOptions& options) {
   }
 }
 
-}  // namespace
-
-CommandEntry synth_command() {
-  const auto options = std::make_shared<SynthOptions>();
-  CommandEntry command{.name = "synth", .help = "write synthetic features and labels as .npy"};
-  OptionTable& table = command.options;
-  SyntheticSpec& rows = options->rows;
+void declare(OptionTable& table, SynthOptions& options) {
+  SyntheticSpec& rows = options.rows;
   table
-      .text("--out", options->out_dir,
+      .text("--out", options.out_dir,
             "folder for train_x.npy (shards: train_x_0.npy, ...), train_y.npy, test_x.npy, test_y.npy")
       .typed("DIR");
-  table.flag("--overwrite", options->overwrite, "replace existing files");
+  table.flag("--overwrite", options.overwrite, "replace existing files");
   table.choice("--kind", rows.means, "simplex frame with perturbations, or Gaussians around class means");
   table.count("--rows", rows.train_rows, "training rows");
   table.count("--test-rows", rows.test_rows, "test rows");
   table.count("--dim", rows.dim, "features");
   table.count("--classes", rows.classes, "K");
-  table.count("--shards", options->shards, "files for the training rows");
+  table.count("--shards", options.shards, "files for the training rows");
   table.number("--imbalance-ratio", rows.imbalance_ratio, "largest over smallest class, exponential long tail");
   table.number("--majority-share", rows.first_class_share, "alpha: share of class 0, the other classes equal");
   table.number("--offset", rows.offset, "sup-norm of a vector added to every training row");
@@ -67,14 +55,17 @@ CommandEntry synth_command() {
              "and a long tail")
       .typed("R");
   table.count("--seed", rows.seed, "same seed, same bytes");
-  declare_config(table);
-  command.footer =
-      "Examples:\n"
+}
+
+}  // namespace
+
+CommandEntry synth_command() {
+  return command_reading<SynthOptions>(
+      "synth", "write synthetic features and labels as .npy", declare,
+      [](const auto& options, auto&) { return by_coordinator(run, validated(options)); },
       "  dpreduce synth --out data --rows 10000 --dim 512 --classes 10 --offset 0.1 --imbalance-ratio 10\n"
       "  dpreduce synth --out data --kind gaussian-mixture --rows 100000 --dim 256 --classes 100 --shards 8\n"
-      "  dpreduce synth --out data --rows 10000 --classes 20 --stochastic 0.05 --max-labels 3";
-  command.chosen = [options](const ParsedCommand&) { return by_coordinator(run, validated(*options)); };
-  return command;
+      "  dpreduce synth --out data --rows 10000 --classes 20 --stochastic 0.05 --max-labels 3");
 }
 
 }  // namespace dpreduce

@@ -48,11 +48,11 @@ void add_files(std::vector<SeenFile>& seen, const ShardedArray& array, const std
   }
 }
 
-// The files of features, and then those of labels where there are any.
-std::vector<SeenFile> files_of(const WorkerRows& rows) {
+// The files of features, and then those of labels where there are any. Names of a role's files begin with the option.
+std::vector<SeenFile> files_of(const WorkerRows& rows, const std::string& role = "") {
   std::vector<SeenFile> files;
-  add_files(files, rows.features(), "");
-  if (rows.has_labels()) add_files(files, rows.labels(), "", true);
+  add_files(files, rows.features(), role.empty() ? "" : "--" + role + "-x ");
+  if (rows.has_labels()) add_files(files, rows.labels(), role.empty() ? "" : "--" + role + "-y ", true);
   return files;
 }
 
@@ -101,7 +101,7 @@ void refuse_doubles(const std::vector<std::vector<SeenFile>>& of_ranks) {
 
 // Throws BadInput where two ranks have one of these files.
 void require_own_files(const WorkerRows& rows, Communicator& ranks) {
-  const std::vector<std::string> archives = ranks.trusted().gather(archived(files_of(rows)));
+  const std::vector<std::string> archives = ranks.gather_texts(archived(files_of(rows)));
   ranks.together([&] {
     std::vector<std::vector<SeenFile>> of_ranks;
     for (const std::string& archive : archives) of_ranks.push_back(unarchived<std::vector<SeenFile>>(archive));
@@ -114,7 +114,7 @@ void require_one_list(const WorkerRows& rows, Communicator& ranks) {
   std::vector<SeenFile> list = files_of(rows);
   for (SeenFile& file : list) file.identity = {};  // which machines may number otherwise
   const std::size_t digest = std::hash<std::string>()(archived(list));
-  const std::vector<std::string> digests = ranks.trusted().gather(std::to_string(digest));
+  const std::vector<std::string> digests = ranks.gather_texts(std::to_string(digest));
   ranks.together([&] {
     for (std::size_t rank = 1; rank < digests.size(); ++rank) {
       if (digests[rank] == digests[0]) continue;
@@ -126,34 +126,23 @@ void require_one_list(const WorkerRows& rows, Communicator& ranks) {
   });
 }
 
-ClaimedArray claimed_array(const FileIdentity& file) {
-  return {file.device, file.inode, file.place};
-}
-
 // A file, and the silo with a smaller number that has claimed it.
-struct ClaimedFile {
-  std::string path;
-  std::uint32_t silo;
-};
+using ClaimedFile = std::pair<std::string, std::uint32_t>;
 
 std::optional<ClaimedFile> first_claimed(const WorkerRows& rows, const FileClaims& claims) {
   for (const SeenFile& file : files_of(rows)) {
-    const std::optional<std::uint32_t> silo = claims.earlier_claimant(claimed_array(file.identity));
-    if (silo) return ClaimedFile{file.path, *silo};
+    const std::optional<std::uint32_t> silo = claims.earlier_claimant(file.identity);
+    if (silo) return ClaimedFile(file.path, *silo);
   }
   return std::nullopt;
 }
 
-void add_files(std::vector<SeenFile>& seen, const WorkerRows& rows, const std::string& role) {
-  add_files(seen, rows.features(), "--" + role + "-x ");
-  if (rows.has_labels()) add_files(seen, rows.labels(), "--" + role + "-y ");
-}
-
 std::string features_alike(const OtherRole& other, WorkerRows& training) {
-  const auto alike = training.features().files_alike(other.rows->features());
+  if (training.features().files() == 0 || other.rows.features().files() == 0) return "";
+  const auto alike = training.features().files_alike(other.rows.features());
   if (!alike) return "";
   return fmt::format("--{}-x {} holds the rows of --train-x {}", other.name,
-                     other.rows->features().path_of(alike->second), training.features().path_of(alike->first));
+                     other.rows.features().path_of(alike->second), training.features().path_of(alike->first));
 }
 
 std::string of_rank(std::size_t rank, std::size_t ranks) {
@@ -186,20 +175,8 @@ std::string file_in_both(const std::vector<SeenRoles>& of_ranks) {
 std::string claimed_by_silo(const OtherRole& other, const Communicator& ranks) {
   if (ranks.silos()->entry().over_network) return "";
   const FileClaims coordinator(ranks.silos()->run(), static_cast<std::uint32_t>(ranks.size()));
-  const std::optional<ClaimedFile> file = first_claimed(*other.rows, coordinator);
-  return file ? fmt::format("{} ({} rows) is a training file of silo {}", file->path, other.name, file->silo) : "";
-}
-
-// Refuses a file whose rows lie in other files: nobody can compare them, and a file from elsewhere may refer to the
-// private ones.
-void require_rows_of_their_own(const OtherRole& other) {
-  if (other.rows == nullptr) return;
-  for (const SeenFile& file : files_of(*other.rows)) {
-    if (!file.lies_in_other_files) continue;
-    throw BadInput(
-        "{}: its rows are in other files, to which it refers; {} rows must be in the file itself: copy them into one",
-        file.path, other.name);
-  }
+  const std::optional<ClaimedFile> file = first_claimed(other.rows, coordinator);
+  return file ? fmt::format("{} ({} rows) is a training file of silo {}", file->first, other.name, file->second) : "";
 }
 
 }  // namespace
@@ -212,7 +189,7 @@ void require_files_once(const WorkerRows& rows, bool is_shared, Communicator& ra
 std::unique_ptr<FileClaims> claim_files(const WorkerRows& rows, const Communicator& ranks) {
   if (ranks.silos()->entry().over_network) return nullptr;
   auto claims = std::make_unique<FileClaims>(ranks.silos()->run(), static_cast<std::uint32_t>(ranks.rank()));
-  for (const SeenFile& file : files_of(rows)) claims->claim(claimed_array(file.identity));
+  for (const SeenFile& file : files_of(rows)) claims->claim(file.identity);
   return claims;
 }
 
@@ -222,7 +199,7 @@ void require_no_earlier_claim(const WorkerRows& rows, const FileClaims& claims) 
   throw BadInput(
       "{}: silo {} of this run also reads it, on this machine, and its records would count twice; give "
       "each silo its own files",
-      file->path, file->silo);
+      file->first, file->second);
 }
 
 void require_no_file_left_out(const RowFiles& options, const Communicator& ranks) {
@@ -247,26 +224,23 @@ std::string training_rows_among(const OtherRole& other, WorkerRows& training, co
                                 Communicator& ranks) {
   SeenRoles own;
   const auto look = [&] {
-    add_files(own.training, training, "train");
+    own.training = files_of(training, "train");
     if (persons != nullptr) add_files(own.training, *persons, "--train-person ");
-    if (other.rows == nullptr) return;
-    add_files(own.others, *other.rows, other.name);
-    if (training.features().files() > 0 && other.rows->features().files() > 0) {
-      own.alike = features_alike(other, training);
-    }
+    own.others = files_of(other.rows, other.name);
+    own.alike = features_alike(other, training);
   };
   if (ranks.silos() != nullptr) {
     look();
-    const bool has_all = ranks.is_coordinator() && other.rows != nullptr && !other.rows->is_none();
+    const bool has_all = ranks.is_coordinator() && !other.rows.is_none();
     return has_all ? claimed_by_silo(other, ranks) : file_in_both({own});
   }
   ranks.together(look);
   if (ranks.size() == 1) return file_in_both({own});
   // Most ranks have the list of rank 0, which may be long.
   const std::string listed = archived(own);
-  const std::string of_rank_0 = ranks.trusted().broadcast(listed);
+  const std::string of_rank_0 = ranks.broadcast_text(listed);
   const bool is_told = ranks.is_coordinator() || listed != of_rank_0;
-  const std::vector<std::string> archives = ranks.trusted().gather(is_told ? listed : std::string());
+  const std::vector<std::string> archives = ranks.gather_texts(is_told ? listed : std::string());
   std::string found;
   ranks.together([&] {
     std::vector<SeenRoles> of_ranks;
@@ -275,14 +249,20 @@ std::string training_rows_among(const OtherRole& other, WorkerRows& training, co
     }
     if (ranks.is_coordinator()) found = file_in_both(of_ranks);
   });
-  return ranks.trusted().broadcast(std::move(found));
+  return ranks.broadcast_text(std::move(found));
 }
 
 void require_public(const OtherRole& other, WorkerRows& training, const ShardedArray* persons, Communicator& ranks) {
   std::string found;
   if (ranks.silos() == nullptr) found = training_rows_among(other, training, persons, ranks);
   ranks.together([&] {
-    require_rows_of_their_own(other);
+    // Nobody can compare rows that lie in other files, and a file from elsewhere may refer to the private ones.
+    for (const SeenFile& file : files_of(other.rows)) {
+      if (!file.lies_in_other_files) continue;
+      throw BadInput(
+          "{}: its rows are in other files, to which it refers; {} rows must be in the file itself: copy them into one",
+          file.path, other.name);
+    }
     if (ranks.silos() != nullptr) found = training_rows_among(other, training, persons, ranks);
     if (found.empty()) return;
     throw BadInput(

@@ -39,7 +39,7 @@ void require_no_file_left_out(const RowFiles& options, const Communicator& ranks
 /// Rows that must not be training rows, and the name of their role in messages: "public" for --public-x.
 struct OtherRole {
   const char* name;
-  WorkerRows* rows;  ///< null if this rank has none
+  WorkerRows& rows;
 };
 
 /// Returns, in words, which files of `other` and of the training rows are the same, or have the same features; empty if

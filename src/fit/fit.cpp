@@ -1,5 +1,6 @@
 #include "fit/fit.hpp"
 
+#include <algorithm>
 #include <span>
 #include <utility>
 
@@ -8,16 +9,15 @@
 #include "aggregator/solvers/linear_scores.hpp"
 #include "common/base/error.hpp"
 #include "common/base/public_names.hpp"
-#include "common/model/class_weights.hpp"
+#include "common/model/classifier.hpp"
 #include "common/ranks/rank_archive.hpp"
 #include "common/ranks/silo_job.hpp"
+#include "common/silos/payload_archive.hpp"
 #include "fit/row_preparation.hpp"
 #include "fit/silo_terms.hpp"
-#include "fit/validated_options.hpp"
 #include "methods/class_balance.hpp"
 #include "methods/fit_plan.hpp"
 #include "methods/registry.hpp"
-#include "methods/training_method.hpp"
 
 namespace dpreduce {
 
@@ -62,7 +62,7 @@ void require_one_call(const FitOptions& options, Accounts accounts, const std::v
     compared.data.train.feature_names.clear();  // compared by name, below
     own = archived(compared) + std::to_string(static_cast<int>(accounts)) + archived(class_weights);
   });
-  const std::string of_rank_0 = ranks.trusted().broadcast(own);
+  const std::string of_rank_0 = ranks.broadcast_text(own);
   ranks.together([&] {
     if (own == of_rank_0) return;
     throw UsageError(
@@ -71,18 +71,11 @@ void require_one_call(const FitOptions& options, Accounts accounts, const std::v
         ranks.rank());
   });
   const std::vector<std::string>& names = options.data.train.feature_names;
-  const std::string names_of_rank_0 = ranks.trusted().broadcast(archived(names));
+  const std::string names_of_rank_0 = ranks.broadcast_text(archived(names));
   ranks.together([&] {
     require_same_features(names, unarchived<std::vector<std::string>>(names_of_rank_0),
                           fmt::format("rank {}", ranks.rank()), "on rank 0");
   });
-}
-
-std::unique_ptr<Releaser> make_releaser(const ResolvedFit& fit, Communicator& ranks,
-                                        std::optional<FitAccount>& account) {
-  if (!account) return std::make_unique<Releaser>(ranks);
-  return std::make_unique<Releaser>(ranks, *fit.plan().noise, std::move(account->file), account->charging, fit.terms(),
-                                    shares_of_silos(fit.options(), ranks));
 }
 
 ProgressOf or_silent(ProgressOf progress) {
@@ -105,8 +98,7 @@ FittedRun fit_on(const FitOptions& asked, const RowsInMemory* memory, Communicat
     require_weighable(resolved.method.name, open.fit->method().link(), resolved.method.warm_start, terms.class_weights,
                       resolved.data.classes);
   });
-  std::optional<FitAccount> account =
-      accounts == Accounts::kLedger ? open_account(*open.fit, ranks) : open_own_account(*open.fit, ranks);
+  std::optional<FitAccount> account = open_account(*open.fit, ranks, accounts);
   terms.threads = open.threads;
   terms.evaluated = open.evaluated ? &*open.evaluated : nullptr;
   return train(open.fit, open.training, open.public_rows(), ranks, std::move(account), std::move(terms));
@@ -120,18 +112,11 @@ Classifier classifier_of(const ResolvedFit& fit, LinearScores scores, Preprocess
   if (!evaluated.empty()) return std::move(evaluated.front());
   preprocessing.intercept = 0.0;  // folded into the bias
   preprocessing.targets.share = 0.0;
-  ClassifierParts parts{.method = options.method.name,
-                        .privacy = fit.statement(),
-                        .preprocessing = std::move(preprocessing),
-                        .classes = options.data.classes,
-                        .weights = std::move(scores.weights),
-                        .bias = std::move(scores.bias),
-                        .cosine_head = std::move(scores.cosine_head),
-                        .threshold = std::nullopt,
-                        .class_names = options.data.train.class_names,
-                        .feature_names = options.data.train.feature_names,
-                        .link = options.data.has_targets() ? std::nullopt : fit.method().link(),
-                        .forfeits = beside_seed(fit.plan().forfeits)};
+  ClassifierParts parts = fit.parts(std::move(preprocessing));
+  parts.weights = std::move(scores.weights);
+  parts.bias = std::move(scores.bias);
+  parts.cosine_head = std::move(scores.cosine_head);
+  if (!options.data.has_targets()) parts.link = fit.method().link();
   if (!class_weights.empty()) weigh_classes(parts, class_weights);
   if (options.data.most_labels() > 1) parts.threshold = scores.threshold ? scores.threshold : fit.method().threshold();
   return Classifier(std::move(parts));
@@ -163,11 +148,11 @@ void with_way_to_resume(const Releaser& releaser, const Warn& warn, const std::f
   try {
     work();
   } catch (const PeerFailed&) {  // that rank prints its error
-    if (releaser.can_be_resumed() && warn) warn(releaser.way_to_resume());
+    if (releaser.can_be_resumed() && warn) warn(releaser.run().way_to_resume());
     throw;
   } catch (const Error& error) {
     if (!releaser.can_be_resumed()) throw;
-    throw Error(error.code(), fmt::format("{}; {}", error.what(), releaser.way_to_resume()));
+    throw Error(error.code(), fmt::format("{}; {}", error.what(), releaser.run().way_to_resume()));
   }
 }
 
@@ -182,7 +167,10 @@ FittedRun train(std::shared_ptr<const ResolvedFit> fit, WorkerRows& training, co
   DPREDUCE_ASSERT(fit->plan().noise.has_value() == account.has_value());
   DPREDUCE_ASSERT(fit->options().data.weighs_rows() == training.has_weights());
   std::unique_ptr<PrivateFolder> folder = account ? std::move(account->folder) : nullptr;
-  std::unique_ptr<Releaser> releaser = make_releaser(*fit, ranks, account);
+  std::unique_ptr<Releaser> releaser =
+      account ? std::make_unique<Releaser>(ranks, *fit->plan().noise, std::move(account->file), account->charging,
+                                           fit->terms(), shares_of_silos(fit->options(), ranks))
+              : std::make_unique<Releaser>(ranks);
   if (!releaser->lost().empty()) fit = std::make_shared<const ResolvedFit>(fit->with_lost(releaser->lost()));
   terms.timings.end_phase("open");
 

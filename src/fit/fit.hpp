@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "common/base/output_file.hpp"
 #include "common/model/classifier.hpp"
 #include "common/ranks/communicator.hpp"
 #include "fit/fit_account.hpp"
@@ -23,12 +24,6 @@
 #include "methods/training_run.hpp"
 
 namespace dpreduce {
-
-/// Place where the account of a fit's spending is kept.
-enum class Accounts {
-  kLedger,    ///< the ledger that the options name, with its limit
-  kElsewhere  ///< the caller, by FittedRun::fit->plan(), before it shows the result; no ledger is kept
-};
 
 /// Returns `options`, validated, for a fit that a program calls rather than the command starts. Throws UsageError if
 /// they name no training rows, or no ledger to charge a fit with noise on; if they request a budget limit or --resume
@@ -56,7 +51,7 @@ struct TrainingTerms {
   ReleaseWatcher observer{};            ///< shown releases at the coordinator (RunSides)
   Warn warn{};                          ///< receives a line on how to resume if another rank failed
   WorkerRows* evaluated = nullptr;      ///< test rows, if their metrics share the budget (OpenFit)
-  std::vector<double> class_weights{};  ///< of the model's scores (class_weights.hpp), alike on all ranks; empty: none
+  std::vector<double> class_weights{};  ///< of the model's scores (weigh_classes), alike on all ranks; empty: none
   StatisticSource* source = nullptr;    ///< sums over training rows that are elsewhere; only if a rank is alone
 };
 

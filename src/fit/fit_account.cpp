@@ -17,8 +17,8 @@
 #include "common/ledger/old_journals.hpp"
 #include "common/randomness/signing_key.hpp"
 #include "common/silos/payload_archive.hpp"
+#include "methods/fit_plan.hpp"
 #include "methods/registry.hpp"
-#include "methods/training_method.hpp"
 
 namespace dpreduce {
 namespace {
@@ -112,7 +112,7 @@ void open_run_file(FitAccount& account, const ResolvedFit& fit) {
 
 }  // namespace
 
-std::optional<FitAccount> open_account(const ResolvedFit& fit, Communicator& ranks) {
+std::optional<FitAccount> open_account(const ResolvedFit& fit, Communicator& ranks, Accounts accounts) {
   if (!fit.plan().noise) return std::nullopt;
   const FitOptions& options = fit.options();
   const std::optional<SiloConsent>& consent = options.silos.consent;
@@ -121,19 +121,14 @@ std::optional<FitAccount> open_account(const ResolvedFit& fit, Communicator& ran
                                   .most_mu = consent ? consent->most_mu_in_all : std::nullopt,
                                   .seed = options.privacy.seed}};
   ranks.at_coordinator([&] {
+    if (accounts == Accounts::kElsewhere) {
+      DPREDUCE_ASSERT(!options.privacy.limit_epsilon);
+      account.folder = std::make_unique<PrivateFolder>();
+      account.charging.ledger_path = *account.folder / "ledger.jsonl";
+      return;
+    }
     require_usable_ledger(options);
     if (ranks.silos() == nullptr) open_run_file(account, fit);
-  });
-  return account;
-}
-
-std::optional<FitAccount> open_own_account(const ResolvedFit& fit, Communicator& ranks) {
-  if (!fit.plan().noise) return std::nullopt;
-  FitAccount account;
-  account.charging.seed = fit.options().privacy.seed;
-  ranks.at_coordinator([&] {
-    account.folder = std::make_unique<PrivateFolder>();
-    account.charging.ledger_path = *account.folder / "ledger.jsonl";
   });
   return account;
 }

@@ -37,12 +37,11 @@ std::optional<std::uint64_t> left_of_group(const std::filesystem::path& group, c
 
 // The group's path below the mount: "0::/a/b" of version 2, "4:memory:/a/b" of version 1.
 std::string path_of_group(const std::filesystem::path& file, bool is_version_2) {
+  const std::string_view controllers = is_version_2 ? "::" : ":memory:";
   std::ifstream lines(file);
   for (std::string line; std::getline(lines, line);) {
-    const std::size_t second = line.find(':', line.find(':') + 1);
-    if (second == std::string::npos) continue;
-    const std::string controllers = line.substr(line.find(':') + 1, second - line.find(':') - 1);
-    if (is_version_2 ? controllers.empty() : controllers == "memory") return line.substr(second + 1);
+    const std::size_t first = std::min(line.find(':'), line.size());
+    if (line.compare(first, controllers.size(), controllers) == 0) return line.substr(first + controllers.size());
   }
   return "/";
 }

@@ -56,11 +56,7 @@ struct Join {
 };
 
 Join read_join(PayloadReader& reader) {
-  Join join;
-  join.silo = reader.u32();
-  join.key = reader.array<kDigestBytes>();
-  join.signature = reader.array<kSignatureBytes>();
-  return join;
+  return {reader.u32(), reader.array<kDigestBytes>(), reader.array<kSignatureBytes>()};
 }
 
 void require_join(const Join& join, const Session& session, const MaskedPlan& plan) {
@@ -85,7 +81,7 @@ struct Request {
   std::uint64_t step = 0;
   std::vector<Join> joins;  // [u - 1] of silo u
   std::string task;
-  std::vector<std::byte> joins_as_sent;
+  RunId run{};  // names the sum: all that its masks depend on beside the keys
 };
 
 // A message that ends with the coordinator's signature of all before it. Nothing else of it is looked at before that
@@ -110,7 +106,6 @@ Request read_request(const std::string& message, const MaskedPlan& plan) {
   PayloadReader reader(verified(message, kRequestDomain, plan, request.session));
   request.step = reader.u64();
   const std::span<const std::byte> joins = reader.bytes(plan.roster.silos() * kJoinBytes);
-  request.joins_as_sent.assign(joins.begin(), joins.end());
   PayloadReader of_joins(joins);
   for (std::uint32_t silo = 1; silo <= plan.roster.silos(); ++silo) {
     request.joins.push_back(read_join(of_joins));
@@ -119,15 +114,11 @@ Request read_request(const std::string& message, const MaskedPlan& plan) {
     }
   }
   request.task = text_in(reader.rest());
-  return request;
-}
-
-// Name of the sum that a request is for: all that its masks depend on beside the keys.
-RunId run_of_request(const Request& request, const MaskedPlan& plan) {
   PayloadWriter writer;
   writer.text(kSumDomain).plain(request.session).bytes(plan.digest);
-  writer.bytes(request.joins_as_sent).u64(request.step).bytes(sha256(request.task));
-  return sha256(writer.take());
+  writer.bytes(joins).u64(request.step).bytes(sha256(request.task));
+  request.run = sha256(writer.take());
+  return request;
 }
 
 // Fingerprint against mistakes, not against silos: the coefficients are no secret. The sum of fingerprints follows from
@@ -200,7 +191,7 @@ PartialSum MaskedCoordinator::opened(const std::string& request, const Traveling
   std::copy_n(sum.begin(), words, statistic.words().begin());
   FingerprintPart came{};
   std::copy_n(sum.begin() + static_cast<std::ptrdiff_t>(words), kCheckWords, came.begin());
-  const RunId run = run_of_request(read_request(request, plan_), plan_);
+  const RunId run = read_request(request, plan_).run;
   if (fingerprint_of(came) != fingerprint_of(sum_check(run, statistic))) throw AggregationAborted(kNoSum);
   return PartialSum::sealed(statistic, true, task.ticket(plan_.plan), "all silos");
 }
@@ -215,12 +206,6 @@ struct MaskedSilo::Memory {
     std::map<std::uint64_t, Answered> answered;  // by step
   };
 
-  // Nothing where this process has not joined.
-  OwnSession* session(const Session& session) {
-    const auto found = sessions.find(session);
-    return found == sessions.end() || process != ::getpid() ? nullptr : &found->second;
-  }
-
   std::mutex mutex;
   pid_t process = ::getpid();
   std::map<Session, OwnSession> sessions;
@@ -229,8 +214,7 @@ struct MaskedSilo::Memory {
 MaskedSilo::MaskedSilo(MaskedPlan plan, Identity identity)
     : plan_(std::move(plan)), identity_(std::move(identity)), memory_(std::make_unique<Memory>()) {
   const std::vector<Member>& members = plan_.roster.members;
-  const auto own = std::find_if(members.begin() + 1, members.end(),
-                                [&](const Member& member) { return member.key == identity_.public_key(); });
+  const auto own = std::ranges::find(members.begin() + 1, members.end(), identity_.public_key(), &Member::key);
   if (own == members.end()) {
     throw UsageError("identity: does not belong to a silo of the roster, which has their public keys");
   }
@@ -258,21 +242,21 @@ std::vector<std::uint64_t> MaskedSilo::answer(const std::string& message, const 
                                               const OnChunk& on_chunk) {
   const Request request = read_request(message, plan_);
   for (const Join& join : request.joins) require_join(join, request.session, plan_);
-  const RunId run = run_of_request(request, plan_);
   const std::lock_guard lock(memory_->mutex);
-  Memory::OwnSession* const own = memory_->session(request.session);
-  if (own == nullptr) {
+  const auto joined = memory_->sessions.find(request.session);
+  if (joined == memory_->sessions.end() || memory_->process != ::getpid()) {
     throw AggregationAborted(
         "this process has not joined the session: mask keys exist only in the memory of the process that joins; keep "
         "one process alive from the join to the last answer, or start a new session and join it");
   }
-  if (request.joins[number_ - 1].key != own->key.public_key()) {
+  Memory::OwnSession& own = joined->second;
+  if (request.joins[number_ - 1].key != own.key.public_key()) {
     throw AggregationAborted("the request has another join instead of this silo's");
   }
   if (request.step >= plan_.plan.tasks()) {
     throw AggregationAborted("the request is for step {}, and the plan has {}", request.step, plan_.plan.tasks());
   }
-  const auto before = own->answered.find(request.step);
+  const auto before = own.answered.find(request.step);
   const auto require = [&](bool is_same) {
     if (is_same) return;
     throw AggregationAborted(
@@ -280,7 +264,7 @@ std::vector<std::uint64_t> MaskedSilo::answer(const std::string& message, const 
         "only repeat the same answer",
         request.step);
   };
-  if (before != own->answered.end()) require(before->second.run == run);
+  if (before != own.answered.end()) require(before->second.run == request.run);
 
   TravelingPlan plan = plan_.plan;
   plan.ticket.session = request.session;
@@ -289,17 +273,17 @@ std::vector<std::uint64_t> MaskedSilo::answer(const std::string& message, const 
   if (task.step != request.step) throw AggregationAborted("the request's task is of another step");
   const Statistic statistic = partition_statistic(plan, task, rows, "of this silo", threads, on_chunk);
   std::vector<std::uint64_t> words(statistic.words().begin(), statistic.words().end());
-  const FingerprintPart check = sum_check(run, statistic);
+  const FingerprintPart check = sum_check(request.run, statistic);
   words.insert(words.end(), check.begin(), check.end());
   MaskStreams masks;
-  const SumAttempt sum{.run = run, .round = request.step};
+  const SumAttempt sum{.run = request.run, .round = request.step};
   for (const Join& other : request.joins) {
-    if (other.silo != number_) add_pair_mask(masks, sum, number_, other.silo, own->key, other.key);
+    if (other.silo != number_) add_pair_mask(masks, sum, number_, other.silo, own.key, other.key);
   }
   masks.apply(0, words);
 
   const PublicKey digest = sha256(std::as_bytes(std::span(words)));
-  const auto answered = own->answered.try_emplace(request.step, Memory::Answered{run, digest}).first;
+  const auto answered = own.answered.try_emplace(request.step, Memory::Answered{request.run, digest}).first;
   require(answered->second.digest == digest);
   return words;
 }

@@ -20,9 +20,7 @@
 #include "fit/ranked_rows.hpp"
 #include "fit/run_cost.hpp"
 #include "fit/silo_terms.hpp"
-#include "fit/validated_options.hpp"
 #include "methods/registry.hpp"
-#include "worker/feature_rows.hpp"
 #include "worker/lattice_stream.hpp"
 #include "worker/person_rows.hpp"
 
@@ -160,28 +158,9 @@ WorkerRows open_validation_rows(const RowFiles& validation, std::size_t classes,
   return std::move(*rows);
 }
 
-// Throws UsageError where each rank is a silo but rows are cut evenly: one row more or less then moves others from rank
-// to rank, and so changes what several silos release, while the noise is made for one.
-void require_own_rows(const MethodEntry& method, const RowFiles& train, const Communicator& ranks) {
-  if (!method.each_rank_is_a_silo || ranks.size() == 1 || paths_are_per_worker(train.x)) return;
-  throw UsageError(
-      "--method {} on {} ranks: each is a silo with rows of its own; name them with {{rank}}, as in "
-      "--train-x 'silo{{rank}}/x.npy' (dpreduce synth partition --first-silo 0 makes such files)",
-      method.name, ranks.size());
-}
-
-// Returns how the rows of a person are counted: over ranks, or within a silo. Collective. Throws UsageError where a
-// person would have rows in more silos than there are.
-PersonCount person_count_of(const SiloOptions& terms, const MethodEntry& method, Communicator& ranks) {
-  if (ranks.silos() == nullptr && !method.each_rank_is_a_silo) return count_over_ranks;
-  const std::uint64_t silos =
-      ranks.silos() != nullptr ? ranks.silos()->entry().terms.silos : static_cast<std::uint64_t>(ranks.size());
-  ranks.together([&] { require_silos_per_person(terms, silos); });
-  return count_in_silo(terms.silos_per_person.value_or(silos));
-}
-
 // Puts rows in the unit of the fit: weighed by declared weights, or by persons, whose identifiers are returned, and
-// gathered where units are clipped; of a dry run no row is looked at. Collective.
+// gathered where units are clipped; of a dry run no row is looked at. Collective. Throws UsageError where a person
+// would have rows in more silos than there are.
 std::optional<ShardedArray> weigh_rows(const FitOptions& options, bool clips_units, WorkerRows& rows,
                                        Communicator& ranks, const RowsInMemory* memory) {
   const DataOptions& data = options.data;
@@ -197,8 +176,14 @@ std::optional<ShardedArray> weigh_rows(const FitOptions& options, bool clips_uni
   std::optional<ShardedArray> persons = open_beside(ArrayRole::kPersons, data.train, rows, ranks,
                                                     memory != nullptr ? memory->train_person : std::nullopt);
   if (options.output.dry_run) return persons;
-  weigh(rows, persons ? &*persons : nullptr, data.bounded_rows(),
-        person_count_of(options.silos, method_entry(options.method), ranks), ranks,
+  PersonCount count = count_over_ranks;
+  if (ranks.silos() != nullptr || method_entry(options.method).each_rank_is_a_silo) {
+    const std::uint64_t silos =
+        ranks.silos() != nullptr ? ranks.silos()->entry().terms.silos : static_cast<std::uint64_t>(ranks.size());
+    ranks.together([&] { require_silos_per_person(options.silos, silos); });
+    count = count_in_silo(options.silos.silos_per_person.value_or(silos));
+  }
+  weigh(rows, persons ? &*persons : nullptr, data.bounded_rows(), count, ranks,
         {.coins = options.method.batch.has_value(),
          .whole = clips_units,
          .classes = data.classes,
@@ -211,7 +196,14 @@ std::optional<ShardedArray> weigh_rows(const FitOptions& options, bool clips_uni
 WorkerRows open_own_rows(const DataOptions& data, const MethodEntry& method, Communicator& ranks,
                          const RowsInMemory* memory) {
   ranks.together([&] {
-    if (memory == nullptr) require_own_rows(method, data.train, ranks);
+    // If rows are cut evenly, one row more or less moves others from rank to rank, and so changes what several silos
+    // release, while the noise is made for one.
+    const bool are_cut = memory == nullptr && ranks.size() > 1 && !paths_are_per_worker(data.train.x);
+    if (!method.each_rank_is_a_silo || !are_cut) return;
+    throw UsageError(
+        "--method {} on {} ranks: each is a silo with rows of its own; name them with {{rank}}, as in "
+        "--train-x 'silo{{rank}}/x.npy' (dpreduce synth partition --first-silo 0 makes such files)",
+        method.name, ranks.size());
   });
   WorkerRows training = memory == nullptr ? open_ranked_rows(data.train, ranks)
                                           : ranked_rows_in_memory(memory->train_x, memory->train_y, data.train, ranks);
@@ -316,7 +308,7 @@ OpenFit open_fit(const FitOptions& asked, Communicator& ranks, const RowsInMemor
       weigh_rows(options, open.fit->plan().clips_units(), open.training, ranks, memory);
   if (!is_dry_run) keep_tail(options.data, open.training, ranks);
   const auto require_usable = [&](const char* name, WorkerRows& rows) {
-    require_public({name, &rows}, open.training, persons ? &*persons : nullptr, ranks);
+    require_public({name, rows}, open.training, persons ? &*persons : nullptr, ranks);
     if (is_dry_run) return;
     ranks.together([&] { look_at_rows(rows, options.data.classes, data.train.bad_rows, ranks); });
   };

@@ -1,14 +1,18 @@
 // Fit whose rows are open and checked, with its plan. Nothing is spent yet.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 
+#include "common/data/memory_array.hpp"
+#include "common/data/row_files.hpp"
 #include "common/data/worker_rows.hpp"
 #include "common/ranks/communicator.hpp"
 #include "common/silos/file_claims.hpp"
 #include "fit/resolved_fit.hpp"
 #include "methods/fit_options.hpp"
+#include "methods/training_run.hpp"
 
 namespace dpreduce {
 

@@ -31,8 +31,8 @@ constexpr std::string_view kPartialSum = "partial sum";
 template <typename Apply>
 void with_pad(std::span<std::uint64_t> words, const NoiseKey& key, const SumTicket& ticket,
               const SummedPartition& partition, Apply apply) {
-  std::string context = fmt::format("{}/{}/", to_hex(std::as_bytes(std::span(ticket.task))), partition.name.size());
-  context += partition.name;
+  std::string context =
+      fmt::format("{}/{}/{}", to_hex(std::as_bytes(std::span(ticket.task))), partition.name.size(), partition.name);
   context.append(partition.nonce.begin(), partition.nonce.end());
   RandomStream stream = key.stream("partial sum", std::as_bytes(std::span(context)));
   for (std::uint64_t& word : words) apply(word, stream.next_u64());
@@ -52,13 +52,6 @@ FingerprintPart fingerprint_of_sum(const Statistic& statistic, std::uint64_t wit
 
 bool is_partition_name(const std::string& name) {
   return !name.empty() && name.size() <= kLongestName;
-}
-
-// Throws UsageError unless the name has 1 to 255 bytes.
-void require_partition_name(const std::string& partition) {
-  if (is_partition_name(partition)) return;
-  throw UsageError("partition: its name has {} bytes; give each partition its own name, of 1 to {} bytes",
-                   partition.size(), kLongestName);
 }
 
 // Throws BadInput, as value_of_message, unless each partition has a name, and names rise: a partition listed twice
@@ -114,7 +107,10 @@ std::string shown_partition(const std::string& name) {
 
 PartialSum PartialSum::sealed(const Statistic& of_partition, bool has_rows, const SumTicket& ticket,
                               const std::string& partition) {
-  require_partition_name(partition);
+  if (!is_partition_name(partition)) {
+    throw UsageError("partition: its name has {} bytes; give each partition its own name, of 1 to {} bytes",
+                     partition.size(), kLongestName);
+  }
   PartialSum sum;
   sum.session_ = ticket.session;
   sum.step_ = ticket.step;

@@ -135,7 +135,7 @@ void compare_columns_of_silos(ShardedArray& columns, const char* what, Communica
 // Throws BadInput where tables have other columns on this rank than on the first rank whose tables name theirs, or in
 // another order; these are then the names everywhere. Collective.
 void compare_columns_of_ranks(ShardedArray& columns, Communicator& ranks) {
-  const std::vector<std::string> of_ranks = ranks.trusted().gather(archived(columns.column_names()));
+  const std::vector<std::string> of_ranks = ranks.gather_texts(archived(columns.column_names()));
   std::string first;
   ranks.at_coordinator([&] {
     NamesOfRank named;
@@ -144,7 +144,7 @@ void compare_columns_of_ranks(ShardedArray& columns, Communicator& ranks) {
     }
     first = archived(named);
   });
-  first = ranks.trusted().broadcast(std::move(first));
+  first = ranks.broadcast_text(std::move(first));
   ranks.together([&] {
     const auto [rank, names] = unarchived<NamesOfRank>(first);
     columns.require_columns(names, fmt::format("on rank {}", rank));
@@ -178,9 +178,10 @@ void take_labels(WorkerRows& rows, UnlistedLabels unlisted, BadRows bad_rows) {
 }
 
 // Features, labels and groups of one worker. A silo's lists of classes and groups are another party's.
-WorkerRows open_with_groups(const RowFiles& options, std::size_t worker, std::size_t workers, bool is_of_silo) {
-  WorkerRows rows =
-      WorkerRows::open(options.x, options.y, worker, workers, named_classes(options.class_names), options.role_of_y());
+WorkerRows open_with_groups(const RowFiles& options, int rank, int ranks, bool is_of_silo) {
+  const auto worker = static_cast<std::size_t>(rank);
+  WorkerRows rows = WorkerRows::open(options.x, options.y, worker, static_cast<std::size_t>(ranks),
+                                     named_classes(options.class_names), options.role_of_y());
   take_labels(rows, is_of_silo ? UnlistedLabels::kInAnyNumber : options.unlisted_labels, options.bad_rows);
   read_groups(rows, options, worker);
   return rows;
@@ -189,17 +190,16 @@ WorkerRows open_with_groups(const RowFiles& options, std::size_t worker, std::si
 // Rows of this rank: its share of files that all ranks share, else all of the files that it has named.
 WorkerRows open_own_share(const RowFiles& options, bool is_shared, RowsOfSilos whose, const Communicator& ranks) {
   const bool is_of_silo = ranks.silos() != nullptr && whose == RowsOfSilos::kEachItsOwn;
-  if (!is_shared) return open_with_groups(options, 0, 1, is_of_silo);
-  return open_with_groups(options, static_cast<std::size_t>(ranks.rank()), static_cast<std::size_t>(ranks.size()),
-                          is_of_silo);
+  const int worker = is_shared ? ranks.rank() : 0;
+  const int workers = is_shared ? ranks.size() : 1;
+  return open_with_groups(options, worker, workers, is_of_silo);
 }
 
 }  // namespace
 
 WorkerRows open_rows_for(const Classifier& model, const std::string& name_of_model, const RowFiles& options, int worker,
                          int workers) {
-  WorkerRows rows =
-      open_with_groups(options, static_cast<std::size_t>(worker), static_cast<std::size_t>(workers), false);
+  WorkerRows rows = open_with_groups(options, worker, workers, false);
   require_features_of(rows, model.input_dim(), options.x.front());
   rows.features().require_columns(model.parts().feature_names, "in the model " + name_of_model);
   return rows;

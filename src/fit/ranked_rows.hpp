@@ -43,8 +43,7 @@ WorkerRows open_rows_of_rank(const RowFiles& options, const WorkerRows& training
 /// Opens this rank's rows, with the same number of features on every rank. Collective. Throws BadInput and UsageError
 /// as WorkerRows::open does. Throws BadInput if files of ranks differ in their number of features, or in the names
 /// or the order of their columns (features and targets; the rows then have the names of the first rank that has some,
-/// but not among silos), a file would count for two ranks, or a file that matches {rank} would count for none
-/// (files_once.hpp).
+/// but not among silos), a file would count for two ranks, or a file that matches {rank} would count for none.
 WorkerRows open_ranked_rows(const RowFiles& options, Communicator& ranks, RowsOfSilos whose = RowsOfSilos::kEachItsOwn);
 
 /// Opens this rank's own rows in memory, as open_ranked_rows. Messages name the rows by `options`. A rank may have no

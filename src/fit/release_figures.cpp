@@ -29,12 +29,6 @@ double norm_of(const ReleasedBlock& block) {
   return std::sqrt(sum);
 }
 
-// Order of the one Gram matrix that a block is; nullopt of other blocks.
-std::optional<std::uint64_t> order_of_gram(const PlannedBlock& planned) {
-  if (planned.noise != BlockNoise::kSymmetric || planned.triangles != 1) return std::nullopt;
-  return triangle_order(planned.elements);
-}
-
 SpectrumFigures spectrum_of(const ReleasedBlock& block, const std::string& label, const Lattice& lattice) {
   const double unit = lattice.clip_norm * lattice.clip_norm;
   SpectrumFigures figures{label, block.name(), released_eigenvalues(block, lattice),
@@ -78,7 +72,8 @@ std::span<const BlockFigures> ReleaseFigures::add(const WatchedRelease& watched)
     const PlannedBlock& of_plan = planned.block(block.name());
     if (block.name() == "class_counts" && !class_shares_) class_shares_ = shares_of(block);
     blocks_.push_back({label, block.name(), norm_of(block), noise_norm(of_plan, block.sigma())});
-    const std::optional<std::uint64_t> order = with_spectra_ ? order_of_gram(of_plan) : std::nullopt;
+    const bool is_gram = of_plan.noise == BlockNoise::kSymmetric && of_plan.triangles == 1;
+    const auto order = with_spectra_ && is_gram ? triangle_order(of_plan.elements) : std::nullopt;
     if (order && *order <= kLargestSpectrum && *order == watched.preprocessing.output_dim()) {
       const Lattice lattice{watched.preprocessing.clip_norm, *order};
       add_spectrum_ = [this, label, block, lattice] { spectra_.push_back(spectrum_of(block, label, lattice)); };

@@ -10,7 +10,7 @@
 
 #include "aggregator/solvers/public_refit.hpp"
 #include "common/accounting/gaussian_dp.hpp"
-#include "common/accounting/selection_charge.hpp"
+#include "common/accounting/mechanism.hpp"
 #include "common/base/error.hpp"
 #include "common/base/json_text.hpp"
 #include "common/base/public_names.hpp"
@@ -22,19 +22,13 @@
 #include "common/ranks/rank_archive.hpp"
 #include "fit/row_preparation.hpp"
 #include "methods/class_balance.hpp"
-#include "methods/method_options.hpp"
+#include "methods/fit_options.hpp"
 #include "methods/registry.hpp"
 #include "worker/statistic_entry.hpp"
 #include "worker/utilities.hpp"
 
 namespace dpreduce {
 namespace {
-
-// The least of what ranks have. Collective.
-std::uint64_t least_everywhere(std::uint64_t bytes, Communicator& ranks) {
-  constexpr std::uint64_t kExactInDouble = std::uint64_t{1} << 53;
-  return static_cast<std::uint64_t>(-ranks.max_everywhere(-static_cast<double>(std::min(bytes, kExactInDouble))));
-}
 
 // At epsilon 1 this is enough to distinguish candidates that differ by some tens of correct rows.
 constexpr double kChooseShare = 0.02;
@@ -97,13 +91,6 @@ std::size_t bytes_of(const ReleaseRequest& request) {
   return elements * sizeof(std::int64_t);
 }
 
-// A choice by training rows with mu of the budget. Without noise epsilon is 0.
-PlannedSelection planned_choice(double mu, std::size_t candidates, const DataOptions& data) {
-  return {"choice",
-          {.epsilon = selection_epsilon(mu), .sensitivity = data.bounded_rows(), .candidates = candidates},
-          data.weighs_rows() ? kWeightBits : 0};
-}
-
 // For the case that one rank holds the utilities of all public rows. A set of prototypes is drawn from the utilities of
 // a class in falling order (selection_sampler.hpp), which takes a big integer for each of them.
 constexpr std::size_t kBytesOfRankedCandidate = 88;
@@ -160,7 +147,11 @@ void plan_releases(FitPlan& plan, const FitOptions& options, const TrainingMetho
   double mu_of_releases = mu;
   double mu_of_choice = 0.0;
   if (const double share = share_of_choice(options); share > 0.0) {
-    plan.choice = planned_choice(mu * std::sqrt(share), method.candidates(), options.data);
+    plan.choice = {"choice",
+                   {.epsilon = selection_epsilon(mu * std::sqrt(share)),
+                    .sensitivity = options.data.bounded_rows(),
+                    .candidates = method.candidates()},
+                   options.data.weighs_rows() ? kWeightBits : 0};
     mu_of_choice = selection_mu(plan.choice->terms.epsilon);
     mu_of_releases = mu * std::sqrt(1.0 - share) * kBelowOne;
   }
@@ -255,24 +246,6 @@ void plan_memory(FitPlan& plan, const FitOptions& options, std::uint64_t public_
       plan.projection_elements * (sizeof(double) + 2 * sizeof(std::int16_t));  // and on the lattice, and packed
 }
 
-// Looks at the resolved center: rules of options know the one that is given.
-void require_center_of_isotropy(const FitOptions& options) {
-  const Centering center = options.rows.center.value();
-  if (!options.method.isotropy_share || center == Centering::kDp || center == Centering::kPublic) return;
-  throw UsageError(
-      "--isotropy-share goes with --center dp or public: class means are compared about the mean of all rows");
-}
-
-// The method has what the releases before it leave of mu^2.
-void add_requests_of_method(std::vector<ReleaseRequest>& requests, std::vector<ReleaseRequest> own) {
-  double rest = 1.0;
-  for (const ReleaseRequest& request : requests) rest -= request.share;
-  for (ReleaseRequest& request : own) {
-    request.share *= rest;
-    requests.push_back(std::move(request));
-  }
-}
-
 // Plans the noise of a selection, or of releases, and what the run promises.
 void plan_noise(FitPlan& plan, const FitOptions& options, const TrainingMethod& method,
                 std::optional<PlannedSelection> selection) {
@@ -308,15 +281,21 @@ ResolvedFit ResolvedFit::with_lost(std::vector<std::string> labels) const {
   return {options_, std::move(plan)};
 }
 
-std::optional<PrivacyStatement> ResolvedFit::statement() const {
-  if (!plan_.is_private) return std::nullopt;
+ClassifierParts ResolvedFit::parts(Preprocessing preprocessing) const {
+  ClassifierParts parts{.method = options_.method.name,
+                        .privacy = std::nullopt,
+                        .preprocessing = std::move(preprocessing),
+                        .classes = options_.data.classes,
+                        .weights = {},
+                        .bias = {},
+                        .cosine_head = {},
+                        .class_names = options_.data.train.class_names,
+                        .feature_names = options_.data.train.feature_names,
+                        .forfeits = beside_seed(plan_.forfeits)};
+  if (!plan_.is_private) return parts;
   const Guarantee& g = *plan_.guarantee;
-  return PrivacyStatement{.epsilon = g.epsilon,
-                          .delta = g.delta,
-                          .mu = g.mu,
-                          .rho = g.rho,
-                          .adjacency = options_.privacy.adjacency,
-                          .person = person_of(options_)};
+  parts.privacy = {g.epsilon, g.delta, g.mu, g.rho, options_.privacy.adjacency, person_of(options_)};
+  return parts;
 }
 
 RunTerms ResolvedFit::terms() const {
@@ -347,7 +326,11 @@ std::shared_ptr<const ResolvedFit> resolved_for_job(const FitOptions& options, s
                                                     std::uint64_t public_rows, std::uint64_t bytes_for_rank,
                                                     Communicator& ranks) {
   const bool is_shared = ranks.size() > 1 && ranks.silos() == nullptr;
-  if (is_shared) bytes_for_rank = least_everywhere(bytes_for_rank, ranks);
+  if (is_shared) {
+    constexpr std::uint64_t kExactInDouble = std::uint64_t{1} << 53;
+    const auto exact = static_cast<double>(std::min(bytes_for_rank, kExactInDouble));
+    bytes_for_rank = static_cast<std::uint64_t>(-ranks.max_everywhere(-exact));
+  }
   std::shared_ptr<const ResolvedFit> fit;
   std::string archive;
   ranks.together([&] {
@@ -356,7 +339,7 @@ std::shared_ptr<const ResolvedFit> resolved_for_job(const FitOptions& options, s
     if (is_shared) archive = archived(std::pair(fit->options(), fit->plan()));
   });
   if (!is_shared) return fit;
-  archive = ranks.trusted().broadcast(std::move(archive));
+  archive = ranks.broadcast_text(std::move(archive));
   ranks.together([&] {
     if (ranks.is_coordinator()) return;
     auto [decided, plan] = unarchived<std::pair<FitOptions, FitPlan>>(archive);
@@ -405,8 +388,17 @@ FitPlan make_fit_plan(const FitOptions& options, std::size_t input_dim, std::uin
   if (adjusts_scores(options)) plan.requests.push_back(registered_statistic("class_sizes").request(terms, kSizesShare));
   plan.dim = terms.dim;
   require_more_than_signs(options, plan.dim);
-  require_center_of_isotropy(options);
-  add_requests_of_method(plan.requests, method->requests(terms));
+  const Centering center = options.rows.center.value();  // resolved: rules of options know the one that is given
+  if (options.method.isotropy_share && center != Centering::kDp && center != Centering::kPublic) {
+    throw UsageError(
+        "--isotropy-share goes with --center dp or public: class means are compared about the mean of all rows");
+  }
+  double rest = 1.0;  // of mu^2, for the method
+  for (const ReleaseRequest& request : plan.requests) rest -= request.share;
+  for (ReleaseRequest& request : method->requests(terms)) {
+    request.share *= rest;
+    plan.requests.push_back(std::move(request));
+  }
   if (options.evaluation.share) share_with_evaluation(plan.requests, terms, options);
   for (ReleaseRequest& request : plan.requests) request.rows_per_unit = options.data.bounded_rows();
   plan_noise(plan, options, *method, method->selection(terms, public_rows));

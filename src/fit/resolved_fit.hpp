@@ -9,15 +9,22 @@
 #include <vector>
 
 #include "common/data/long_tail.hpp"
-#include "common/ledger/data_set_budget.hpp"
 #include "common/ledger/ledger_record.hpp"
+#include "common/ledger/spending.hpp"
 #include "common/model/classifier.hpp"
 #include "common/ranks/communicator.hpp"
 #include "methods/fit_options.hpp"
 #include "methods/fit_plan.hpp"
-#include "methods/training_method.hpp"
+#include "methods/registry.hpp"
 
 namespace dpreduce {
+
+/// Returns whether prototypes may be chosen among public rows. If so, every rank opens all public rows.
+bool may_choose_public_rows(const FitOptions& options);
+
+/// Returns `options` after checks of each part, of the options that the method takes, and of combinations of parts. A
+/// --batch of all rows becomes no --batch. Throws UsageError naming option, value and limit.
+FitOptions validated(FitOptions options);
 
 /// Resolved options, plan and method. Immutable, so that threads can share it: an audit makes tens of thousands of runs
 /// from one plan.
@@ -40,8 +47,9 @@ class ResolvedFit {
   const FitPlan& plan() const { return plan_; }
   const TrainingMethod& method() const { return *method_; }
 
-  /// Guarantee as a model declares it; nullopt if the fit is not private.
-  std::optional<PrivacyStatement> statement() const;
+  /// Returns what a model declares of the fit: method, classes and names; its guarantee if it is private, else the
+  /// reasons why not. Weights are empty.
+  ClassifierParts parts(Preprocessing preprocessing) const;
 
   /// Terms of the run that the ledger records with its charges.
   RunTerms terms() const;

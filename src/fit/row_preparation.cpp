@@ -4,10 +4,9 @@
 #include <optional>
 #include <utility>
 
-#include "aggregator/solvers/column_ranges.hpp"
 #include "aggregator/solvers/gram_spectrum.hpp"
 #include "aggregator/solvers/mean_classifier.hpp"
-#include "aggregator/solvers/released_center.hpp"
+#include "aggregator/solvers/released_preparation.hpp"
 #include "common/base/error.hpp"
 #include "common/ledger/column_bins.hpp"
 #include "methods/registry.hpp"
@@ -64,6 +63,15 @@ bool selects_before_method(const FitOptions& options) {
   return options.rows.select > 0 && !method_entry(options.method).selects_features;
 }
 
+// Numbers that the coordinator finds, on every rank. Collective.
+template <typename Solve>
+std::vector<double> found_by_coordinator(TrainingRun& run, std::size_t count, const Solve& solve) {
+  std::vector<double> values(count);
+  if (run.ranks().is_coordinator()) values = solve();
+  run.ranks().broadcast(values);
+  return values;
+}
+
 // c and h of columns, as they were seen: h is 0 where noise hides it, and at the coordinator where it is not sure.
 struct SeenRanges {
   FeatureColumns columns;
@@ -75,10 +83,7 @@ template <typename Set>
 SeenRanges find_ranges(TrainingRun& run, const RangeReleases& names, std::size_t columns, const Set& set) {
   const auto found = [&](const char* name, const auto& solve) {
     const Release release = run.release(name);
-    std::vector<double> values(columns);
-    if (run.ranks().is_coordinator()) values = solve(release.block("sizes"));
-    run.ranks().broadcast(values);
-    return values;
+    return found_by_coordinator(run, columns, [&] { return solve(release.block("sizes")); });
   };
   std::vector<double> medians = found(names.sizes, column_medians);
   ColumnWindows windows = windows_about(medians);
@@ -153,12 +158,11 @@ void keep_zeros(TrainingRun& run) {
 void choose_clip(TrainingRun& run, bool keeps_lengths) {
   const Release sizes = run.release(kRowSizes);
   const Preprocessing& rows = run.rows().preprocessing();
-  std::vector<double> clip{0.0};
-  if (run.ranks().is_coordinator()) clip.front() = usual_length(sizes.block("sizes"), keeps_lengths);
-  run.ranks().broadcast(clip);
-  if (!rows.columns.scale.empty())
-    clip.front() = std::min(clip.front(), std::sqrt(static_cast<double>(rows.input_dim)));
-  if (clip.front() > 0.0) run.rows().set_clip(clip.front());
+  double clip = found_by_coordinator(run, 1, [&] {
+                  return std::vector{usual_length(sizes.block("sizes"), keeps_lengths)};
+                }).front();
+  if (!rows.columns.scale.empty()) clip = std::min(clip, std::sqrt(static_cast<double>(rows.input_dim)));
+  if (clip > 0.0) run.rows().set_clip(clip);
   run.end_phase("lengths");
 }
 
@@ -168,30 +172,22 @@ void center_rows(TrainingRun& run, const FitOptions& options) {
   const Release sums = is_public ? run.sum_public("center") : run.release("center");
   std::optional<ReleasedCenter> released;  // at the coordinator
   if (run.ranks().is_coordinator()) released.emplace(sums, lattice);
-  std::vector<double> center(lattice.dim);
   if (!is_public) {
-    if (released) center = released->ball_center();
-    run.ranks().broadcast(center);
-    std::vector<double> radius{released ? released->radius() : 0.0};
-    run.ranks().broadcast(radius);
-    const Release rest = run.release(kCenterRest, ClassBalls{center, radius});
+    std::vector<double> center = found_by_coordinator(run, lattice.dim, [&] { return released->ball_center(); });
+    std::vector<double> radius = found_by_coordinator(run, 1, [&] { return std::vector{released->radius()}; });
+    const Release rest = run.release(kCenterRest, ClassBalls{std::move(center), std::move(radius)});
     if (released) released->add_rest(rest);
   }
-  if (released) center = released->mean();
-  run.ranks().broadcast(center);
-  run.rows().set_center(std::move(center));
+  run.rows().set_center(found_by_coordinator(run, lattice.dim, [&] { return released->mean(); }));
   run.end_phase("center");
 }
 
 void project_rows(TrainingRun& run, const FitOptions& options) {
   const Lattice lattice = run.rows().lattice();
   const Release sums = options.data.public_x.empty() ? run.release("pca") : run.sum_public("pca");
-  std::vector<double> components(options.rows.pca * lattice.dim);
-  if (run.ranks().is_coordinator()) {
-    components = GramSpectrum(sums.block("gram"), lattice).top_eigenvectors(options.rows.pca);
-  }
-  run.ranks().broadcast(components);
-  run.rows().project(std::move(components));
+  run.rows().project(found_by_coordinator(run, options.rows.pca * lattice.dim, [&] {
+    return GramSpectrum(sums.block("gram"), lattice).top_eigenvectors(options.rows.pca);
+  }));
   run.end_phase("pca");
 }
 
@@ -241,9 +237,7 @@ double center_share(const FitOptions& options) {
 
 std::vector<ReleaseRequest> preparation_requests(const FitOptions& options, ReleaseTerms& terms) {
   std::vector<ReleaseRequest> requests;
-  if (finds_target_range(options)) {
-    request_ranges(requests, kOfTargets, terms, kRangeShare);
-  }
+  if (finds_target_range(options)) request_ranges(requests, kOfTargets, terms, kRangeShare);
   if (options.rows.finds_some()) {
     const bool asks = options.rows.finds_ranges == FindRanges::kWhereColumnsDiffer;
     request_ranges(requests, kOfFeatures, terms, asks ? kQuestionShare : kRangeShare);

@@ -11,9 +11,8 @@
 #include "methods/gradient_rounds.hpp"
 #include "methods/registry.hpp"
 #include "worker/chunk_residuals.hpp"
-#include "worker/feature_rows.hpp"
 #include "worker/identified_rows.hpp"
-#include "worker/kept_chunks.hpp"
+#include "worker/lattice_stream.hpp"
 #include "worker/statistics/registered_statistics.hpp"
 
 namespace dpreduce {
@@ -43,8 +42,8 @@ namespace {
 
 constexpr std::uint64_t kBytesOfScore = sizeof(std::int64_t) + sizeof(std::int16_t);  // chunk_residuals.hpp
 constexpr std::uint64_t kBytesOfPrior = sizeof(double);                               // likewise
-constexpr std::uint64_t kProgramBytes = std::uint64_t{48}
-                                        << 20;  // code, MPI and OpenBLAS buffers: some 30 MiB, and room
+// Code, MPI and OpenBLAS buffers: some 30 MiB, and room.
+constexpr std::uint64_t kProgramBytes = std::uint64_t{48} << 20;
 
 // Rounds of training, not those that prepare rows.
 bool is_round(const ReleaseRequest& request) {
@@ -59,22 +58,6 @@ bool trains_in_rounds(const FitPlan& plan) {
 // The features of rows in rounds, which have an intercept.
 std::size_t dim_in_rounds(const FitPlan& plan) {
   return plan.dim + 1;
-}
-
-bool keeps_rows(const FitOptions& options, const FitPlan& plan, std::uint64_t rows_here) {
-  return rows_here <= most_kept_rows(options.machine.memory_mib.value() << 20, plan.preprocessing.input_dim,
-                                     dim_in_rounds(plan), options.data.label_slots(), plan.clips_units());
-}
-
-// A method that whitens rows does so by the Gram matrix of this statistic.
-bool whitens(const StatisticEntry& statistic, const FitOptions& options) {
-  return method_entry(options.method).whitens_rows && statistic.row_change == RowChange::kWhitening;
-}
-
-// Returns whether ridge regressions of all classes have one noised Gram matrix, whose eigenvectors they are solved by.
-bool solves_for_all_classes(const ReleaseRequest& request, const FitOptions& options) {
-  return request.name == "least_squares" && options.method.name == "ls" && !options.data.has_targets() &&
-         !options.privacy.budget.non_private;
 }
 
 // Words of 8 bytes of one rank, up into sums and down again.
@@ -93,11 +76,14 @@ double words_of(const ReleaseRequest& request, const TrainingMethod& method, con
   if (statistic.row_change == RowChange::kComponents) {
     words += static_cast<double>(options.rows.pca) * static_cast<double>(plan.preprocessing.dim());
   }
-  if (whitens(statistic, options)) {
+  if (method_entry(options.method).whitens_rows && statistic.row_change == RowChange::kWhitening) {
     const auto matrix = static_cast<double>(plan.projection_elements);
     words += owners > 1 ? 4.0 * matrix : matrix;  // its eigenvectors, where they are shared (fc.cpp)
   }
-  if (solves_for_all_classes(request, options) && RowGroups(options.data.classes).are_shared_by(owners)) {
+  // Ridge regressions of all classes are solved by the eigenvectors of one noised Gram matrix.
+  const bool has_one_gram = request.name == "least_squares" && options.method.name == "ls" &&
+                            !options.data.has_targets() && !options.privacy.budget.non_private;
+  if (has_one_gram && RowGroups(options.data.classes).are_shared_by(owners)) {
     const auto sums_of_classes = static_cast<double>(options.data.classes * plan.dim);
     words += sums_of_classes * (1.0 + 2.0 * static_cast<double>(method.candidates()));
     words += 2.0 * static_cast<double>(plan.dim * plan.dim);
@@ -107,16 +93,6 @@ double words_of(const ReleaseRequest& request, const TrainingMethod& method, con
 
 bool compares_all_pairs(const FitOptions& options) {
   return cosine_clip(options.method.d_min.value_or(0.0), options.method.d_max.value_or(2.0)).is_active();
-}
-
-// Bytes of a private row while it is paired with public ones, and how many are (utilities.hpp).
-std::uint64_t bytes_of_paired_row(const FitPlan& plan) {
-  return sizeof(std::int16_t) * plan.dim + sizeof(std::int32_t);
-}
-
-std::uint64_t rows_paired_at_once(const FitOptions& options, const FitPlan& plan) {
-  return std::max<std::uint64_t>(1,
-                                 (std::uint64_t{options.machine.memory_mib.value()} << 19) / bytes_of_paired_row(plan));
 }
 
 // Returns whether ranks share the public rows, once class sums are summed; else each rank goes through all of them
@@ -144,18 +120,21 @@ std::uint64_t row_bytes_of(const FitOptions& options, const FitPlan& plan, std::
   const std::size_t labels = options.data.label_slots();
   const std::size_t dim = dim_in_rounds(plan);
   const std::uint64_t allowed = std::uint64_t{options.machine.memory_mib.value()} << 20;
-  std::uint64_t row = bytes_per_row(plan.preprocessing.input_dim, dim, labels);
+  const std::uint64_t row = bytes_per_row(plan.preprocessing.input_dim, dim, labels);
   const std::uint64_t chunk = std::min<std::uint64_t>(rows_here, rows_of_chunk(allowed, row)) * row;
   if (plan.public_selection) {
     const std::uint64_t widest = std::max<std::uint64_t>(rows_here, plan.public_selection->terms.candidates);
     if (!compares_all_pairs(options)) return std::min<std::uint64_t>(widest, rows_of_chunk(allowed, row)) * row;
     const std::uint64_t streams = 2 * std::min<std::uint64_t>(widest, rows_of_chunk(allowed / 4, row)) * row;
-    return streams + std::min(rows_here, rows_paired_at_once(options, plan)) * bytes_of_paired_row(plan);
+    const std::uint64_t paired = sizeof(std::int16_t) * plan.dim + sizeof(std::int32_t);  // a row (utilities.hpp)
+    return streams + std::min(rows_here, std::max<std::uint64_t>(1, allowed / 2 / paired)) * paired;
   }
   if (plan.makes_class_grams()) {
     return std::min(allowed, 2 * chunk + rows_here * labels * sizeof(std::int16_t) * dim);
   }
-  if (!trains_in_rounds(plan) || !keeps_rows(options, plan, rows_here)) return chunk;
+  const bool keeps_rows = trains_in_rounds(plan) && rows_here <= most_kept_rows(allowed, plan.preprocessing.input_dim,
+                                                                                dim, labels, plan.clips_units());
+  if (!keeps_rows) return chunk;
   return chunk + rows_here * bytes_per_kept_row(dim, labels, plan.clips_units());
 }
 

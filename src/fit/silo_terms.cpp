@@ -33,14 +33,6 @@ struct DecidedNoise {
 
 DPREDUCE_ARCHIVE(DecidedNoise, config, models, accountant, unit, epsilon, delta, is_private, whole, of_silo, guaranteed)
 
-// Plan with the noise of one silo in place of the whole.
-NoisePlan plan_of_share(NoisePlan plan, const NoiseShares& shares) {
-  for (PlannedRelease& release : plan.releases) {
-    for (PlannedBlock& block : release.blocks) block = shares.share_of(std::move(block));
-  }
-  return plan;
-}
-
 }  // namespace
 
 std::optional<NoiseShares> shares_of_silos(const FitOptions& options, const SiloTerms& silos) {
@@ -64,7 +56,10 @@ PublicKey noise_plan_digest(const ResolvedFit& fit, const std::optional<NoiseSha
                        .is_private = fit.plan().is_private,
                        .whole = fit.plan().noise};
   if (decided.whole && shares) {
-    decided.of_silo = plan_of_share(*decided.whole, *shares);
+    decided.of_silo = *decided.whole;
+    for (PlannedRelease& release : decided.of_silo->releases) {
+      for (PlannedBlock& block : release.blocks) block = shares->share_of(std::move(block));
+    }
     decided.guaranteed = shares->guaranteed(*decided.whole);
   }
   return sha256(message_of("noise plan", decided));
@@ -80,8 +75,7 @@ namespace {
 constexpr int kDigits = 6;  // a mu that is refused should not look like the one that is allowed
 
 // Compares a run with a consent, term by term. Terms that the consent does not have are left out.
-class Comparison {
- public:
+struct Comparison {
   template <typename Value>
   void least(const char* name, const Value& asked, const std::optional<Value>& limit) {
     if (limit) add(name, fmt::format("{}", asked), fmt::format("at least {}", *limit), asked >= *limit);
@@ -104,12 +98,10 @@ class Comparison {
         asked && *asked <= *limit, true);
   }
   void add(const char* name, std::string asked, std::string allowed, bool is_met, bool is_budget = false) {
-    terms_.push_back({name, std::move(asked), std::move(allowed), is_met, is_budget});
+    terms.push_back({name, std::move(asked), std::move(allowed), is_met, is_budget});
   }
-  std::vector<ConsentTerm> take() { return std::move(terms_); }
 
- private:
-  std::vector<ConsentTerm> terms_;
+  std::vector<ConsentTerm> terms{};
 };
 
 // B and s are promises about persons: where the unit is a row, none is made.
@@ -190,7 +182,7 @@ std::vector<ConsentTerm> compared_terms(const SiloConsent& consent, const Resolv
     run.add("least-version", version(), "at least " + consent.least_version,
             version_numbers(version()) >= version_numbers(consent.least_version));
   }
-  return run.take();
+  return std::move(run.terms);
 }
 
 void require_met(std::span<const ConsentTerm> terms) {

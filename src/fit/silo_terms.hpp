@@ -11,13 +11,14 @@
 #include <string>
 #include <vector>
 
-#include "aggregator/release/noise_shares.hpp"
+#include "aggregator/release/block_noise.hpp"
+#include "common/ledger/ledger_record.hpp"
 #include "common/ledger/ledger_state.hpp"
 #include "common/randomness/signing_key.hpp"
 #include "common/ranks/communicator.hpp"
 #include "common/silos/handshake.hpp"
 #include "fit/resolved_fit.hpp"
-#include "methods/silo_options.hpp"
+#include "methods/fit_options.hpp"
 
 namespace dpreduce {
 

@@ -16,8 +16,6 @@
 #include "common/randomness/signing_key.hpp"
 #include "common/ranks/lifetime.hpp"
 #include "common/silos/payload_archive.hpp"
-#include "fit/fit_account.hpp"
-#include "fit/open_fit.hpp"
 #include "fit/ranked_rows.hpp"
 #include "methods/fit_plan.hpp"
 #include "methods/registry.hpp"
@@ -66,9 +64,10 @@ void require_no_silos(const TravelingPlan& plan) {
       "where persons are counted over all partitions");
 }
 
-void require_persons(const TravelingPlan& plan) {
+void require_uncounted_persons(const TravelingPlan& plan) {
   if (!plan.options.data.has_units()) throw UsageError(kUnitIsARow);
   require_no_silos(plan);
+  if (plan.persons) throw UsageError("the plan already has the counts of its persons");
 }
 
 // A worker sees the rows of its own partition: how many there are in all is counted ahead.
@@ -79,21 +78,15 @@ void require_counted(const TravelingPlan& plan) {
       "counts");
 }
 
-// Checks the options. A fit of rows with numbers is not told how many numbers a row has, since it sees the rows.
-FitOptions checked(FitOptions options, Accounts accounts) {
+// Checks the options of a fit that is charged to `ledger`, or elsewhere. A fit of rows with numbers is not told how
+// many numbers a row has, since it sees the rows.
+FitOptions checked(FitOptions options, const std::optional<std::string>& ledger) {
+  if (ledger) options.privacy.ledger = *ledger;
   const std::size_t targets = options.data.has_targets() ? std::exchange(options.data.classes, 0) : 0;
-  options = checked_call(std::move(options), Communicator::alone(), accounts);
+  options = checked_call(std::move(options), Communicator::alone(), ledger ? Accounts::kLedger : Accounts::kElsewhere);
   if (targets > 0) options.data.classes = targets;
   return options;
 }
-
-FitOptions options_with(FitOptions options, const std::optional<std::string>& ledger) {
-  if (ledger) options.privacy.ledger = *ledger;
-  return checked(std::move(options), ledger ? Accounts::kLedger : Accounts::kElsewhere);
-}
-
-constexpr std::string_view kPlan = "plan";
-constexpr std::string_view kTask = "task";
 
 }  // namespace
 
@@ -115,13 +108,12 @@ DPREDUCE_ARCHIVE(TravelingTask, session, step, task)
 
 TravelingPlan TravelingPlan::made(FitOptions options, std::size_t dim, std::size_t targets) {
   require_own_options(options);
-  options.privacy.ledger = PrivacyOptions{}.ledger;
   RowsInMemory rows;
   if (options.data.rows_per_person) rows.train_person.emplace();
   options.silos.under_engine = options.silos.silos_per_person.has_value();
   options = with_rows_in_memory(std::move(options), rows);
   if (targets > 0) options.data.classes = targets;
-  options = checked(std::move(options), Accounts::kLedger);
+  options = checked(std::move(options), PrivacyOptions{}.ledger);
   require_sums_alone(ResolvedFit(options, dim));
   TravelingPlan plan{.options = std::move(options), .dim = dim, .ticket = {}};
   secure_bytes(std::as_writable_bytes(std::span(plan.ticket.session)));
@@ -130,8 +122,7 @@ TravelingPlan TravelingPlan::made(FitOptions options, std::size_t dim, std::size
 }
 
 TravelingPlan TravelingPlan::counted(const PersonCounts& counts) const {
-  require_persons(*this);
-  if (persons) throw UsageError("the plan already has the counts of its persons");
+  require_uncounted_persons(*this);
   TravelingPlan plan = *this;
   plan.persons = counts.opened(ticket);
   secure_bytes(std::as_writable_bytes(std::span(plan.ticket.session)));
@@ -158,11 +149,11 @@ void TravelingPlan::require_for_silos(std::uint64_t engine_silos) const {
 }
 
 std::string TravelingPlan::to_bytes() const {
-  return message_of(kPlan, *this);
+  return message_of("plan", *this);
 }
 
 TravelingPlan TravelingPlan::from_bytes(const std::string& bytes) {
-  return value_of_message<TravelingPlan>(kPlan, bytes);
+  return value_of_message<TravelingPlan>("plan", bytes);
 }
 
 SumTicket TravelingTask::ticket(const TravelingPlan& plan) const {
@@ -174,16 +165,15 @@ SumTicket TravelingTask::ticket(const TravelingPlan& plan) const {
 }
 
 std::string TravelingTask::to_bytes() const {
-  return message_of(kTask, *this);
+  return message_of("task", *this);
 }
 
 TravelingTask TravelingTask::from_bytes(const std::string& bytes) {
-  return value_of_message<TravelingTask>(kTask, bytes);
+  return value_of_message<TravelingTask>("task", bytes);
 }
 
 PersonCounts person_counts(const TravelingPlan& plan, const ArrayView& persons, const std::string& partition) {
-  require_persons(plan);
-  if (plan.persons) throw UsageError("the plan already has the counts of its persons");
+  require_uncounted_persons(plan);
   ShardedArray identifiers(std::make_unique<MemoryArray>(persons, "identifiers of persons in memory"),
                            ArrayRole::kPersons);
   return PersonCounts::sealed(traveling_persons(identifiers, {0, identifiers.rows()}, plan.ticket).persons, plan.ticket,
@@ -249,13 +239,13 @@ class FitSession::Exchange final : public StatisticSource {
   Exchange(const TravelingPlan& plan, const std::optional<std::string>& ledger,
            std::optional<std::vector<std::string>> partitions)
       : plan_(plan),
-        fit_(std::make_shared<const ResolvedFit>(options_with(plan.options, ledger), plan.dim)),
+        fit_(std::make_shared<const ResolvedFit>(checked(plan.options, ledger), plan.dim)),
         partitions_(partitions_of(plan, std::move(partitions))),
         rows_(WorkerRows::none(plan.dim, plan.options.data.has_targets() ? plan.options.data.classes : 0)) {
     if (plan.options.data.has_units()) rows_.set_weights({});
     if (fit_->plan().clips_units()) rows_.set_units({.are_whole = true});
     take_blas_memory();
-    std::optional<FitAccount> account = ledger ? open_account(*fit_, ranks_) : open_own_account(*fit_, ranks_);
+    std::optional<FitAccount> account = open_account(*fit_, ranks_, ledger ? Accounts::kLedger : Accounts::kElsewhere);
     trainer_ = std::thread([this, account = std::move(account)]() mutable { train_here(std::move(account)); });
     std::unique_lock lock(mutex_);
     wait_for_trainer(lock);

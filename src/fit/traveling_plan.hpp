@@ -2,7 +2,7 @@
 // MPI: Dask, Spark, Ray. Such tasks may be retried, duplicated and merged in any order.
 //
 //     driver    TravelingPlan::made     ->  plan, to every worker
-//               if the unit is a person, workers count first (partial_sum.hpp):
+//               if the unit is a person, workers count first:
 //     worker    person_counts(plan, persons, partition)  ->  PersonCounts; they add up in any tree
 //     driver    plan.counted(counts)    ->  the plan that goes to every worker
 //     worker    partial_sum(plan, task, rows, partition)  ->  PartialSum; they add up in any tree
@@ -20,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "common/ledger/statistic.hpp"
 #include "fit/fit.hpp"
 #include "fit/partial_sum.hpp"
 #include "methods/statistic_task.hpp"

@@ -1,5 +1,3 @@
-#include "fit/validated_options.hpp"
-
 #include <algorithm>
 #include <array>
 #include <filesystem>
@@ -12,6 +10,7 @@
 #include "common/base/public_names.hpp"
 #include "common/base/text.hpp"
 #include "common/lattice/row_transform.hpp"
+#include "fit/resolved_fit.hpp"
 #include "methods/fit_table.hpp"
 #include "methods/registry.hpp"
 

@@ -1,7 +1,7 @@
 // Method for users who do not choose one.
 //
 //     most features      DP-FC, which was best on every set of real features tried; class means where rows spread
-//                        evenly over directions, which a small release finds out (means_by_rounds.hpp)
+//                        evenly over directions, which a small release finds out (gradient_rounds.hpp)
 //     above 4096         DP-Adam: the Gram matrix of so many takes the coordinator minutes (9 d^3 flops)
 //     few raw columns    scaled by ranges that are found with noise, where their sizes differ (row_preparation.hpp)
 //     small classes      with --objective balanced, chosen public rows where rounds would lose them in their noise
@@ -12,16 +12,11 @@
 #include "aggregator/solvers/isotropic_rule.hpp"
 #include "common/base/error.hpp"
 #include "methods/fit_options.hpp"
-#include "methods/means_by_rounds.hpp"
-#include "methods/method_options.hpp"
-#include "methods/prototype_choice.hpp"
+#include "methods/gradient_rounds.hpp"
+#include "methods/prototypes.hpp"
 #include "methods/registry.hpp"
 
 namespace dpreduce {
-
-const MethodEntry& fc_method();
-const MethodEntry& adam_method();
-const MethodEntry& prototypes_method();
 
 namespace {
 
@@ -66,7 +61,7 @@ bool requests_isotropy(const FitOptions& options, std::size_t dim) {
 FitOptions resolve_auto(FitOptions options, const RowsAhead& rows) {
   const bool is_balanced = options.method.objective == Objective::kBalanced;
   if (is_balanced && prefers_prototypes(options, rows.public_rows)) {
-    options.method.name = prototypes_method().name;
+    options.method.name = prototypes_method.name;
     return options;
   }
   if (options.rows.leaves_columns_open() && rows.input_dim <= kMostRawColumns) {
@@ -75,10 +70,10 @@ FitOptions resolve_auto(FitOptions options, const RowsAhead& rows) {
   if (options.data.has_targets()) {
     // Rounds clip residuals, whose noise is then less than that of one Gram matrix of all: they were ahead on each of
     // four tables, at epsilon .5, 1 and 4.
-    options.method.name = fc_method().name;
+    options.method.name = fc_method.name;
     return options;
   }
-  const MethodEntry& chosen = rows.kept_features <= kMostFeaturesOfGram ? fc_method() : adam_method();
+  const MethodEntry& chosen = rows.kept_features <= kMostFeaturesOfGram ? fc_method : adam_method;
   for (const auto& [option, is_given] : {std::pair{"--gram-share", options.method.gram_share.has_value()},
                                          std::pair{"--isotropy-share", options.method.isotropy_share.has_value()}}) {
     if (is_given && !chosen.takes_option(option)) {
@@ -113,21 +108,18 @@ FitOptions resolve_auto(FitOptions options, const RowsAhead& rows) {
 
 }  // namespace
 
-const MethodEntry& auto_method() {
-  static const MethodEntry entry{.name = "auto",
-                                 .help = "the usually best method, centered by a released mean",
-                                 .takes = with_options_of_rounds({{"--objective"},
-                                                                  {"--expected-rows"},
-                                                                  {"--smallest-share"},
-                                                                  {"--gram-share"},
-                                                                  {"--isotropy-share", "0.03"},
-                                                                  {"--rounds"},
-                                                                  {"--targets"}}),
-                                 .resolve = resolve_auto,
-                                 .resolved_by = "features, --objective and public rows: public knowledge",
-                                 .whitens_rows = true,
-                                 .whitens_by_public_rows = true};
-  return entry;
-}
+const MethodEntry auto_method{.name = "auto",
+                              .help = "the usually best method, centered by a released mean",
+                              .takes = with_options_of_rounds({{"--objective"},
+                                                               {"--expected-rows"},
+                                                               {"--smallest-share"},
+                                                               {"--gram-share"},
+                                                               {"--isotropy-share", "0.03"},
+                                                               {"--rounds"},
+                                                               {"--targets"}}),
+                              .resolve = resolve_auto,
+                              .resolved_by = "features, --objective and public rows: public knowledge",
+                              .whitens_rows = true,
+                              .whitens_by_public_rows = true};
 
 }  // namespace dpreduce

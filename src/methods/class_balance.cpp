@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <utility>
+#include <vector>
 
 #include "aggregator/solvers/public_refit.hpp"
 #include "common/base/error.hpp"
-#include "methods/method_options.hpp"
-#include "methods/prototype_choice.hpp"
-#include "methods/registry.hpp"
+#include "methods/prototypes.hpp"
 
 namespace dpreduce {
+
 bool adjusts_scores(const FitOptions& options) {
   return options.method.objective == Objective::kBalanced && method_entry(options.method).scores_are_adjustable;
 }

@@ -12,9 +12,10 @@
 // If rows are centered by public rows, public rows refine the result (public_refit.hpp).
 #pragma once
 
-#include "aggregator/solvers/linear_scores.hpp"
-#include "methods/fit_options.hpp"
-#include "methods/training_method.hpp"
+#include <cstddef>
+#include <cstdint>
+
+#include "methods/registry.hpp"
 
 namespace dpreduce {
 
@@ -25,7 +26,7 @@ inline constexpr double kSizesShare = 0.01;
 bool adjusts_scores(const FitOptions& options);
 
 /// Returns whether public rows refine the scores that adjusts_scores adjusts: if the method allows refinement, rows of
-/// `dim` features are centered by `public_rows` public rows, and the noise exceeds sampling (prototype_choice.hpp). A
+/// `dim` features are centered by `public_rows` public rows, and the noise exceeds sampling (prototypes.hpp). A
 /// method does not allow refinement if d x d matrices are too slow.
 bool refits_on_public_rows(const FitOptions& options, std::size_t dim, std::uint64_t public_rows);
 

@@ -16,6 +16,8 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <functional>
+#include <memory>
 #include <utility>
 
 #include "common/base/error.hpp"
@@ -43,105 +45,77 @@ std::vector<std::size_t> strided_order(std::size_t classes, std::size_t ranks) {
 
 // Statistics that the first pass and each class add to the release: of this rank's rows, or, from a source, of all
 // rows.
-class AddedGrams {
- public:
-  AddedGrams(const ReleaseRequest& request, const StatisticInputs& inputs, std::vector<std::size_t> order)
-      : hasher_(std::in_place, std::span<const std::byte, 32>(secret_of_digests()), inputs.transform.output_dim()),
-        own_(std::in_place, request, inputs, *hasher_, std::move(order)),
-        sums_(own_->take_sums()) {}
-  AddedGrams(StatisticSource& source, StatisticTask task, std::vector<std::size_t> order)
-      : source_(&source), task_(std::move(task)), order_(std::move(order)), sums_(first_sums()) {}
-  AddedGrams(const AddedGrams&) = delete;
-  AddedGrams& operator=(const AddedGrams&) = delete;
+struct AddedGrams {
+  Statistic sums;
+  std::function<void(std::span<std::int64_t> triangle)> next;  // does what ClassGrams::next does
+};
 
-  Statistic take_sums() { return std::move(sums_); }
+SecretVector<std::byte> secret_of_digests() {
+  SecretVector<std::byte> secret(32);
+  secure_bytes(secret);
+  return secret;
+}
 
-  // Returns what ClassGrams::next does.
-  void next(std::span<std::int64_t> triangle) {
-    if (own_) return own_->next(triangle);
-    task_.part = StatisticPart::kGramOfClass;
-    task_.label = order_[next_++];
-    const Statistic gram = source_->sum(task_);
+AddedGrams grams_of_rows(const ReleaseRequest& request, const StatisticInputs& inputs, std::vector<std::size_t> order) {
+  const auto hasher = std::make_shared<const RowHasher>(std::span<const std::byte, 32>(secret_of_digests()),
+                                                        inputs.transform.output_dim());
+  const auto grams = std::make_shared<ClassGrams>(request, inputs, *hasher, std::move(order));
+  return {grams->take_sums(), [hasher, grams](std::span<std::int64_t> triangle) { grams->next(triangle); }};
+}
+
+AddedGrams grams_of_source(StatisticSource& source, StatisticTask task, std::vector<std::size_t> order) {
+  task.part = StatisticPart::kClassSums;
+  std::ranges::copy(secret_of_digests(), std::as_writable_bytes(std::span(task.secret)).begin());
+  const Statistic whole = source.sum(task);
+  std::vector<BlockShape> shape = whole.shape();
+  shape.pop_back();  // of digests
+  Statistic sums(std::move(shape));
+  std::copy_n(whole.words().begin(), sums.words().size(), sums.words().begin());
+  task.part = StatisticPart::kGramOfClass;
+  const auto next = [&source, task, order = std::move(order), digests = digests_of(whole),
+                     place = std::size_t{0}](std::span<std::int64_t> triangle) mutable {
+    task.label = order[place++];
+    const Statistic gram = source.sum(task);
     // Rows that are summed now must be the rows of the first sum, under the same labels: a row that moved would count
     // twice.
-    if (digests_of(gram).front() != digests_.at(task_.label)) {
+    if (digests_of(gram).front() != digests.at(task.label)) {
       throw BadInput(std::string("the training rows changed between two sums; partitions must hold the same rows and "
                                  "labels whenever they are read") +
                      kForOwnerOnly);
     }
     std::copy(gram.block(0).begin(), gram.block(0).end(), triangle.begin());
+  };
+  return {std::move(sums), next};
+}
+
+// Puts 1 + the class and the bits of what was made of it into `words`, which are a rank's of a round: of one class at
+// most.
+void put_solution(std::size_t label, const std::vector<double>& solution, std::size_t width,
+                  std::vector<std::uint64_t>& words) {
+  DPREDUCE_ASSERT(words.empty() && solution.size() == width);
+  words.push_back(1 + label);
+  for (const double number : solution) words.push_back(std::bit_cast<std::uint64_t>(number));
+}
+
+// Brings what ranks have made of their classes of a round to `all` at the coordinator, K x width: post-processing of
+// noised matrices, and much smaller. Each rank has a slot: 1 + its class, then the bits of its numbers; zeros where it
+// has no class, and `own` is empty. Only one rank writes at each place, so the sum over ranks is what that rank has
+// written. Collective. Wire: P (width + 1) words.
+void gather_solutions(Communicator& ranks, std::size_t width, std::span<const std::uint64_t> own,
+                      std::vector<std::int64_t>& all) {
+  const std::size_t slot = 1 + width;
+  const auto owners = static_cast<std::size_t>(ranks.owners());
+  std::vector<std::uint64_t> words(owners * slot, 0);
+  const std::size_t first = owners == 1 ? 0 : static_cast<std::size_t>(ranks.rank()) * slot;
+  std::ranges::copy(own, words.begin() + static_cast<std::ptrdiff_t>(first));
+  if (owners > 1) ranks.sum_to_coordinator(words);
+  if (!ranks.is_coordinator()) return;
+  for (std::size_t place = 0; place < words.size(); place += slot) {
+    if (words[place] == 0) continue;
+    const auto numbers = std::span<const std::uint64_t>(words).subspan(place + 1, width);
+    std::ranges::copy(numbers, all.begin() + static_cast<std::ptrdiff_t>((words[place] - 1) * width));
   }
-
- private:
-  static SecretVector<std::byte> secret_of_digests() {
-    SecretVector<std::byte> secret(32);
-    secure_bytes(secret);
-    return secret;
-  }
-
-  // Its last block holds digests.
-  Statistic first_sums() {
-    task_.part = StatisticPart::kClassSums;
-    std::ranges::copy(secret_of_digests(), std::as_writable_bytes(std::span(task_.secret)).begin());
-    const Statistic whole = source_->sum(task_);
-    std::vector<BlockShape> shape = whole.shape();
-    digests_ = digests_of(whole);
-    shape.pop_back();
-    Statistic sums(std::move(shape));
-    std::copy_n(whole.words().begin(), sums.words().size(), sums.words().begin());
-    return sums;
-  }
-
-  std::optional<RowHasher> hasher_;
-  std::optional<ClassGrams> own_;
-  StatisticSource* source_ = nullptr;
-  StatisticTask task_;
-  std::vector<std::size_t> order_;
-  std::size_t next_ = 0;
-  std::vector<RowDigest> digests_;  // of each class, from a source
-  Statistic sums_;
-};
-
-// Solutions made of each class, gathered at the coordinator: post-processing of noised matrices, and much smaller.
-class ClassSolutions {
- public:
-  ClassSolutions(Communicator& ranks, std::size_t classes, std::size_t width)
-      : ranks_(ranks), width_(width), all_(ranks.is_coordinator() ? classes * width : 0, 0) {}
-
-  // This rank's class of the round, at most one. Preconditions (asserted): `width` numbers.
-  void add(std::size_t label, const std::vector<double>& solution) {
-    DPREDUCE_ASSERT(own_.empty() && solution.size() == width_);
-    own_.push_back(1 + label);
-    for (const double number : solution) own_.push_back(std::bit_cast<std::uint64_t>(number));
-  }
-
-  // Brings what ranks have added to the coordinator. Each rank has a slot: 1 + the class, then the bits of its numbers;
-  // zeros where it has no class. Only one rank writes at each place, so the sum over ranks is what that rank has
-  // written. Collective. Wire: P (width + 1) words.
-  void end_round() {
-    const std::size_t slot = 1 + width_;
-    const auto owners = static_cast<std::size_t>(ranks_.owners());
-    std::vector<std::uint64_t> words(owners * slot, 0);
-    const std::size_t first = owners == 1 ? 0 : static_cast<std::size_t>(ranks_.rank()) * slot;
-    std::ranges::copy(std::exchange(own_, {}), words.begin() + static_cast<std::ptrdiff_t>(first));
-    if (owners > 1) ranks_.sum_to_coordinator(words);
-    if (!ranks_.is_coordinator()) return;
-    for (std::size_t place = 0; place < words.size(); place += slot) {
-      if (words[place] == 0) continue;
-      const auto numbers = std::span<const std::uint64_t>(words).subspan(place + 1, width_);
-      std::ranges::copy(numbers, all_.begin() + static_cast<std::ptrdiff_t>((words[place] - 1) * width_));
-    }
-  }
-
-  // The bits of K x width numbers at the coordinator; elsewhere nothing. Once.
-  std::vector<std::int64_t> take() { return std::move(all_); }
-
- private:
-  Communicator& ranks_;
-  std::size_t width_;
-  std::vector<std::int64_t> all_;
-  std::vector<std::uint64_t> own_;
-};
+}
 
 // The matrices of the classes, a few at a time. One set of them is summed while the next is computed.
 class GramRounds {
@@ -149,8 +123,9 @@ class GramRounds {
   // Called with a round's matrices of this rank's classes, and `advance`, which moves on what is being summed.
   using OnRound = std::function<void(const PartRelease::Owned&, const std::function<void()>& advance)>;
 
-  GramRounds(Communicator& ranks, Timings& timings, PartRelease& parts, AddedGrams& grams, std::size_t elements)
-      : ranks_(ranks), timings_(timings), parts_(parts), grams_(grams), elements_(elements) {}
+  GramRounds(Communicator& ranks, Timings& timings, PartRelease& parts, const decltype(AddedGrams::next)& add_next,
+             std::size_t elements)
+      : ranks_(ranks), timings_(timings), parts_(parts), add_next_(add_next), elements_(elements) {}
 
   // Collective. Releases the classes of `order`, one of a round for each owner.
   void release(const std::vector<std::size_t>& order, std::size_t owners, const OnRound& on_round) {
@@ -184,7 +159,7 @@ class GramRounds {
     }
     ranks_.together([&] {
       for (const PartRelease::Part& part : group) {
-        grams_.next(part.local);
+        add_next_(part.local);
         advance();
       }
       ranks_.check_peers();
@@ -209,7 +184,7 @@ class GramRounds {
   Communicator& ranks_;
   Timings& timings_;
   PartRelease& parts_;
-  AddedGrams& grams_;
+  const decltype(AddedGrams::next)& add_next_;
   std::size_t elements_;
   std::array<std::vector<SecretVector<std::int64_t>>, 2> triangles_;
   std::size_t groups_ = 0;
@@ -253,35 +228,36 @@ NamedIntegers TrainingRun::made_class_grams(std::size_t width, const OnClassGram
   rows_.in_pass(kClassGrams, [&](const OnChunk& show) {
     if (sides_.source == nullptr) {
       shown = show;
-      grams.emplace(request, rows_.inputs(on_chunk), order);
+      grams = grams_of_rows(request, rows_.inputs(on_chunk), order);
       shown = nullptr;
     } else {
-      grams.emplace(*sides_.source, task_of(kClassGrams, rows_.preprocessing(), {}), order);
+      grams = grams_of_source(*sides_.source, task_of(kClassGrams, rows_.preprocessing(), {}), order);
     }
   });
   std::vector<std::int64_t> watched;  // matrices for the watcher, whose one rank has all classes in their order
   std::optional<Release> whole;       // likewise
   const std::uint64_t integers = rows_.classes() * width + integers_of_first_pass(request);  // of the record
   NamedIntegers record = releaser_.release_in_parts(kClassGrams, integers, [&](PartRelease& parts) {
-    const Release sums(released_sums(grams->take_sums(), parts, ranks_));
+    const Release sums(released_sums(std::move(grams->sums), parts, ranks_));
     end_phase("sums");
-    ClassSolutions solutions(ranks_, rows_.classes(), width);
-    GramRounds rounds(ranks_, timings_, parts, *grams, triangle_elements(rows_.lattice().dim));
+    std::vector<std::int64_t> solutions(ranks_.is_coordinator() ? rows_.classes() * width : 0);  // bits of numbers
+    GramRounds rounds(ranks_, timings_, parts, grams->next, triangle_elements(rows_.lattice().dim));
     rounds.release(order, owners, [&](const PartRelease::Owned& own, const std::function<void()>& advance) {
+      std::vector<std::uint64_t> words;  // of this rank's class
       ranks_.together([&] {
         for (const auto& [label, gram] : own) {
           if (sides_.watcher) watched.insert(watched.end(), gram.values().begin(), gram.values().end());
-          solutions.add(label, on_gram(sums, label, gram));
+          put_solution(label, on_gram(sums, label, gram), width, words);
           advance();
         }
       });
-      solutions.end_round();
+      gather_solutions(ranks_, width, words, solutions);
     });
     NamedIntegers made;
     for (const ReleasedBlock& block : sums.blocks()) {
       made.emplace_back(block.name(), std::vector(block.values().begin(), block.values().end()));
     }
-    made.emplace_back(kSolutions, solutions.take());
+    made.emplace_back(kSolutions, std::move(solutions));
     if (sides_.watcher) {
       std::vector<ReleasedBlock> blocks = sums.blocks();
       blocks.insert(blocks.begin(), {kMatrices, std::move(watched), parts.sigma(kMatrices)});

@@ -28,7 +28,8 @@ constexpr std::uint64_t kCoinpressRounds = 2;
 
 class CoinPressMethod : public TrainingMethod {
  public:
-  explicit CoinPressMethod(const FitOptions& options) : rounds_(options.method.rounds.value_or(kCoinpressRounds)) {}
+  explicit CoinPressMethod(const FitOptions& options)
+      : TrainingMethod(options), rounds_(options.method.rounds.value_or(kCoinpressRounds)) {}
 
   std::vector<ReleaseRequest> requests(ReleaseTerms terms) const override {
     terms.rounds = rounds_;
@@ -108,15 +109,12 @@ class CoinPressMethod : public TrainingMethod {
 
 }  // namespace
 
-const MethodEntry& coinpress_method() {
-  static const MethodEntry entry{
-      .name = "coinpress",
-      .help = "class means, clipped to shrinking balls",
-      .takes = {{"--rounds", "2"}},
-      .refuses = {{"--max-labels above 1", "a row is clipped about the center of one class"}},
-      .make = make_of<CoinPressMethod>,
-      .has_constant = [](const FitOptions&) { return false; }};
-  return entry;
-}
+const MethodEntry coinpress_method{
+    .name = "coinpress",
+    .help = "class means, clipped to shrinking balls",
+    .takes = {{"--rounds", "2"}},
+    .refuses = {{"--max-labels above 1", "a row is clipped about the center of one class"}},
+    .make = make_of<CoinPressMethod>,
+    .has_constant = [](const FitOptions&) { return false; }};
 
 }  // namespace dpreduce

@@ -40,9 +40,7 @@ bool protects_unit_of(const FitOptions& evaluation, const PrivacyStatement& of_m
 class EvaluateMethod : public TrainingMethod {
  public:
   explicit EvaluateMethod(const FitOptions& options)
-      : requested_(options.evaluation),
-        group_names_(options.data.train.group_names),
-        reports_models_(forfeits_of_models(options).empty()) {}
+      : TrainingMethod(options), reports_models_(forfeits_of_models(options).empty()) {}
 
   std::vector<ReleaseRequest> requests(ReleaseTerms terms) const override {
     if (terms.dim != requested_.input_dim) {
@@ -78,7 +76,8 @@ class EvaluateMethod : public TrainingMethod {
       if (reports_models_) settings["threshold"] = *requested_.terms.threshold;  // may be the model's
     }
     if (requested_.terms.groups > 0) settings["groups"] = requested_.terms.groups;
-    if (!group_names_.empty()) settings["group_names"] = group_names_;
+    const std::vector<std::string>& group_names = options_.data.train.group_names;
+    if (!group_names.empty()) settings["group_names"] = group_names;
     return settings;
   }
 
@@ -96,8 +95,7 @@ class EvaluateMethod : public TrainingMethod {
   }
 
  private:
-  EvaluationOptions requested_;
-  std::vector<std::string> group_names_;
+  const EvaluationOptions& requested_ = options_.evaluation;
   bool reports_models_;  // else their digests are of rows that nobody promises anything of
 };
 
@@ -128,16 +126,11 @@ std::vector<std::string> digests_of_models(const EvaluationOptions& evaluation) 
   return digests;
 }
 
-const MethodEntry& evaluate_method() {
-  static const MethodEntry entry{
-      .name = "evaluate",
-      .help = "a model on private rows",
-      .takes = {{"--targets"}},
-      .make = make_of<EvaluateMethod>,
-      .reads_rows_once = [](const FitOptions&) { return true; },
-      .trains = false,
-  };
-  return entry;
-}
+const MethodEntry evaluate_method{.name = "evaluate",
+                                  .help = "a model on private rows",
+                                  .takes = {{"--targets"}},
+                                  .make = make_of<EvaluateMethod>,
+                                  .reads_rows_once = [](const FitOptions&) { return true; },
+                                  .trains = false};
 
 }  // namespace dpreduce

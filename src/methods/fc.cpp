@@ -46,8 +46,6 @@
 #include "aggregator/solvers/public_refit.hpp"
 #include "common/kernels/vector_width.hpp"
 #include "methods/gradient_rounds.hpp"
-#include "methods/means_by_rounds.hpp"
-#include "methods/registry.hpp"
 #include "methods/target_regression.hpp"
 
 namespace dpreduce {
@@ -73,99 +71,77 @@ double step_length(Loss loss, std::size_t classes) {
   return loss == Loss::kSquare ? 1.0 : 2.0 * std::sqrt(static_cast<double>(classes));
 }
 
-class WhitenedStep : public StepRule {
- public:
-  WhitenedStep(const GramSpectrum& spectrum, const Lattice& lattice, const RoundSettings& settings, std::size_t classes,
-               Normalize normalize)
-      : dim_(lattice.dim),
-        clip_norm_(lattice.clip_norm),
-        rounds_(settings.rounds),
-        step_(step_length(settings.loss, classes)),
-        normalize_(normalize) {
-    const std::span<const double> eigenvalues = spectrum.eigenvalues();
-    const auto dim = static_cast<double>(lattice.dim);
-    const double trace = std::max(spectrum.trace(), one_row());
-    const double radii = classes < kManyClasses ? kFcRidgeInRadii : kRidgeInRadiiManyClasses;
-    const double ridge = radii * spectrum.noise_radius() + trace / dim + one_row();
-    whitening_ = spectrum.whitening_factors(ridge);
-    if (normalize_ != Normalize::kL2) {
-      const double factor = factor_that_keeps_lengths(spectrum, ridge);
-      for (double& entry : whitening_) entry *= factor;
-    }
-    double sum = 0.0;
-    for (const double eigenvalue : eigenvalues) {
-      const double own = std::max(eigenvalue, one_row() / dim);
-      sum += own / (own + ridge);
-      // Mixed with its neighbors', a direction may have more curvature than its own, by up to 2 w. Probabilities
-      // forgive a step that is too long there; squares, whose curvature is the same wherever W is, do not.
-      const double most = settings.loss == Loss::kSquare ? std::max(own, 2.0 * spectrum.noise_radius()) : own;
-      curvature_.push_back(most / (own + ridge));
-    }
-    for (double& entry : curvature_) entry *= (1.0 - settings.intercept_share) * trace / sum;
-    intercept_curvature_ = settings.intercept_share * trace;
-    intercept_reach_ = kInterceptReach / (step_ * std::sqrt(settings.intercept_share) * clip_norm_);
+// f of sum_i |f M x_i|^2 = sum_i |x_i|^2 = t. What of t is in no eigenvalue is spread over all of them.
+double factor_that_keeps_lengths(const GramSpectrum& spectrum, double trace, double ridge) {
+  double found = 0.0;
+  for (const double eigenvalue : spectrum.eigenvalues()) found += eigenvalue;
+  const double rest = std::max(trace - found, 0.0) / static_cast<double>(spectrum.dim());
+  double whitened = 0.0;
+  for (const double eigenvalue : spectrum.eigenvalues()) whitened += (eigenvalue + rest) / (eigenvalue + ridge);
+  return std::sqrt(std::max(trace, found) / whitened);
+}
+
+// M's rows are the eigenvectors times `whitening`.
+struct WhitenedDescent {
+  std::vector<double> whitening;
+  StepRule rule;
+};
+
+WhitenedDescent whitened_descent(const GramSpectrum& spectrum, const Lattice& lattice, const RoundSettings& settings,
+                                 std::size_t classes, Normalize normalize) {
+  const double one_row = lattice.clip_norm * lattice.clip_norm;
+  const auto d = static_cast<double>(lattice.dim);
+  const double trace = std::max(spectrum.trace(), one_row);
+  const double radii = classes < kManyClasses ? kFcRidgeInRadii : kRidgeInRadiiManyClasses;
+  const double ridge_of_rows = radii * spectrum.noise_radius() + trace / d + one_row;
+  std::vector<double> whitening = spectrum.whitening_factors(ridge_of_rows);
+  if (normalize != Normalize::kL2) {
+    const double factor = factor_that_keeps_lengths(spectrum, trace, ridge_of_rows);
+    for (double& entry : whitening) entry *= factor;
   }
-
-  // M's rows are the eigenvectors times these.
-  const std::vector<double>& whitening() const { return whitening_; }
-
-  void step(const NoisedRound& round, std::span<double> weights) override {
-    const double ridge = step_ * curvature_of_noise(round.sigma(), rounds_, clip_norm_) + one_row();
-    std::vector<double> factors = curvature_;
-    for (double& factor : factors) factor = step_ / (factor + ridge);
-    const double intercept_curvature = intercept_curvature_of(round) + ridge;
-    factors.push_back(step_ / intercept_curvature);
+  double sum = 0.0;
+  std::vector<double> curvature;  // e, along eigenvectors
+  for (const double eigenvalue : spectrum.eigenvalues()) {
+    const double own = std::max(eigenvalue, one_row / d);
+    sum += own / (own + ridge_of_rows);
+    // Mixed with its neighbors', a direction may have more curvature than its own, by up to 2 w. Probabilities
+    // forgive a step that is too long there; squares, whose curvature is the same wherever W is, do not.
+    const double most = settings.loss == Loss::kSquare ? std::max(own, 2.0 * spectrum.noise_radius()) : own;
+    curvature.push_back(most / (own + ridge_of_rows));
+  }
+  for (double& entry : curvature) entry *= (1.0 - settings.intercept_share) * trace / sum;
+  const double length = step_length(settings.loss, classes);
+  const double reach = kInterceptReach / (length * std::sqrt(settings.intercept_share) * lattice.clip_norm);
+  double squares = 0.0;  // at the intercept, of gradients so far, without their noise
+  StepRule rule = [=, dim = lattice.dim](const NoisedRound& round, std::span<double> weights) mutable {
     const std::span<const std::int64_t> gradient = round.block().values();
+    double of_intercept = settings.intercept_share * trace;  // e of the intercept
+    if (normalize != Normalize::kL2) {
+      for (std::size_t e = dim; e < gradient.size(); e += dim + 1) {
+        const double entry = static_cast<double>(gradient[e]) / round.unit;
+        squares += entry * entry - round.sigma() * round.sigma();
+      }
+      of_intercept = std::max(of_intercept, std::sqrt(std::max(squares, 0.0)) / reach);
+    }
+    const double ridge = length * curvature_of_noise(round.sigma(), settings.rounds, lattice.clip_norm) + one_row;
+    std::vector<double> factors = curvature;
+    factors.push_back(of_intercept);
+    for (double& factor : factors) factor = length / (factor + ridge);
     run_at_full_width([&]<std::size_t width>(Doubles<width>) {
-      for (std::size_t first = 0; first < weights.size(); first += dim_ + 1) {
-        for (std::size_t j = 0; j <= dim_; ++j) {
+      for (std::size_t first = 0; first < weights.size(); first += dim + 1) {
+        for (std::size_t j = 0; j <= dim; ++j) {
           weights[first + j] -= factors[j] * (to_double<width>(gradient[first + j]) / round.unit);
         }
       }
     });
-  }
-
- private:
-  double one_row() const { return clip_norm_ * clip_norm_; }
-
-  // e of the intercept.
-  double intercept_curvature_of(const NoisedRound& round) {
-    if (normalize_ == Normalize::kL2) return intercept_curvature_;
-    const std::span<const std::int64_t> gradient = round.block().values();
-    for (std::size_t e = dim_; e < gradient.size(); e += dim_ + 1) {
-      const double entry = static_cast<double>(gradient[e]) / round.unit;
-      intercept_squares_ += entry * entry - round.sigma() * round.sigma();
-    }
-    return std::max(intercept_curvature_, std::sqrt(std::max(intercept_squares_, 0.0)) / intercept_reach_);
-  }
-
-  // f of sum_i |f M x_i|^2 = sum_i |x_i|^2 = t. What of t is in no eigenvalue is spread over all of them.
-  double factor_that_keeps_lengths(const GramSpectrum& spectrum, double ridge) const {
-    const double trace = std::max(spectrum.trace(), one_row());
-    double found = 0.0;
-    for (const double eigenvalue : spectrum.eigenvalues()) found += eigenvalue;
-    const double rest = std::max(trace - found, 0.0) / static_cast<double>(dim_);
-    double whitened = 0.0;
-    for (const double eigenvalue : spectrum.eigenvalues()) whitened += (eigenvalue + rest) / (eigenvalue + ridge);
-    return std::sqrt(std::max(trace, found) / whitened);
-  }
-
-  std::size_t dim_;
-  double clip_norm_;
-  std::uint64_t rounds_;
-  double step_;
-  Normalize normalize_;
-  std::vector<double> whitening_;
-  std::vector<double> curvature_;  // e, along eigenvectors
-  double intercept_curvature_ = 0.0;
-  double intercept_reach_ = 0.0;
-  double intercept_squares_ = 0.0;  // of gradients so far, without their noise
-};
+  };
+  return {std::move(whitening), std::move(rule)};
+}
 
 class WhitenedDescentMethod : public RoundsMethod {
  public:
   explicit WhitenedDescentMethod(const FitOptions& options)
-      : RoundsMethod(round_settings(options, kFcRounds)),
+      : RoundsMethod(options, round_settings(options, kFcRounds)),
         has_public_rows_(whitens_by_public_rows(options)),
         gram_share_(options.method.gram_share.value_or(has_public_rows_ ? kFcGramShareBesidePublic : kFcGramShare)),
         isotropy_share_(options.method.isotropy_share) {
@@ -213,16 +189,16 @@ class WhitenedDescentMethod : public RoundsMethod {
       });
     }
     run.end_phase("gram");
-    std::optional<WhitenedStep> rule;
+    StepRule rule;  // at the coordinator
     run.rows().project(whiten(run, known ? &*known : nullptr, rule));
     run.rows().set_intercept(settings_.intercept_share);
     run.end_phase("whiten");
-    return train_in_rounds(run, settings_, rule ? &*rule : nullptr);
+    return train_in_rounds(run, settings_, rule);
   }
 
  private:
   // M, d x d, known to every rank; and the coordinator's rule.
-  std::vector<double> whiten(TrainingRun& run, const ReleasedBlock* gram, std::optional<WhitenedStep>& rule) const {
+  std::vector<double> whiten(TrainingRun& run, const ReleasedBlock* gram, StepRule& rule) const {
     Communicator& ranks = run.ranks();
     const Lattice lattice = run.rows().lattice();
     const RowGroups groups(lattice.dim);
@@ -231,7 +207,9 @@ class WhitenedDescentMethod : public RoundsMethod {
     std::vector<double> matrix(lattice.dim * lattice.dim);
     ranks.at_coordinator([&] {
       const Normalize normalize = run.rows().preprocessing().normalize;
-      factors = rule.emplace(*spectrum, lattice, settings_, run.rows().classes(), normalize).whitening();
+      WhitenedDescent descent = whitened_descent(*spectrum, lattice, settings_, run.rows().classes(), normalize);
+      factors = std::move(descent.whitening);
+      rule = std::move(descent.rule);
     });
     if (ranks.owners() > 1) ranks.broadcast(factors);
     groups.make_on_ranks(ranks, matrix, [&](std::size_t first, std::span<double> rows) {
@@ -252,18 +230,14 @@ std::unique_ptr<TrainingMethod> make_fc(const FitOptions& options) {
 
 }  // namespace
 
-const MethodEntry& fc_method() {
-  static const MethodEntry entry{
-      .name = "fc",
-      .help = "rounds of descent on rows whitened by a Gram matrix released once",
-      .takes =
-          with_options_of_rounds({{"--gram-share", "0.1"}, {"--isotropy-share"}, {"--rounds", "20"}, {"--targets"}}),
-      .make = make_fc,
-      .whitens_rows = true,
-      .whitens_by_public_rows = true,
-      .scores_are_adjustable = true,
-      .scores_are_refinable = true};
-  return entry;
-}
+const MethodEntry fc_method{
+    .name = "fc",
+    .help = "rounds of descent on rows whitened by a Gram matrix released once",
+    .takes = with_options_of_rounds({{"--gram-share", "0.1"}, {"--isotropy-share"}, {"--rounds", "20"}, {"--targets"}}),
+    .make = make_fc,
+    .whitens_rows = true,
+    .whitens_by_public_rows = true,
+    .scores_are_adjustable = true,
+    .scores_are_refinable = true};
 
 }  // namespace dpreduce

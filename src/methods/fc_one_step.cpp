@@ -21,7 +21,6 @@
 
 #include "aggregator/solvers/gram_spectrum.hpp"
 #include "methods/gradient_rounds.hpp"
-#include "methods/registry.hpp"
 
 namespace dpreduce {
 namespace {
@@ -30,35 +29,10 @@ constexpr double kGramShareOfOneStep = 0.5;
 constexpr double kRidgeInRadiiOfOneStep = 0.5;  // as in ls.cpp, whose problem this is
 constexpr double kFirstScore = -10.0;
 
-RoundSettings one_round() {
-  RoundSettings settings;
-  settings.loss = Loss::kSigmoid;
-  settings.initial_score = kFirstScore;
-  return settings;
-}
-
-class CovarianceStep : public StepRule {
- public:
-  CovarianceStep(const ReleasedBlock& gram, const Lattice& lattice, std::optional<double> ridge)
-      : spectrum_(gram, lattice),
-        ridge_(ridge.value_or(kRidgeInRadiiOfOneStep * spectrum_.noise_radius() +
-                              lattice.clip_norm * lattice.clip_norm)) {}
-
-  void step(const NoisedRound& round, std::span<double> weights) override {
-    std::vector<double> direction = round.gradient();
-    spectrum_.solve(direction, ridge_);
-    for (std::size_t e = 0; e < weights.size(); ++e) weights[e] -= direction[e];
-  }
-
- private:
-  GramSpectrum spectrum_;
-  double ridge_;
-};
-
 class OneStepMethod : public TrainingMethod {
  public:
   explicit OneStepMethod(const FitOptions& options)
-      : gram_share_(options.method.gram_share.value_or(kGramShareOfOneStep)), lambda_(options.method.lambda) {}
+      : TrainingMethod(options), gram_share_(options.method.gram_share.value_or(kGramShareOfOneStep)) {}
 
   std::vector<ReleaseRequest> requests(ReleaseTerms terms) const override {
     ++terms.dim;
@@ -69,7 +43,7 @@ class OneStepMethod : public TrainingMethod {
   nlohmann::json settings() const override {
     nlohmann::json json = to_json(rounds_);
     json["gram_share"] = gram_share_;
-    json["lambda"] = lambda_ ? nlohmann::json(*lambda_) : nlohmann::json("auto");
+    json["lambda"] = options_.method.lambda ? nlohmann::json(*options_.method.lambda) : nlohmann::json("auto");
     return json;
   }
 
@@ -79,25 +53,27 @@ class OneStepMethod : public TrainingMethod {
     run.rows().set_intercept(rounds_.intercept_share);
     const Release gram = run.release("gram");
     run.end_phase("gram");
-    std::optional<CovarianceStep> rule;
-    run.ranks().at_coordinator([&] { rule.emplace(gram.block("gram"), run.rows().lattice(), lambda_); });
-    return train_in_rounds(run, rounds_, rule ? &*rule : nullptr);
+    const Lattice lattice = run.rows().lattice();
+    std::optional<GramSpectrum> spectrum;
+    run.ranks().at_coordinator([&] { spectrum.emplace(gram.block("gram"), lattice); });
+    return train_in_rounds(run, rounds_, [&](const NoisedRound& round, std::span<double> weights) {
+      const double usual = kRidgeInRadiiOfOneStep * spectrum->noise_radius() + lattice.clip_norm * lattice.clip_norm;
+      std::vector<double> direction = round.gradient();
+      spectrum->solve(direction, options_.method.lambda.value_or(usual));
+      for (std::size_t e = 0; e < weights.size(); ++e) weights[e] -= direction[e];
+    });
   }
 
  private:
   double gram_share_;
-  std::optional<double> lambda_;
-  RoundSettings rounds_ = one_round();
+  RoundSettings rounds_{.loss = Loss::kSigmoid, .initial_score = kFirstScore};
 };
 
 }  // namespace
 
-const MethodEntry& fc_one_step_method() {
-  static const MethodEntry entry{.name = "fc-one-step",
-                                 .help = "one published step of DP-FC, gradient over Gram matrix: a baseline",
-                                 .takes = {{"--gram-share", "0.5"}, {"--lambda"}},
-                                 .make = make_of<OneStepMethod>};
-  return entry;
-}
+const MethodEntry fc_one_step_method{.name = "fc-one-step",
+                                     .help = "one published step of DP-FC, gradient over Gram matrix: a baseline",
+                                     .takes = {{"--gram-share", "0.5"}, {"--lambda"}},
+                                     .make = make_of<OneStepMethod>};
 
 }  // namespace dpreduce

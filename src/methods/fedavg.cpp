@@ -19,7 +19,6 @@
 
 #include "common/base/error.hpp"
 #include "methods/gradient_rounds.hpp"
-#include "methods/registry.hpp"
 
 namespace dpreduce {
 namespace {
@@ -57,7 +56,7 @@ void average_over_ranks(std::vector<double>& weights, double clip_norm, Communic
 class FederatedAveragingMethod : public RoundsMethod {
  public:
   explicit FederatedAveragingMethod(const FitOptions& options)
-      : RoundsMethod(round_settings(options, kFedavgRounds)),
+      : RoundsMethod(options, round_settings(options, kFedavgRounds)),
         local_steps_(options.method.local_steps.value_or(kLocalSteps)) {
     if (settings_.rounds > kMostSteps / local_steps_) {
       throw UsageError("--rounds {} x --local-steps {}: a silo takes at most {} steps in total", settings_.rounds,
@@ -85,17 +84,18 @@ class FederatedAveragingMethod : public RoundsMethod {
     run.rows().keep();
     const Lattice lattice = run.rows().lattice();
     const double unit = Lattice{settings_.residual_norm, run.rows().classes()}.scale() * lattice.scale();
-    const auto silos = static_cast<std::size_t>(run.ranks().size());
     RoundSettings steps = settings_;
     steps.rounds *= local_steps_;
-    DescentStep rule(steps, Bound::kFixed, run.rows().classes(), lattice.clip_norm, silos);
+    const StepRule rule = averaged_descent_rule(run, steps, static_cast<std::size_t>(run.ranks().size()));
     return iterate_rounds(run, settings_, [&](std::uint64_t round, std::vector<double>& weights) {
       for (std::uint64_t step = 1; step <= local_steps_; ++step) {
         std::optional<LatticeWeights> at;  // each silo's own, and so fallible on each alone
         run.ranks().together([&] { at.emplace(weights, lattice); });
         const Release release =
-            run.release_of_own_rows("gradient", GradientPoint{*at, settings_.loss, {}, settings_.residual_norm});
-        run.ranks().together([&] { rule.step({(round - 1) * local_steps_ + step, release, unit}, weights); });
+            run.release_of_own_rows("gradient", GradientPoint{*at, settings_.loss, {}, steps.residual_norm});
+        run.ranks().together([&] {
+          rule({(round - 1) * local_steps_ + step, release, unit, steps.residual_norm}, weights);
+        });
       }
       average_over_ranks(weights, lattice.clip_norm, run.ranks());
     });
@@ -107,20 +107,17 @@ class FederatedAveragingMethod : public RoundsMethod {
 
 }  // namespace
 
-const MethodEntry& fedavg_method() {
-  static const MethodEntry entry{
-      .name = "fedavg",
-      .help = "federated averaging, each silo with its own noise: a baseline",
-      .takes = {{"--rounds", "60"}, {"--local-steps", "5"}, {"--learning-rate"}, {"--loss"}, {"--iterate"}},
-      .refuses = {{"--choose",
-                   "each silo adds its own noise to gradients, and a choice would need exact counts of all silos' "
-                   "rows; leave it out"},
-                  {"--resume", "noised gradients stay at their silos and are not saved; leave it out"},
-                  {"--secure-aggregation",
-                   "its silos add noise to their own gradients, which are not summed; leave the option out"}},
-      .make = make_of<FederatedAveragingMethod>,
-      .each_rank_is_a_silo = true};
-  return entry;
-}
+const MethodEntry fedavg_method{
+    .name = "fedavg",
+    .help = "federated averaging, each silo with its own noise: a baseline",
+    .takes = {{"--rounds", "60"}, {"--local-steps", "5"}, {"--learning-rate"}, {"--loss"}, {"--iterate"}},
+    .refuses = {{"--choose",
+                 "each silo adds its own noise to gradients, and a choice would need exact counts of all silos' "
+                 "rows; leave it out"},
+                {"--resume", "noised gradients stay at their silos and are not saved; leave it out"},
+                {"--secure-aggregation",
+                 "its silos add noise to their own gradients, which are not summed; leave the option out"}},
+    .make = make_of<FederatedAveragingMethod>,
+    .each_rank_is_a_silo = true};
 
 }  // namespace dpreduce

@@ -13,9 +13,9 @@
 #include "common/base/error.hpp"
 #include "common/base/privacy_terms.hpp"
 #include "common/lattice/row_transform.hpp"
-#include "common/ledger/data_set_budget.hpp"
 #include "common/ledger/loss.hpp"
 #include "common/ledger/noise_plan.hpp"
+#include "common/ledger/spending.hpp"
 
 namespace dpreduce {
 

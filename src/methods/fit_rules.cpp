@@ -12,6 +12,12 @@ using std::string_literals::operator""s;
 
 constexpr const char* kMaskedSums = "--secure-aggregation";
 
+// Excludes each of `others`.
+void exclude_all(OptionTable& table, const char* option, std::initializer_list<const char*> others,
+                 const char* reason) {
+  for (const char* other : others) table.excludes(option, other, reason);
+}
+
 void add_rules_of_rows(OptionTable& table, const std::string& persons) {
   constexpr const char* kAsTraining = "test rows have classes or numbers, as training rows have";
   table.excludes("--targets", "--test-y", fmt::format("{}; give {}", kAsTraining, kTestTargets));
@@ -44,21 +50,18 @@ void add_rules_of_rows(OptionTable& table, const std::string& persons) {
 
 // Options about classes do not apply to numbers.
 void add_rules_of_targets(OptionTable& table) {
-  for (const char* own : {"--class-names", "--classes"}) {
-    table.excludes("--targets", own, "numbers have no classes; leave it out");
-  }
-  for (const char* own : {"--max-labels", "--imbalance-ratio", "--validation-x"}) {
-    table.excludes("--targets", own, "it is about classes, and targets are numbers; leave it out");
-  }
+  exclude_all(table, "--targets", {"--class-names", "--classes"}, "numbers have no classes; leave it out");
+  exclude_all(table, "--targets", {"--max-labels", "--imbalance-ratio", "--validation-x"},
+              "it is about classes, and targets are numbers; leave it out");
   table.excludes("--targets", "--select",
                  "features are selected by classes, and targets are numbers; leave it out, or use --pca");
   constexpr const char* kOneGram =
       "regression uses one Gram matrix, of rows and targets, and the square loss; leave it out";
-  for (const char* own :
-       {"--shared-gram", "--alpha", "--lambda", "--choose", "--isotropy-share", "--expected-rows", "--smallest-share",
-        "--iterate", "--warm-start", "--objective balanced", "--loss softmax|sigmoid", "--center moments"}) {
-    table.excludes("--targets", own, kOneGram);
-  }
+  exclude_all(
+      table, "--targets",
+      {"--shared-gram", "--alpha", "--lambda", "--choose", "--isotropy-share", "--expected-rows", "--smallest-share",
+       "--iterate", "--warm-start", "--objective balanced", "--loss softmax|sigmoid", "--center moments"},
+      kOneGram);
   table.excludes("--targets", "--gram-share", kOneGram).only_where("--method ls");
   table.needs("--target-range", "--targets");
 }
@@ -89,18 +92,16 @@ void add_rules_of_methods(OptionTable& table) {
   table.needs("--warm-start-share", "--warm-start");
   table.excludes("--loss softmax", "--max-labels above 1", "softmax chooses one class per row; use sigmoid or square");
   table.excludes("--objective balanced", "--loss sigmoid|square", "scores must be log probabilities; use softmax");
-  for (const char* own : {"--warm-start", "--choose"}) {
-    table.excludes("--objective balanced", own, "only the scores of a single model can be adjusted; leave it out");
-  }
+  exclude_all(table, "--objective balanced", {"--warm-start", "--choose"},
+              "only the scores of a single model can be adjusted; leave it out");
   table.excludes("--objective balanced", "--max-labels above 1",
                  "scores are adjusted for one class per row; leave it out");
   table.needs("--smallest-share", "--objective balanced").only_where("--method auto");
   table.excludes("--smallest-share", "--imbalance-ratio",
                  "the ratio sets the share of the smallest class; leave one out");
-  for (const char* own :
-       {"--max-labels above 1", "--loss sigmoid|square", "--choose", "--warm-start", "--iterate average"}) {
-    table.excludes("--isotropy-share", own, "class means could not replace such rounds; leave one out");
-  }
+  exclude_all(table, "--isotropy-share",
+              {"--max-labels above 1", "--loss sigmoid|square", "--choose", "--warm-start", "--iterate average"},
+              "class means could not replace such rounds; leave one out");
   constexpr const char* kAboutMean = "class means are compared about the mean of all rows";
   table.needs("--isotropy-share", "--center dp|public or --method auto", kAboutMean);
   table.excludes("--isotropy-share", "--center none", kAboutMean);
@@ -129,9 +130,8 @@ void add_rules_of_choices(OptionTable& table) {
 }
 
 void add_rules_of_budgets(OptionTable& table) {
-  for (const char* own : {"--epsilon", "--delta", "--rho", "--mu"}) {
-    table.excludes("--non-private", own, "without noise there is no budget; leave one out");
-  }
+  exclude_all(table, "--non-private", {"--epsilon", "--delta", "--rho", "--mu"},
+              "without noise there is no budget; leave one out");
   table.together("--budget-epsilon", "--budget-delta");
   table.excludes("--non-private", "--secure-aggregation", "a run without noise has no finite epsilon; leave one out")
       .only_where("--budget-epsilon");
@@ -176,9 +176,9 @@ void add_rules_of_shared_evaluations(OptionTable& table) {
       .only_where("--evaluate-share");
   table.needs("--evaluate-share", "--test-x", "metrics are computed on these rows");
   table.excludes("--evaluate-share", "--non-private", "there is no budget to share; leave one out");
-  for (const char* own : {"--batch", "--secure-aggregation", "--max-labels", "--targets", "--train-weight"}) {
-    table.excludes("--evaluate-share", own, "evaluate the model afterwards with dpreduce evaluate --private");
-  }
+  exclude_all(table, "--evaluate-share",
+              {"--batch", "--secure-aggregation", "--max-labels", "--targets", "--train-weight"},
+              "evaluate the model afterwards with dpreduce evaluate --private");
 }
 
 }  // namespace

@@ -2,17 +2,13 @@
 // Source: [wang2024], eq. (2.1) and (3.2), whose noise stands outside the step and whose bound on |g| is assumed; ours
 // is inside, and enforced.
 #include "methods/gradient_rounds.hpp"
-#include "methods/registry.hpp"
 
 namespace dpreduce {
 
-const MethodEntry& gd_method() {
-  static const MethodEntry entry{
-      .name = "gd",
-      .help = "full-batch gradient descent on noised gradients",
-      .takes = with_options_of_rounds({{"--rounds", "300"}, {"--batch"}, {"--learning-rate"}, {"--radius"}}),
-      .make = [](const FitOptions& options) { return make_gradient_descent(options, Bound::kFixed); }};
-  return entry;
-}
+const MethodEntry gd_method{
+    .name = "gd",
+    .help = "full-batch gradient descent on noised gradients",
+    .takes = with_options_of_rounds({{"--rounds", "300"}, {"--batch"}, {"--learning-rate"}, {"--radius"}}),
+    .make = make_rounds<kDescentRounds, descent_rule>};
 
 }  // namespace dpreduce

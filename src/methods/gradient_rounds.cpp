@@ -8,9 +8,12 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "aggregator/solvers/isotropic_rule.hpp"
+#include "aggregator/solvers/linear_scores.hpp"
 #include "aggregator/solvers/mean_classifier.hpp"
 #include "common/base/error.hpp"
 #include "methods/class_balance.hpp"
+#include "methods/registry.hpp"
 
 namespace dpreduce {
 namespace {
@@ -19,7 +22,6 @@ constexpr double kSigmoidStart = -10.0;
 constexpr double kWarmStartShare = 0.2;
 constexpr double kNoiseInScores = 0.9;
 constexpr double kMostRoundsOnSamples = 400.0;
-constexpr std::uint64_t kDescentRounds = 300;
 // Adaptive bound on residuals.
 constexpr double kAimedShare = 0.1;
 constexpr double kSmallestNorm = 1e-3;
@@ -88,23 +90,6 @@ std::vector<double> released_directions(TrainingRun& run) {
   return directions;
 }
 
-// K x features: without the intercept's column.
-std::vector<double> without_intercept(const std::vector<double>& directions, std::size_t dim, std::size_t features) {
-  std::vector<double> directions_of_rows;
-  for (std::size_t first = 0; first < directions.size(); first += dim) {
-    const auto row = directions.begin() + static_cast<std::ptrdiff_t>(first);
-    directions_of_rows.insert(directions_of_rows.end(), row, row + static_cast<std::ptrdiff_t>(features));
-  }
-  return directions_of_rows;
-}
-
-// b of the adaptive bound.
-double share_beyond(std::span<const std::int64_t> sides) {
-  const double within = std::max(static_cast<double>(sides[0]), 0.0);
-  const double beyond = std::max(static_cast<double>(sides[1]), 0.0);
-  return beyond / std::max(within + beyond, 1.0);
-}
-
 }  // namespace
 
 double curvature_of_noise(double sigma, std::uint64_t rounds, double clip_norm) {
@@ -135,6 +120,7 @@ nlohmann::json to_json(const RoundSettings& settings) {
                       {"residual_norm", settings.residual_norm},
                       {"iterate", to_string(settings.iterate)},
                       {"intercept", settings.intercept_share}};
+  if (settings.adapts) json["residual_norm"] = "adaptive";
   if (settings.sampling_rate < 1.0) json["batch"] = settings.sampling_rate;
   if (settings.warm_start_share) json["warm_start_share"] = *settings.warm_start_share;
   if (settings.learning_rate) json["learning_rate"] = *settings.learning_rate;
@@ -159,6 +145,11 @@ std::vector<ReleaseRequest> RoundsMethod::requests(ReleaseTerms terms) const {
 
 nlohmann::json RoundsMethod::settings() const {
   return to_json(settings_);
+}
+
+LinearScores RoundsMethod::train(TrainingRun& run) const {
+  run.rows().set_intercept(settings_.intercept_share);
+  return train_in_rounds(run, settings_, rule_of_(run, settings_));
 }
 
 std::size_t RoundsMethod::candidates() const {
@@ -218,8 +209,7 @@ LinearScores iterate_rounds(TrainingRun& run, const RoundSettings& settings, con
   return fold_intercept(run.choose(std::move(candidates), prior).weights, run.rows().preprocessing());
 }
 
-LinearScores train_in_rounds(TrainingRun& run, const RoundSettings& settings, StepRule* rule) {
-  DPREDUCE_ASSERT(rule != nullptr || !run.ranks().is_coordinator());
+LinearScores train_in_rounds(TrainingRun& run, const RoundSettings& settings, const StepRule& rule) {
   run.rows().keep();
   const Lattice lattice = run.rows().lattice();
   const double unit_of_rows = lattice.scale() * settings.sampling_rate;
@@ -234,79 +224,92 @@ LinearScores train_in_rounds(TrainingRun& run, const RoundSettings& settings, St
     const GradientPoint at{shared_weights(run, weights), settings.loss, prior, residual_norm.front()};
     const double unit = Lattice{residual_norm.front(), run.rows().classes()}.scale() * unit_of_rows;
     const Release release = run.release(settings.release, at);
-    run.ranks().at_coordinator([&] {
-      rule->step({round, release, unit}, weights);
-      residual_norm.front() = rule->next_residual_norm(residual_norm.front());
-    });
+    run.ranks().at_coordinator([&] { rule({round, release, unit, residual_norm.front()}, weights); });
     run.ranks().broadcast(residual_norm);
   };
   LinearScores scores = iterate_rounds(run, settings, advance, prior);
-  scores.cosine_head = without_intercept(directions, lattice.dim, run.rows().preprocessing().dim());
+  for (std::size_t e = 0; e < directions.size(); ++e) {
+    if (e % lattice.dim < prior.features) scores.cosine_head.push_back(directions[e]);  // without the intercept
+  }
   return scores;
 }
 
-DescentStep::DescentStep(const RoundSettings& settings, Bound bound, std::size_t classes, double clip_norm,
-                         std::size_t averaged)
-    : settings_(settings),
-      bound_(bound),
-      clip_norm_(clip_norm),
-      averaged_(averaged),
-      // D: a first step that moves every class alike changes a score by up to its reach.
-      reach_(score_reach(settings.loss) * std::sqrt(static_cast<double>(classes)) / clip_norm) {}
-
-double DescentStep::next_residual_norm(double residual_norm) const {
-  if (bound_ == Bound::kFixed) return residual_norm;
-  return std::clamp(residual_norm * std::exp(share_beyond_ - kAimedShare), kSmallestNorm, kLargestNorm);
+StepRule averaged_descent_rule(TrainingRun& run, const RoundSettings& settings, std::size_t averaged) {
+  const double clip_norm = run.rows().lattice().clip_norm;
+  // D: a first step that moves every class alike changes a score by up to its reach.
+  const double reach = score_reach(settings.loss) * std::sqrt(static_cast<double>(run.rows().classes())) / clip_norm;
+  double squares = 0.0;  // of gradients so far, without their noise
+  return [=](const NoisedRound& round, std::span<double> weights) mutable {
+    if (settings.adapts) {
+      const auto sides = round.release.block("sides").values();
+      const double within = std::max(static_cast<double>(sides[0]), 0.0);
+      const double beyond = std::max(static_cast<double>(sides[1]), 0.0);
+      const double share = beyond / std::max(within + beyond, 1.0);  // b
+      round.residual_norm =
+          std::clamp(round.residual_norm * std::exp(share - kAimedShare), kSmallestNorm, kLargestNorm);
+    }
+    const std::vector<double> gradient = round.gradient();
+    const double noise = static_cast<double>(gradient.size()) * round.sigma() * round.sigma();
+    squares += std::max(squared_norm(gradient) - noise, 0.0);
+    const double averaged_sigma = round.sigma() / std::sqrt(static_cast<double>(averaged));
+    const double curvature =
+        std::hypot(curvature_of_noise(averaged_sigma, settings.rounds, clip_norm), std::sqrt(squares) / reach);
+    if (curvature == 0.0) return;  // no rows and no noise
+    const double rate = settings.learning_rate.value_or(1.0 / curvature);
+    for (std::size_t e = 0; e < weights.size(); ++e) weights[e] -= rate * gradient[e];
+    if (!settings.radius) return;
+    const double norm = std::sqrt(squared_norm(weights));
+    if (norm <= *settings.radius) return;
+    for (double& entry : weights) entry *= *settings.radius / norm;
+  };
 }
 
-void DescentStep::step(const NoisedRound& round, std::span<double> weights) {
-  if (bound_ == Bound::kAdaptive) share_beyond_ = share_beyond(round.release.block("sides").values());
-  const std::vector<double> gradient = round.gradient();
-  const double noise = static_cast<double>(gradient.size()) * round.sigma() * round.sigma();
-  squares_ += std::max(squared_norm(gradient) - noise, 0.0);
-  const double averaged_sigma = round.sigma() / std::sqrt(static_cast<double>(averaged_));
-  const double curvature =
-      std::hypot(curvature_of_noise(averaged_sigma, settings_.rounds, clip_norm_), std::sqrt(squares_) / reach_);
-  if (curvature == 0.0) return;  // no rows and no noise
-  const double rate = settings_.learning_rate.value_or(1.0 / curvature);
-  for (std::size_t e = 0; e < weights.size(); ++e) weights[e] -= rate * gradient[e];
-  if (!settings_.radius) return;
-  const double norm = std::sqrt(squared_norm(weights));
-  if (norm <= *settings_.radius) return;
-  for (double& entry : weights) entry *= *settings_.radius / norm;
+StepRule descent_rule(TrainingRun& run, const RoundSettings& settings) {
+  return averaged_descent_rule(run, settings, 1);
 }
 
-namespace {
+bool may_take_means(const FitOptions& options) {
+  const MethodOptions& method = options.method;
+  return options.data.most_labels() == 1 && method.loss.value_or(Loss::kSoftmax) == Loss::kSoftmax && !method.choose &&
+         !method.warm_start && method.iterate.value_or(Iterate::kLast) == Iterate::kLast;
+}
 
-class GradientDescentMethod : public RoundsMethod {
- public:
-  GradientDescentMethod(const FitOptions& options, Bound bound)
-      : RoundsMethod(round_settings(options, kDescentRounds)), bound_(bound) {
-    if (bound == Bound::kFixed) return;
-    settings_.release = "adaptive_gradient";
-    settings_.residual_norm = 1.0;
-  }
+std::optional<MeansForecast> forecast_of_means(const FitOptions& options, const FitPlan& plan, double rows) {
+  if (!plan.has_request("isotropy") || !plan.noise) return std::nullopt;
+  return means_forecast(rows, plan.noise->release("isotropy").block("gram"), plan.request("isotropy").share, plan.dim,
+                        options.data.classes);
+}
 
-  nlohmann::json settings() const override {
-    nlohmann::json json = to_json(settings_);
-    if (bound_ == Bound::kAdaptive) json["residual_norm"] = "adaptive";
-    return json;
-  }
+std::optional<double> rows_for_means(TrainingRun& run, double share) {
+  const Release release = run.release("isotropy");
+  const double rows = run.decision("isotropy", [&] {
+    const Isotropy isotropy = isotropy_of(release.block("gram"));
+    const bool means = wants_means(isotropy, share, run.rows().lattice().dim, run.rows().classes());
+    return means ? isotropy.rows : 0.0;
+  });
+  if (run.ranks().is_coordinator()) run.note(rows > 0.0 ? "class means" : "rounds");
+  run.end_phase("isotropy");
+  return rows > 0.0 ? std::optional(rows) : std::nullopt;
+}
 
-  LinearScores train(TrainingRun& run) const override {
-    run.rows().set_intercept(settings_.intercept_share);
-    DescentStep rule(settings_, bound_, run.rows().classes(), run.rows().lattice().clip_norm);
-    return train_in_rounds(run, settings_, &rule);
-  }
-
- private:
-  Bound bound_;
-};
-
-}  // namespace
-
-std::unique_ptr<TrainingMethod> make_gradient_descent(const FitOptions& options, Bound bound) {
-  return std::make_unique<GradientDescentMethod>(options, bound);
+// W stays 0 until the last round, which solves for class means. At W = 0 each residual has norm sqrt(1 - 1 / K), so
+// that clipping scales all of them alike, and is undone.
+LinearScores train_by_means(TrainingRun& run, const RoundSettings& settings, double count) {
+  run.set_first_scores({});  // its gradients are at 0
+  const auto classes = static_cast<double>(run.rows().classes());
+  const auto rounds = static_cast<double>(settings.rounds);
+  // Length of a clipped residual over its own.
+  const double clipped = std::min(1.0, settings.residual_norm / std::sqrt(1.0 - 1.0 / classes));
+  std::vector<double> sum;
+  return train_in_rounds(run, settings, [&](const NoisedRound& round, std::span<double> weights) {
+    const std::vector<double> gradient = round.gradient();
+    sum.resize(gradient.size(), 0.0);
+    for (std::size_t e = 0; e < sum.size(); ++e) sum[e] += gradient[e];
+    if (round.round < settings.rounds) return;
+    for (double& entry : sum) entry /= rounds * clipped;
+    const double sigma = round.sigma() / (std::sqrt(rounds) * clipped);
+    std::ranges::copy(scores_of_class_means(sum, sigma, count, run.rows().preprocessing()), weights.begin());
+  });
 }
 
 }  // namespace dpreduce

@@ -24,14 +24,10 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "aggregator/solvers/isotropic_rule.hpp"
 #include "aggregator/solvers/least_squares.hpp"
 #include "aggregator/solvers/linear_scores.hpp"
-#include "common/ledger/loss.hpp"
-#include "common/model/class_scores.hpp"
-#include "methods/fit_options.hpp"
-#include "methods/method_options.hpp"
-#include "methods/training_method.hpp"
-#include "methods/training_run.hpp"
+#include "methods/registry.hpp"
 
 namespace dpreduce {
 
@@ -53,6 +49,7 @@ struct NoisedRound {
   std::uint64_t round;     ///< t, from 1
   const Release& release;  ///< all that the round released; block "gradient", K x d, estimates the sum over all rows
   double unit;             ///< divisor that converts an entry of the block to feature units
+  double& residual_norm;   ///< Z; a rule may set Z of the next round, above 0
 
   const ReleasedBlock& block() const { return release.block("gradient"); }
   /// Returns the block in feature units.
@@ -66,29 +63,21 @@ struct NoisedRound {
 /// shorter steps weights stay near their start.
 double curvature_of_noise(double sigma, std::uint64_t rounds, double clip_norm);
 
-/// Step rule: from one round's release to the next weights.
-class StepRule {
- public:
-  virtual ~StepRule() = default;
-
-  /// Replaces W_(t-1) in `weights` (K x d) by W_t. Called on the coordinator only, for t = 1, ..., T.
-  virtual void step(const NoisedRound& round, std::span<double> weights) = 0;
-
-  /// Returns Z of the next round, above 0, after a round at `residual_norm`. Called on the coordinator only, after
-  /// step().
-  virtual double next_residual_norm(double residual_norm) const { return residual_norm; }
-};
+/// Step rule: from one round's release to the next weights. It replaces W_(t-1) in `weights` (K x d) by W_t, and is
+/// called on the coordinator only, for t = 1, ..., T.
+using StepRule = std::function<void(const NoisedRound& round, std::span<double> weights)>;
 
 /// Settings of training by rounds.
 struct RoundSettings {
   std::uint64_t rounds = 1;  ///< T
   Loss loss = Loss::kSoftmax;
   Iterate iterate = Iterate::kLast;
-  bool choose = false;                     ///< among several iterates, `iterate` first
-  std::optional<double> warm_start_share;  ///< of mu^2, for class means that are released first; nullopt: none are
-  double initial_score = 0.0;              ///< of every class and row at W_0, if rows have an intercept coordinate
-  double residual_norm = 1.0;              ///< Z of the first round
-  std::string_view release = "gradient";   ///< its block "gradient" is K x d
+  bool choose = false;                       ///< among several iterates, `iterate` first
+  std::optional<double> warm_start_share{};  ///< of mu^2, for class means that are released first; nullopt: none are
+  double initial_score = 0.0;                ///< of every class and row at W_0, if rows have an intercept coordinate
+  double residual_norm = 1.0;                ///< Z of the first round
+  bool adapts = false;                       ///< Z follows the rows, by the block "sides"
+  std::string_view release = "gradient";     ///< its block "gradient" is K x d
   double intercept_share = kInterceptShare;
   double sampling_rate = 1.0;             ///< q: a row enters a round by a coin of its own; 1: all do
   std::optional<double> learning_rate{};  ///< the user's; nullopt: the step rule's own
@@ -124,21 +113,25 @@ using Advance = std::function<void(std::uint64_t round, std::vector<double>& wei
 LinearScores iterate_rounds(TrainingRun& run, const RoundSettings& settings, const Advance& advance,
                             const Prior& prior = {});
 
-/// Runs iterate_rounds with rounds of a release at W_(t-1) and a step. Collective. Precondition (asserted): the
-/// coordinator has a rule; other ranks need none. Throws as TrainingRun::release and LatticeWeights; what the rule
-/// throws.
+/// Runs iterate_rounds with rounds of a release at W_(t-1) and a step. Collective. Throws as TrainingRun::release and
+/// LatticeWeights; what the rule throws at the coordinator.
 ///
 /// With a warm start class means are released first. Rounds then descend on -log((softmax(W q)_y + softmax(h)_y) / 2),
 /// h the row's cosines to the means without their intercept coordinate, and the means become the scores' prototypes.
 /// Source: [zhu2024], Algorithm 2 and Definition 2.4.
 ///
 /// Cost: T passes over the rows; 8 K d bytes up and 2 K d bytes down a round, for a release of a gradient alone.
-LinearScores train_in_rounds(TrainingRun& run, const RoundSettings& settings, StepRule* rule);
+LinearScores train_in_rounds(TrainingRun& run, const RoundSettings& settings, const StepRule& rule);
 
 /// Method that trains in rounds, with everything that follows from its settings. Unless it overrides them, its releases
-/// are those that the settings name, of rows with an intercept.
+/// are those that the settings name, of rows with an intercept, and it steps by the rule that `rule_of` makes.
 class RoundsMethod : public TrainingMethod {
  public:
+  using RuleOf = StepRule (*)(TrainingRun& run, const RoundSettings& settings);
+
+  RoundsMethod(const FitOptions& options, const RoundSettings& settings, RuleOf rule_of = nullptr)
+      : TrainingMethod(options), settings_(settings), rule_of_(rule_of) {}
+
   std::vector<ReleaseRequest> requests(ReleaseTerms terms) const override;
   nlohmann::json settings() const override;
   /// Number of iterates that train_in_rounds has to choose among.
@@ -148,12 +141,20 @@ class RoundsMethod : public TrainingMethod {
   std::optional<double> threshold() const override;
   /// Function of a score that the loss uses as a class's probability; nullopt for squares.
   std::optional<Link> link() const override;
+  LinearScores train(TrainingRun& run) const override;
 
  protected:
-  explicit RoundsMethod(const RoundSettings& settings) : settings_(settings) {}
-
   RoundSettings settings_;
+
+ private:
+  RuleOf rule_of_;
 };
+
+/// Returns a method of `default_rounds` rounds, unless the user sets another number, that steps by `rule_of`.
+template <std::uint64_t default_rounds, RoundsMethod::RuleOf rule_of>
+std::unique_ptr<TrainingMethod> make_rounds(const FitOptions& options) {
+  return std::make_unique<RoundsMethod>(options, round_settings(options, default_rounds), rule_of);
+}
 
 // Step of noisy gradient descent: on the rows of all ranks, and of each silo in federated averaging.
 //
@@ -174,32 +175,35 @@ class RoundsMethod : public TrainingMethod {
 // bound; the share comes from the released counts of rows on both sides, while the source has a public batch size;
 // 0.001 <= Z <= 2 (no residual of a softmax is longer than sqrt(2)); the step above. Source of the step: [ward2019].
 
-/// Norm that a round clips residuals to: the fixed norm of the loss, or a norm that follows released counts.
-enum class Bound { kFixed, kAdaptive };
+/// Number of rounds of descent, unless the user sets another one.
+inline constexpr std::uint64_t kDescentRounds = 300;
 
-/// Step rule of descent, as in the equations above.
-class DescentStep : public StepRule {
- public:
-  /// Makes the rule for the T steps of `settings` on K x d weights of rows of norm C = `clip_norm`, for P = `averaged`
-  /// descents whose weights are averaged.
-  DescentStep(const RoundSettings& settings, Bound bound, std::size_t classes, double clip_norm,
-              std::size_t averaged = 1);
+/// Returns the rule of descent, as in the equations above, for the T steps of `settings` on the run's rows as they are
+/// prepared now.
+StepRule descent_rule(TrainingRun& run, const RoundSettings& settings);
+/// Returns the same for P = `averaged` descents whose weights are averaged.
+StepRule averaged_descent_rule(TrainingRun& run, const RoundSettings& settings, std::size_t averaged);
 
-  double next_residual_norm(double residual_norm) const override;
+// Class means instead of rounds, if rows spread evenly over directions (aggregator/solvers/isotropic_rule.hpp).
+//
+//     release "isotropy"  ->  class means?  ->  T rounds at W = 0, whose sum is that of class sums and sizes  -> scores
+//
+// The noise plan and the charges are those of rounds for either result: both are decided before any row is read.
 
-  void step(const NoisedRound& round, std::span<double> weights) override;
+/// Returns whether class means may replace rounds: if rows have one class each, the loss is softmax, and the result is
+/// W_T, without --choose, --warm-start or an average of iterates.
+bool may_take_means(const FitOptions& options);
 
- private:
-  RoundSettings settings_;
-  Bound bound_;
-  double share_beyond_ = 0.0;  // b of the last round
-  double clip_norm_;
-  std::size_t averaged_;
-  double reach_;          // D
-  double squares_ = 0.0;  // of gradients so far, without their noise
-};
+/// Returns the forecast by the plan of resolved `options` for `rows` rows; nullopt if no release tests how rows spread.
+std::optional<MeansForecast> forecast_of_means(const FitOptions& options, const FitPlan& plan, double rows);
 
-/// Returns the method of 300 rounds of descent, unless the user sets another number, with `bound` on residuals.
-std::unique_ptr<TrainingMethod> make_gradient_descent(const FitOptions& options, Bound bound);
+/// Releases "isotropy", which has `share` of the method's mu^2. Returns the approximate number of rows if the rows suit
+/// class means, else nullopt; the same on every rank. Collective. Throws as TrainingRun::release.
+std::optional<double> rows_for_means(TrainingRun& run, double share);
+
+/// Makes the rounds of `settings` at W = 0, and returns the scores of the class means that they add up to. `count` is
+/// the result of rows_for_means. Precondition (asserted): rows have an intercept. Collective. Throws as
+/// train_in_rounds.
+LinearScores train_by_means(TrainingRun& run, const RoundSettings& settings, double count);
 
 }  // namespace dpreduce

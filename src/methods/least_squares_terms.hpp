@@ -1,5 +1,5 @@
 // Common terms of least squares and of the releases of their statistics: shares, the intercept, and the weight of all
-// rows beside those of a class.
+// rows beside those of a class (ls.cpp).
 #pragma once
 
 #include "methods/fit_options.hpp"

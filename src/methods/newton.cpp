@@ -11,7 +11,7 @@
 //
 // Source: [mehta2023], Algorithm 1, with corrections: sums, never means (n cancels, and so does its noise);
 // sensitivities that do not grow with K; symmetric noise; the bound on steps. With a warm start H_c is the curvature of
-// a bound on the residual loss (hessian_rows.hpp), which is of one sign.
+// a bound on the residual loss (chunk_residuals.hpp), which is of one sign.
 #include <cmath>
 
 #include <nlohmann/json.hpp>
@@ -21,7 +21,6 @@
 #include "common/lattice/row_transform.hpp"
 #include "common/ledger/triangle.hpp"
 #include "methods/gradient_rounds.hpp"
-#include "methods/registry.hpp"
 
 namespace dpreduce {
 namespace {
@@ -30,52 +29,43 @@ constexpr std::uint64_t kNewtonRounds = 6;
 constexpr double kHessianShare = 0.5;
 constexpr double kNewtonRidgeInRadii = 0.7;
 
-class NewtonStep : public StepRule {
- public:
-  NewtonStep(const Lattice& lattice, std::size_t classes, Loss loss)
-      : lattice_(lattice),
-        classes_(classes),
-        eta_(loss == Loss::kSoftmax ? 1.0 - 1.0 / static_cast<double>(classes) : 1.0) {}
-
-  void step(const NoisedRound& round, std::span<double> weights) override {
+StepRule newton_rule(TrainingRun& run, const RoundSettings& settings) {
+  const auto classes = static_cast<double>(run.rows().classes());
+  const double eta_of_loss = settings.loss == Loss::kSoftmax ? 1.0 - 1.0 / classes : 1.0;
+  return [eta_of_loss, lattice = run.rows().lattice()](const NoisedRound& round, std::span<double> weights) {
     const ReleasedBlock& hessians = round.release.block("hessians");
     const std::vector<double> gradient = round.gradient();
-    const std::size_t elements = triangle_elements(lattice_.dim);
-    for (std::size_t c = 0; c < classes_; ++c) {
+    const std::size_t elements = triangle_elements(lattice.dim);
+    for (std::size_t c = 0; c * lattice.dim < weights.size(); ++c) {
       const auto triangle = hessians.values().subspan(c * elements, elements);
-      const GramSpectrum spectrum({hessians.name(), {triangle.begin(), triangle.end()}, hessians.sigma()}, lattice_);
-      const auto of_class = std::span(gradient).subspan(c * lattice_.dim, lattice_.dim);
+      const GramSpectrum spectrum({hessians.name(), {triangle.begin(), triangle.end()}, hessians.sigma()}, lattice);
+      const auto of_class = std::span(gradient).subspan(c * lattice.dim, lattice.dim);
       std::vector<double> direction(of_class.begin(), of_class.end());
-      spectrum.solve(direction,
-                     kNewtonRidgeInRadii * spectrum.noise_radius() + lattice_.clip_norm * lattice_.clip_norm);
-      const double reach = lattice_.clip_norm * std::sqrt(squared_norm(direction));  // of a score
-      const double eta = reach <= kScoreReach ? eta_ : eta_ * kScoreReach / reach;
-      for (std::size_t a = 0; a < lattice_.dim; ++a) weights[c * lattice_.dim + a] -= eta * direction[a];
+      spectrum.solve(direction, kNewtonRidgeInRadii * spectrum.noise_radius() + lattice.clip_norm * lattice.clip_norm);
+      const double reach = lattice.clip_norm * std::sqrt(squared_norm(direction));  // of a score
+      const double eta = reach <= kScoreReach ? eta_of_loss : eta_of_loss * kScoreReach / reach;
+      for (std::size_t a = 0; a < lattice.dim; ++a) weights[c * lattice.dim + a] -= eta * direction[a];
     }
-  }
-
- private:
-  Lattice lattice_;
-  std::size_t classes_;
-  double eta_;
-};
+  };
+}
 
 class NewtonMethod : public RoundsMethod {
  public:
   explicit NewtonMethod(const FitOptions& options)
-      : RoundsMethod(round_settings(options, kNewtonRounds)), memory_mib_(options.machine.memory_mib.value()) {
+      : RoundsMethod(options, round_settings(options, kNewtonRounds), newton_rule) {
     settings_.release = "newton";
     settings_.residual_norm = kWholeResidual;
     settings_.initial_score = 0.0;  // where sigmoid is steepest: far from there its curvature says nothing
   }
 
   std::vector<ReleaseRequest> requests(ReleaseTerms terms) const override {
+    const std::size_t memory_mib = options_.machine.memory_mib.value();
     const std::size_t bytes = terms.classes * triangle_elements(terms.dim + 1) * sizeof(std::int64_t);
-    if (bytes >> 20 >= memory_mib_) {
+    if (bytes >> 20 >= memory_mib) {
       throw UsageError(
           "--method newton: its {} Hessians of {} features take {} MiB a rank, and --memory is {}; raise "
           "--memory, reduce features with --pool, or use a method whose one matrix serves all classes",
-          terms.classes, terms.dim + 1, (bytes >> 20) + 1, memory_mib_);
+          terms.classes, terms.dim + 1, (bytes >> 20) + 1, memory_mib);
     }
     terms.loss = settings_.loss;
     terms.hessian_share = kHessianShare;
@@ -87,28 +77,16 @@ class NewtonMethod : public RoundsMethod {
     json["hessian_share"] = kHessianShare;
     return json;
   }
-
-  LinearScores train(TrainingRun& run) const override {
-    run.rows().set_intercept(settings_.intercept_share);
-    NewtonStep rule(run.rows().lattice(), run.rows().classes(), settings_.loss);
-    return train_in_rounds(run, settings_, &rule);
-  }
-
- private:
-  std::size_t memory_mib_;
 };
 
 }  // namespace
 
-const MethodEntry& newton_method() {
-  static const MethodEntry entry{.name = "newton",
-                                 .help = "noised gradients and Hessians of the classes",
-                                 .takes = with_options_of_rounds({{"--rounds", "6"}}),
-                                 .refuses = {{"--loss square",
-                                              "with this loss the Hessian is the same for all classes and rounds; use "
-                                              "a method that releases one Gram matrix"}},
-                                 .make = make_of<NewtonMethod>};
-  return entry;
-}
+const MethodEntry newton_method{.name = "newton",
+                                .help = "noised gradients and Hessians of the classes",
+                                .takes = with_options_of_rounds({{"--rounds", "6"}}),
+                                .refuses = {{"--loss square",
+                                             "with this loss the Hessian is the same for all classes and rounds; use "
+                                             "a method that releases one Gram matrix"}},
+                                .make = make_of<NewtonMethod>};
 
 }  // namespace dpreduce

@@ -2,18 +2,22 @@
 // memory if a method passes over them many times.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <string_view>
 #include <vector>
 
-#include "aggregator/release/release.hpp"
+#include "common/lattice/lattice_rows.hpp"
+#include "common/lattice/row_transform.hpp"
+#include "common/ledger/statistic.hpp"
+#include "common/ranks/communicator.hpp"
 #include "methods/fit_plan.hpp"
 #include "methods/statistic_task.hpp"
 #include "methods/timings.hpp"
-#include "worker/kept_chunks.hpp"
-#include "worker/statistics/registered_statistics.hpp"
+#include "worker/lattice_stream.hpp"
+#include "worker/statistic_entry.hpp"
 
 namespace dpreduce {
 
@@ -32,8 +36,8 @@ class PreparedRows {
   /// Keeps every rank's rows in memory from the next pass on, in their current preparation, if they fit into its
   /// --memory, until the preparation changes. For methods that pass over rows many times; results are the same.
   void keep() { keeps_for_ = KeptFor::kRounds; }
-  /// Keeps rows likewise for a pass or two, until they are projected. Rows that are kept after that are then made from
-  /// these, and not read again.
+  /// Keeps rows likewise for a pass or two, until they are projected. Rows that are kept after that are then made
+  /// from these, and not read again.
   void keep_to_project() { keeps_for_ = KeptFor::kProjection; }
 
   /// Centers rows by this released mean, from here on.

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/lattice/lattice_rows.hpp"
-#include "methods/prototype_choice.hpp"
+#include "methods/prototypes.hpp"
 #include "methods/registry.hpp"
 #include "worker/utilities.hpp"
 
@@ -17,7 +17,8 @@ namespace {
 class PublicRowsMethod : public TrainingMethod {
  public:
   explicit PublicRowsMethod(const FitOptions& options)
-      : per_class_(options.method.top_k.value_or(1)),
+      : TrainingMethod(options),
+        per_class_(options.method.top_k.value_or(1)),
         d_min_(options.method.d_min.value_or(0.0)),
         d_max_(options.method.d_max.value_or(2.0)),
         clip_(cosine_clip(d_min_, d_max_)) {}
@@ -62,16 +63,13 @@ class PublicRowsMethod : public TrainingMethod {
 
 }  // namespace
 
-const MethodEntry& public_method() {
-  static const MethodEntry entry{
-      .name = "public",
-      .help = "public rows as prototypes: only the choice is released, with pure DP",
-      .takes = {{"--top-k", "1"}, {"--d-min", "0"}, {"--d-max", "2"}},
-      .refuses = refused_by_public_choice(),
-      .make = make_of<PublicRowsMethod>,
-      .reads_rows_once = [](const FitOptions& options) { return !options.method.d_min && !options.method.d_max; },
-      .chooses_public_rows = true};
-  return entry;
-}
+const MethodEntry public_method{
+    .name = "public",
+    .help = "public rows as prototypes: only the choice is released, with pure DP",
+    .takes = {{"--top-k", "1"}, {"--d-min", "0"}, {"--d-max", "2"}},
+    .refuses = refused_by_public_choice(),
+    .make = make_of<PublicRowsMethod>,
+    .reads_rows_once = [](const FitOptions& options) { return !options.method.d_min && !options.method.d_max; },
+    .chooses_public_rows = true};
 
 }  // namespace dpreduce

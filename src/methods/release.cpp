@@ -11,37 +11,19 @@
 namespace dpreduce {
 namespace {
 
-// Release of rows with numbers: the Gram matrix holds them.
-class TargetReleaseMethod : public TrainingMethod {
- public:
-  std::vector<ReleaseRequest> requests(ReleaseTerms terms) const override { return {target_gram_request(terms, 1.0)}; }
-
-  nlohmann::json settings() const override {
-    nlohmann::json settings = row_shares();
-    settings["statistics"] = {to_string(StatisticKind::kGram)};
-    return settings;
-  }
-
-  LinearScores train(TrainingRun& run) const override {
-    set_rows_with_targets(run);
-    run.release("gram");
-    run.end_phase("sums");
-    const std::size_t targets = run.rows().classes();
-    return {std::vector<double>(targets * run.rows().preprocessing().dim()), std::vector<double>(targets)};
-  }
-};
-
 // One release, or two, of those that methods make: statistics that are made together in one pass are one release of
-// theirs.
+// theirs. Of rows with numbers it is the Gram matrix, which holds them.
 class ReleaseMethod : public TrainingMethod {
  public:
   explicit ReleaseMethod(const FitOptions& options)
-      : options_(options),
+      : TrainingMethod(options),
+        has_targets_(options.data.has_targets()),
         gram_share_(least_squares_gram_share(options)),
         intercept_(has_matrices() ? least_squares_intercept(options) : 0.0),
-        alpha_(has(StatisticKind::kGram) ? usual_alpha(options) : 0.0) {}
+        alpha_(has(StatisticKind::kGram) && !has_targets_ ? usual_alpha(options) : 0.0) {}
 
   std::vector<ReleaseRequest> requests(ReleaseTerms terms) const override {
+    if (has_targets_) return {target_gram_request(terms, 1.0)};
     terms.gram_share = gram_share_;
     terms.alpha = alpha_;
     terms.metric =
@@ -61,8 +43,10 @@ class ReleaseMethod : public TrainingMethod {
   }
 
   nlohmann::json settings() const override {
-    nlohmann::json settings{{"statistics", nlohmann::json::array()}, {"intercept", intercept_}};
+    nlohmann::json settings = has_targets_ ? row_shares() : nlohmann::json{{"intercept", intercept_}};
+    settings["statistics"] = nlohmann::json::array();
     for (const StatisticKind kind : options_.statistics) settings["statistics"].push_back(to_string(kind));
+    if (has_targets_) return settings;
     if (has_matrices()) settings["gram_share"] = gram_share_;
     if (has(StatisticKind::kClassGrams)) settings["alpha"] = alpha_;
     return settings;
@@ -70,7 +54,7 @@ class ReleaseMethod : public TrainingMethod {
 
   /// Makes the releases of the rows, which the run's observer is shown. All scores are 0.
   LinearScores train(TrainingRun& run) const override {
-    run.rows().set_intercept(intercept_);
+    has_targets_ ? set_rows_with_targets(run) : run.rows().set_intercept(intercept_);
     if (releases_sizes_apart()) run.release("class_sizes");  // what is made in parts comes last
     const std::string_view name = main_release();
     if (name == "class_least_squares") {
@@ -97,32 +81,26 @@ class ReleaseMethod : public TrainingMethod {
     return has(StatisticKind::kClassSums) ? "class_means" : "";
   }
 
-  FitOptions options_;
+  bool has_targets_;
   double gram_share_;
   double intercept_;
   double alpha_;
 };
 
 std::unique_ptr<TrainingMethod> make_release(const FitOptions& options) {
-  if (!options.data.has_targets()) return std::make_unique<ReleaseMethod>(options);
-  if (options.statistics != std::vector{StatisticKind::kGram}) {
+  if (options.data.has_targets() && options.statistics != std::vector{StatisticKind::kGram}) {
     throw UsageError("--targets: the only statistic is gram, which holds rows and targets; name no other");
   }
-  return std::make_unique<TargetReleaseMethod>();
+  return std::make_unique<ReleaseMethod>(options);
 }
 
 }  // namespace
 
-const MethodEntry& release_method() {
-  static const MethodEntry entry{
-      .name = "release",
-      .help = "statistics for refits",
-      .takes = {{"--gram-share"}, {"--center moments"}, {"--targets"}},
-      .make = make_release,
-      .reads_rows_once = [](const FitOptions&) { return false; },
-      .trains = false,
-  };
-  return entry;
-}
+const MethodEntry release_method{.name = "release",
+                                 .help = "statistics for refits",
+                                 .takes = {{"--gram-share"}, {"--center moments"}, {"--targets"}},
+                                 .make = make_release,
+                                 .reads_rows_once = [](const FitOptions&) { return false; },
+                                 .trains = false};
 
 }  // namespace dpreduce

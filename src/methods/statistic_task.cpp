@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "aggregator/solvers/column_ranges.hpp"
+#include "aggregator/solvers/released_preparation.hpp"
 #include "common/base/error.hpp"
-#include "common/lattice/lattice_weights.hpp"
+#include "common/lattice/lattice_rows.hpp"
 #include "common/ledger/triangle.hpp"
 #include "worker/class_grams.hpp"
 #include "worker/statistics/registered_statistics.hpp"
@@ -125,30 +125,6 @@ void put_digests(std::span<const RowDigest> digests, std::span<std::int64_t> hal
   DPREDUCE_ASSERT(next == halves.size());
 }
 
-RowHasher hasher_of(const StatisticTask& task) {
-  return {std::as_bytes(std::span(task.secret)), task.preprocessing.output_dim()};
-}
-
-Statistic class_sums_of(const StatisticTask& task, const ReleaseRequest& request, const StatisticInputs& inputs,
-                        std::vector<BlockShape> shape) {
-  const RowHasher hasher = hasher_of(task);
-  ClassGrams grams(request, inputs, hasher, {});
-  Statistic whole(std::move(shape));
-  const Statistic sums = grams.take_sums();
-  std::copy(sums.words().begin(), sums.words().end(), whole.words().begin());
-  put_digests(grams.class_digests(), whole.block(whole.index_of(kDigestsBlock)));
-  return whole;
-}
-
-Statistic grams_of_class(const StatisticTask& task, const ReleaseRequest& request, const StatisticInputs& inputs,
-                         std::vector<BlockShape> shape) {
-  Statistic gram(std::move(shape));
-  const RowDigest digest =
-      gram_of_class(task.label, request, inputs, hasher_of(task), gram.block(gram.index_of(kPartsBlock)));
-  put_digests({&digest, 1}, gram.block(gram.index_of(kDigestsBlock)));
-  return gram;
-}
-
 }  // namespace
 
 StatisticTask task_of(std::string_view release, const Preprocessing& preprocessing, const PublicPoint& point) {
@@ -212,14 +188,21 @@ Statistic statistic_of_rows(const StatisticTask& task, const FitPlan& plan, Work
   const Lattice lattice{task.preprocessing.clip_norm, transform.output_dim()};
   const StatisticInputs inputs{{rows, transform, stream, on_chunk}, point_on(lattice, task.point)};
   const ReleaseRequest& request = plan.request(task.release);
-  switch (task.part) {
-    case StatisticPart::kClassSums:
-      return class_sums_of(task, request, inputs, std::move(shape));
-    case StatisticPart::kGramOfClass:
-      return grams_of_class(task, request, inputs, std::move(shape));
-    default:
-      return registered_statistic(task.release).compute(request, inputs);
+  if (task.part == StatisticPart::kWhole) return registered_statistic(task.release).compute(request, inputs);
+  Statistic statistic(std::move(shape));
+  const std::span<std::int64_t> digests = statistic.block(statistic.index_of(kDigestsBlock));
+  const RowHasher hasher(std::as_bytes(std::span(task.secret)), transform.output_dim());
+  if (task.part == StatisticPart::kGramOfClass) {
+    const std::span<std::int64_t> triangle = statistic.block(statistic.index_of(kPartsBlock));
+    const RowDigest digest = gram_of_class(task.label, request, inputs, hasher, triangle);
+    put_digests({&digest, 1}, digests);
+    return statistic;
   }
+  ClassGrams grams(request, inputs, hasher, {});
+  const Statistic sums = grams.take_sums();
+  std::copy(sums.words().begin(), sums.words().end(), statistic.words().begin());
+  put_digests(grams.class_digests(), digests);
+  return statistic;
 }
 
 }  // namespace dpreduce

@@ -10,8 +10,12 @@
 #include <variant>
 #include <vector>
 
+#include "common/base/described_types.hpp"
+#include "common/data/worker_rows.hpp"
+#include "common/lattice/row_transform.hpp"
 #include "common/ledger/statistic.hpp"
 #include "methods/fit_plan.hpp"
+#include "worker/lattice_stream.hpp"
 #include "worker/row_digest.hpp"
 #include "worker/statistic_entry.hpp"
 
@@ -50,20 +54,20 @@ StatisticTask task_of(std::string_view release, const Preprocessing& preprocessi
 /// Returns the blocks that a task requests. Throws UsageError if the plan has no such release, or no such part of it.
 std::vector<BlockShape> shape_of(const StatisticTask& task, const FitPlan& plan);
 
-/// Throws UsageError unless the task belongs to the plan. The plan must have the release, made at a point of that kind
-/// and in that part, with the plan's preparation of rows, sizes, loss and bound on residuals. Centers, weights and
-/// radii must be within the range of the arithmetic. Fields that the release does not use must not be set. A task comes
-/// from elsewhere, and decides what is read and written, and how far a row moves the sums: any accepted task moves the
-/// sums by at most what the plan has charged.
+/// Throws UsageError unless the task belongs to the plan. The plan must have the release, made at a point of that
+/// kind and in that part, with the plan's preparation of rows, sizes, loss and bound on residuals. Centers, weights
+/// and radii must be within the range of the arithmetic. Fields that the release does not use must not be set. A task
+/// comes from elsewhere, and decides what is read and written, and how far a row moves the sums: any accepted task
+/// moves the sums by at most what the plan has charged.
 void require_of_plan(const StatisticTask& task, const FitPlan& plan, std::size_t classes);
 
 /// Returns the digests whose halves a sum of parts holds, in its last block.
 std::vector<RowDigest> digests_of(const Statistic& sum);
 
-/// Returns the exact statistic of `rows` alone. For any partition of the rows, these statistics add up to the statistic
-/// of all rows. Cost and memory: those of the released statistic; for kGramOfClass a pass over labels, and n_j d (d +
-/// 1) / 2 multiply-adds for the n_j rows of the class. Throws as shape_of and for_each_lattice_chunk, and UsageError if
-/// the task does not belong to the plan (require_of_plan).
+/// Returns the exact statistic of `rows` alone. For any partition of the rows, these statistics add up to the
+/// statistic of all rows. Cost and memory: those of the released statistic; for kGramOfClass a pass over labels, and
+/// n_j d (d + 1) / 2 multiply-adds for the n_j rows of the class. Throws as shape_of and for_each_lattice_chunk, and
+/// UsageError if the task does not belong to the plan (require_of_plan).
 Statistic statistic_of_rows(const StatisticTask& task, const FitPlan& plan, WorkerRows& rows, const StreamPlan& stream,
                             const OnChunk& on_chunk);
 

@@ -12,7 +12,6 @@
 #include "aggregator/solvers/cleaned_ridge.hpp"
 #include "aggregator/solvers/least_squares.hpp"
 #include "common/ledger/column_bins.hpp"
-#include "methods/fit_options.hpp"
 #include "methods/gradient_rounds.hpp"
 
 namespace dpreduce {
@@ -71,6 +70,8 @@ LinearScores scores_of(TrainingRun& run, std::vector<double> weights) {
 
 class TargetLeastSquaresMethod : public TrainingMethod {
  public:
+  using TrainingMethod::TrainingMethod;
+
   std::vector<ReleaseRequest> requests(ReleaseTerms terms) const override { return {target_gram_request(terms, 1.0)}; }
 
   nlohmann::json settings() const override { return row_shares(); }
@@ -105,27 +106,22 @@ double residual_bound(const ReleasedBlock& sizes, double rows) {
 // A step that goes too far by more than its own length is followed by longer ones. This happens to persons with many
 // rows: their residuals are scaled down less than their squares are, so that gradients curve more than the matrix says.
 // With the new a a step ends where the slope along s is 0. The noise of <g', s> is sigma |s|.
-class NewtonSteps {
- public:
-  explicit NewtonSteps(const TargetRidge& system) : system_(system) {}
+struct NewtonSteps {
+  double length = 1.0;         // a
+  std::vector<double> last{};  // s of the last round
+  double slope = 0.0;          // <g, s>
+  bool was_too_far = false;    // the step before the last one
 
-  // Step for a gradient with noise `sigma` in each entry, and whether the one before it went too far.
-  std::pair<std::vector<double>, bool> step(const std::vector<double>& gradient, double sigma) {
-    const double after = std::inner_product(step_.begin(), step_.end(), gradient.begin(), 0.0);
-    const bool was_too_far = after < -slope_ - kSigmasOfSlope * sigma * std::sqrt(squared_norm(step_));
-    if (was_too_far) length_ *= slope_ / (slope_ - after);
-    step_ = gradient;
-    system_.solve(step_);
-    for (double& entry : step_) entry *= length_;
-    slope_ = std::inner_product(step_.begin(), step_.end(), gradient.begin(), 0.0);
-    return {step_, was_too_far};
+  // Makes the step for a gradient with noise `sigma` in each entry.
+  void make(const TargetRidge& system, const std::vector<double>& gradient, double sigma) {
+    const double after = std::inner_product(last.begin(), last.end(), gradient.begin(), 0.0);
+    was_too_far = after < -slope - kSigmasOfSlope * sigma * std::sqrt(squared_norm(last));
+    if (was_too_far) length *= slope / (slope - after);
+    last = gradient;
+    system.solve(last);
+    for (double& entry : last) entry *= length;
+    slope = std::inner_product(last.begin(), last.end(), gradient.begin(), 0.0);
   }
-
- private:
-  const TargetRidge& system_;
-  double length_ = 1.0;       // a
-  std::vector<double> step_;  // s of the last round
-  double slope_ = 0.0;        // <g, s>
 };
 
 // Newton steps from that regression, each by a released sum of residuals that are clipped to what most of them have:
@@ -137,7 +133,8 @@ class NewtonSteps {
 class TargetRoundsMethod : public TrainingMethod {
  public:
   explicit TargetRoundsMethod(const FitOptions& options)
-      : rounds_(options.method.rounds.value_or(kTargetRounds)),
+      : TrainingMethod(options),
+        rounds_(options.method.rounds.value_or(kTargetRounds)),
         gram_share_(options.method.gram_share.value_or(kGramShareOfRounds)) {}
 
   std::vector<ReleaseRequest> requests(ReleaseTerms terms) const override {
@@ -167,19 +164,18 @@ class TargetRoundsMethod : public TrainingMethod {
     const double unit = Lattice{1.0, run.rows().classes()}.scale() * run.rows().lattice().scale() / bound.front();
     std::vector<double> sum(weights.size(), 0.0);
     std::uint64_t summed = 0;
-    std::optional<NewtonSteps> steps;
-    if (system) steps.emplace(*system);
+    NewtonSteps steps;
     for (std::uint64_t round = 1; round <= rounds_; ++round) {
       const Release release =
           run.release("gradient", GradientPoint{shared_weights(run, weights), Loss::kSquare, {}, bound.front()});
       run.ranks().together([&] {
-        if (!steps) return;
+        if (!system) return;
         const ReleasedBlock& gradient = release.block("gradient");
-        const auto [step, was_too_far] = steps->step(in_units(gradient, unit), gradient.sigma() / unit);
-        if (round <= std::min(kFirstOfAverage, rounds_) || was_too_far) summed = 0;
+        steps.make(*system, in_units(gradient, unit), gradient.sigma() / unit);
+        if (round <= std::min(kFirstOfAverage, rounds_) || steps.was_too_far) summed = 0;
         ++summed;
         for (std::size_t e = 0; e < weights.size(); ++e) {
-          weights[e] -= step[e];
+          weights[e] -= steps.last[e];
           sum[e] = weights[e] + (summed > 1 ? sum[e] : 0.0);
         }
       });
@@ -220,8 +216,8 @@ nlohmann::json row_shares() {
   return {{"target_share", kTargetShare}, {"intercept", kConstantShare}};
 }
 
-std::unique_ptr<TrainingMethod> make_target_least_squares(const FitOptions&) {
-  return std::make_unique<TargetLeastSquaresMethod>();
+std::unique_ptr<TrainingMethod> make_target_least_squares(const FitOptions& options) {
+  return std::make_unique<TargetLeastSquaresMethod>(options);
 }
 
 std::unique_ptr<TrainingMethod> make_target_rounds(const FitOptions& options) {

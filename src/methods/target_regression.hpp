@@ -8,7 +8,9 @@
 
 #include <memory>
 
-#include "methods/training_method.hpp"
+#include <nlohmann/json_fwd.hpp>
+
+#include "methods/registry.hpp"
 
 namespace dpreduce {
 

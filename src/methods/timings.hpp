@@ -33,7 +33,8 @@ class Timings {
 using RankTimings = std::vector<std::pair<std::string, double>>;
 
 /// Returns the timings of every rank, in rank order, at the coordinator; empty elsewhere. The timings depend on the
-/// numbers of rows that ranks hold, and are for the owner of the data, as all timings are. Not among silos. Collective.
+/// numbers of rows that ranks hold, and are for the owner of the data, as all timings are. Not among silos.
+/// Collective.
 std::vector<RankTimings> gather_timings(const Timings& timings, Communicator& ranks);
 
 }  // namespace dpreduce

@@ -2,7 +2,7 @@
 //
 //     release(name)         = this rank's statistic of its rows  ->  noise, ledger, reduction (aggregator/release)
 //     sum_public(name)      = this rank's statistic of its public rows  ->  reduction over ranks
-//     rows()                = the training rows in their current preparation (prepared_rows.hpp)
+//     rows()                = the training rows in their current preparation
 //     choose(candidates)    = correct rows of each  ->  the best on public rows, or a private choice
 //     select_public_rows()  = utilities of all public rows  ->  a private choice for each class
 //
@@ -10,6 +10,7 @@
 // that a resumed run needs: saved releases are used, and no row is read for them.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -20,10 +21,13 @@
 #include <vector>
 
 #include "aggregator/release/release.hpp"
-#include "common/lattice/lattice_rows.hpp"
+#include "common/ledger/statistic.hpp"
+#include "common/ranks/communicator.hpp"
 #include "methods/fit_plan.hpp"
 #include "methods/prepared_rows.hpp"
 #include "methods/timings.hpp"
+#include "worker/statistic_entry.hpp"
+#include "worker/statistics/registered_statistics.hpp"
 
 namespace dpreduce {
 
@@ -41,9 +45,9 @@ struct Candidate {
   std::optional<double> threshold{};  ///< of its scores, if candidates differ in it; the same on every rank
 };
 
-/// Function called at the rank that owns the class, with its released Gram matrix (upper triangle), and with the blocks
-/// beside the matrices: gram (if it is released) and class_sums. Returns the numbers that are made from these, equally
-/// many for every class.
+/// Function called at the rank that owns the class, with its released Gram matrix (upper triangle), and with the
+/// blocks beside the matrices: gram (if it is released) and class_sums. Returns the numbers that are made from these,
+/// equally many for every class.
 using OnClassGram =
     std::function<std::vector<double>(const Release& sums, std::size_t label, const ReleasedBlock& class_gram)>;
 
@@ -69,8 +73,8 @@ struct RunSides {
   /// Shown every release as it becomes public. Releases in parts are whole on one rank only: with more ranks such
   /// releases must not be watched.
   ReleaseWatcher watcher{};
-  /// Shown, within `together`, every release that is summed over ranks as it becomes public, including saved ones: for
-  /// a release in parts its sums, which all ranks know. At the coordinator alone.
+  /// Shown, within `together`, every release that is summed over ranks as it becomes public, including saved ones:
+  /// for a release in parts its sums, which all ranks know. At the coordinator alone.
   ReleaseWatcher observer{};
   StatisticSource* source = nullptr;  ///< of sums over training rows that are elsewhere (PreparedRows)
 };
@@ -83,14 +87,15 @@ class TrainingRun {
               ProgressOf progress, Timings& timings, const PublicRows& public_rows = {}, RunSides sides = {});
 
   /// Makes the next round of the release `name`, of a sample of the rows if the plan has one. Returns the release at
-  /// the coordinator; other ranks get a release without blocks. The statistic is computed at `point`, the same on every
-  /// rank. Collective: all ranks stop soon after one fails. Throws as for_each_lattice_chunk and Releaser::release.
+  /// the coordinator; other ranks get a release without blocks. The statistic is computed at `point`, the same on
+  /// every rank. Collective: all ranks stop soon after one fails. Throws as for_each_lattice_chunk and
+  /// Releaser::release.
   Release release(std::string_view name, const PublicPoint& point = {});
 
   /// Makes the next round of the release `name` separately on each rank, from the rank's own rows, at a point of its
   /// own, with noise of its own (Releaser::release_of_each_rank). Returns on every rank its own release. Collective:
-  /// all ranks make it at the same time, and stop soon after one fails. Precondition (asserted): with more ranks there
-  /// is no watcher. Throws as release.
+  /// all ranks make it at the same time, and stop soon after one fails. Precondition (asserted): with more ranks
+  /// there is no watcher. Throws as release.
   Release release_of_own_rows(std::string_view name, const PublicPoint& point);
 
   /// Charges the next round of the release `name`, which the method does not make because of its earlier releases
@@ -102,13 +107,14 @@ class TrainingRun {
   /// training rows. Collective. Precondition (asserted): there are public rows. Throws as for_each_lattice_chunk.
   Release sum_public(std::string_view name);
 
-  /// Makes the release "class_least_squares", class by class, in memory that does not grow with the number of classes,
-  /// except for what is made of them. `on_gram` is called for each class, at one of the ranks: a matrix is dropped when
-  /// `on_gram` returns. It may not call a collective, nor show anything: all of it is one release, which is charged and
-  /// saved after the last class. Returns at the coordinator, K x width, the results of on_gram for each class. For a
-  /// saved release it is not called, and no row is read. Phases: sums, gram, reduce, solve. Collective; errors as
-  /// release, and BadInput if files change while they are read. Memory of a rank: that of the stream, 8 d^2 + 8 d^2
-  /// min(P, kGramsAtOnce) + 8 d^2 for released matrices, and the memory of `on_gram`; at the coordinator 8 K width.
+  /// Makes the release "class_least_squares", class by class, in memory that does not grow with the number of
+  /// classes, except for what is made of them. `on_gram` is called for each class, at one of the ranks: a matrix is
+  /// dropped when `on_gram` returns. It may not call a collective, nor show anything: all of it is one release, which
+  /// is charged and saved after the last class. Returns at the coordinator, K x width, the results of on_gram for
+  /// each class. For a saved release it is not called, and no row is read. Phases: sums, gram, reduce, solve.
+  /// Collective; errors as release, and BadInput if files change while they are read. Memory of a rank: that of the
+  /// stream, 8 d^2 + 8 d^2 min(P, kGramsAtOnce) + 8 d^2 for released matrices, and the memory of `on_gram`; at the
+  /// coordinator 8 K width.
   std::vector<double> release_class_grams(std::size_t width, const OnClassGram& on_gram);
 
   /// Makes that release and keeps its matrices. The observer is shown them, at the coordinator, after the release, as
@@ -117,7 +123,7 @@ class TrainingRun {
 
   /// Returns a decision, a number, that a run file saves (Releaser::decision).
   double decision(const std::string& name, const std::function<double()>& decide) {
-    return releaser_.decision(name, 1, [&] { return std::vector{decide()}; }).front();
+    return releaser_.decision(name, decide);
   }
 
   // Choices by rows: one of several classifiers from the same releases, and public rows as prototypes of classes.
@@ -127,21 +133,22 @@ class TrainingRun {
   /// With validation rows the choice is the candidate with most correct rows; otherwise a candidate drawn by training
   /// rows with the exact exponential mechanism, charged; without noise the candidate with most correct training rows.
   /// The first of equal candidates is chosen. A row of several classes is correct if its largest score belongs to one
-  /// of them. With `prior`, the same on every rank, scores are those of both heads. Shapes: as many candidates on every
-  /// rank; weights and settings matter at the coordinator. Collective. Phase: choose. Throws as for_each_lattice_chunk
-  /// and Releaser::select.
+  /// of them. With `prior`, the same on every rank, scores are those of both heads. Shapes: as many candidates on
+  /// every rank; weights and settings matter at the coordinator. Collective. Phase: choose. Throws as
+  /// for_each_lattice_chunk and Releaser::select.
   Candidate choose(std::vector<Candidate> candidates, const Prior& prior = {});
   /// Notes, for reports, a setting that a method has chosen by its earlier releases.
   void note(std::string setting) { chosen_setting_ = std::move(setting); }
   /// Returns the chosen setting, at the coordinator; empty if there was nothing to choose.
   const std::string& chosen_setting() const { return chosen_setting_; }
 
-  /// Chooses the public rows that are the prototypes of each class, by the sum of their utilities (utilities.hpp) over
-  /// all rows in their current preparation. The choice is drawn with the exact exponential mechanism, and charged;
-  /// without noise it is the best. The same on every rank. If nothing is clipped, ranks of one cluster sum up class
-  /// sums, which all of them then hold without noise, and share the public rows. Otherwise, and among silos, every rank
-  /// passes over all public rows with its own rows. Collective. Phases: utilities, select. Preconditions (asserted):
-  /// the plan has the selection, and there are candidates. Throws as for_each_lattice_chunk and Releaser::select.
+  /// Chooses the public rows that are the prototypes of each class, by the sum of their utilities (utilities.hpp)
+  /// over all rows in their current preparation. The choice is drawn with the exact exponential mechanism, and
+  /// charged; without noise it is the best. The same on every rank. If nothing is clipped, ranks of one cluster sum
+  /// up class sums, which all of them then hold without noise, and share the public rows. Otherwise, and among silos,
+  /// every rank passes over all public rows with its own rows. Collective. Phases: utilities, select. Preconditions
+  /// (asserted): the plan has the selection, and there are candidates. Throws as for_each_lattice_chunk and
+  /// Releaser::select.
   const Selection& select_public_rows(const CosineClip& clip);
   /// Returns the result of select_public_rows; nullopt before it.
   const std::optional<Selection>& chosen_public_rows() const { return chosen_public_rows_; }

@@ -40,7 +40,7 @@ NetworkWire::NetworkWire(const Identity& identity, NetworkTerms terms, const std
     };
     events.broken = [this, peer](const std::string& why) {
       log(fmt::format("the connection to {} is broken: {}; it has {} s to reconnect", name_of(peer), why,
-                      seconds_in(lines_.at(peer).reconnect_time())));
+                      seconds_of(lines_.at(peer).reconnect_time())));
       on_broken(peer);
       changed_.notify_all();
     };
@@ -75,7 +75,7 @@ void NetworkWire::tick() {
     for (auto& [peer, line] : lines_) {
       if (!line.tick(now)) continue;
       std::string why = fmt::format("its connection broke ({}) and was not restored within {} s", line.why_broken(),
-                                    seconds_in(line.reconnect_time()));
+                                    seconds_of(line.reconnect_time()));
       if (terms_.is_of_job) why = line.has_deviated() ? line.why_broken() : "its process has ended";
       on_gone(peer, why);
       if (line.state() == LineState::kLost) log(fmt::format("{} is lost: {}", name_of(peer), why));
@@ -145,7 +145,7 @@ void NetworkWire::send(std::uint32_t to, std::vector<std::byte> bytes) {
   if (!fault_.empty() || is_gone()) return;
   if (!may_send) {
     throw AggregationAborted("{} does not accept the messages of this party within {} s; raise --silo-timeout",
-                             name_of(to), seconds_in(send_timeout_));
+                             name_of(to), seconds_of(send_timeout_));
   }
   line.link().put(LinkKind::kMessage, bytes);
   boost::asio::post(io_, [&line] { line.flush(); });
@@ -155,7 +155,7 @@ std::optional<Message> NetworkWire::receive(WireClock::time_point until) {
   std::unique_lock guard(lock_);
   if (!changed_.wait_until(guard, std::min(until, run_until_), [&] { return has_arrived(); })) {
     if (WireClock::now() < run_until_) return std::nullopt;
-    throw AggregationAborted("the run has not ended within --run-timeout {} s", seconds_in(terms_.run_timeout));
+    throw AggregationAborted("the run has not ended within --run-timeout {} s", seconds_of(terms_.run_timeout));
   }
   require_more();
   Message message = std::move(incoming_.front());

@@ -49,10 +49,6 @@ struct PartyStatus {
   LineState state = LineState::kAbsent;
 };
 
-inline double seconds_in(std::chrono::milliseconds time) {
-  return std::chrono::duration<double>(time).count();
-}
-
 class NetworkWire : public Wire {
  public:
   ~NetworkWire() override = default;

@@ -42,10 +42,10 @@ LinkForm form_of(LinkKind kind) {
   throw AggregationAborted("a message of unknown kind {}", static_cast<int>(kind));
 }
 
-std::vector<std::byte> with_header(LinkKind kind, std::span<const std::byte> body) {
+PayloadWriter header_of(LinkKind kind, std::size_t length) {
   PayloadWriter writer;
-  writer.number(static_cast<std::uint64_t>(kind), 1).u32(static_cast<std::uint32_t>(body.size()));
-  return writer.bytes(body).take();
+  writer.number(static_cast<std::uint64_t>(kind), 1).u32(static_cast<std::uint32_t>(length));
+  return writer;
 }
 
 LinkMessage parsed(const LinkForm& form, std::span<const std::byte> body) {
@@ -69,20 +69,17 @@ LinkMessage parsed(const LinkForm& form, std::span<const std::byte> body) {
 }  // namespace
 
 std::vector<std::byte> greeting_message(LinkKind kind, const Greeting& greeting) {
-  PayloadWriter writer;
-  writer.text(kLinkMagic).bytes(greeting.process).u64(greeting.received).u64(greeting.connection);
-  return with_header(kind, writer.take());
+  PayloadWriter writer = header_of(kind, kGreetingBytes);
+  return writer.text(kLinkMagic).bytes(greeting.process).u64(greeting.received).u64(greeting.connection).take();
 }
 
 std::vector<std::byte> refusal_message(std::string_view reason, LinkKind kind) {
-  return with_header(kind, bytes_in(reason.substr(0, kLongestReason)));
+  const std::string_view shown = reason.substr(0, kLongestReason);
+  return header_of(kind, shown.size()).text(shown).take();
 }
 
 std::vector<std::byte> numbered_message(LinkKind kind, std::uint64_t number, std::span<const std::byte> bytes) {
-  PayloadWriter writer;
-  writer.number(static_cast<std::uint64_t>(kind), 1);
-  writer.u32(static_cast<std::uint32_t>(kNumberBytes + bytes.size())).u64(number);
-  return writer.bytes(bytes).take();
+  return header_of(kind, kNumberBytes + bytes.size()).u64(number).bytes(bytes).take();
 }
 
 std::string shown_reason(std::span<const std::byte> text) {

@@ -57,7 +57,7 @@ void SiloWire::on_gone(std::uint32_t, const std::string& why) {
 }
 
 std::string SiloWire::late() const {
-  return fmt::format("no answer within {} s", seconds_in(attempt_));
+  return fmt::format("no answer within {} s", seconds_of(attempt_));
 }
 
 void SiloWire::dial() {
@@ -248,7 +248,7 @@ void SiloWire::wait_for_coordinator(std::chrono::milliseconds longest) {
   const auto is_here = [&] { return has_arrived() || lines_.at(0).state() != LineState::kAbsent; };
   if (changed_.wait_for(guard, longest, is_here)) return;
   throw AggregationAborted("the coordinator cannot be reached within {} s at port {} of {}{}{}: {}",
-                           seconds_in(longest), coordinator_.port, coordinator_.host,
+                           seconds_of(longest), coordinator_.port, coordinator_.host,
                            further_hosts_.empty() ? "" : ", ", fmt::join(further_hosts_, ", "), trouble_);
 }
 
@@ -257,7 +257,7 @@ void SiloWire::wait_for_run(const std::function<void(const std::string&)>& tell)
   std::unique_lock guard(lock_);
   while (!has_arrived() && WireClock::now() < run_until_) {
     const bool is_here = lines_.at(0).state() == LineState::kOpen;
-    const std::string longest = fmt::format("for at most --run-timeout {} s", seconds_in(terms_.run_timeout));
+    const std::string longest = fmt::format("for at most --run-timeout {} s", seconds_of(terms_.run_timeout));
     const std::string line = is_here
                                  ? fmt::format("connected with the coordinator at {}; waiting for the run to begin, {}",
                                                coordinator_.text(), longest)

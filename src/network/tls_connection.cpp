@@ -14,7 +14,7 @@
 
 #include "common/base/error.hpp"
 #include "common/base/text.hpp"
-#include "common/randomness/openssl_handles.hpp"
+#include "common/randomness/openssl_ptr.hpp"
 
 namespace dpreduce {
 

@@ -1,5 +1,3 @@
-#include "refit/chosen_statistics.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -7,6 +5,7 @@
 #include "aggregator/solvers/mean_classifier.hpp"
 #include "common/base/error.hpp"
 #include "common/ledger/triangle.hpp"
+#include "refit/refit.hpp"
 
 namespace dpreduce {
 namespace {
@@ -27,6 +26,15 @@ std::int64_t plus_weighed(std::int64_t sum, double weight, std::int64_t value) {
     throw UsageError("--weights: a weighed sum passes 2^62; give smaller weights");
   }
   return sum + (weight == 1.0 ? value : std::llround(weighed));
+}
+
+void require_weights(const std::vector<double>& weights, std::size_t classes) {
+  if (weights.size() != classes) {
+    throw UsageError("--weights: {} for {} classes; give one for each kept class", weights.size(), classes);
+  }
+  for (const double weight : weights) {
+    if (!(weight > 0.0 && weight <= 1e6)) throw UsageError("--weights {}: must be above 0, 1e6 at most", weight);
+  }
 }
 
 // At least 1.
@@ -74,50 +82,51 @@ Lattice part_of(const Lattice& whole, std::size_t columns) {
   return part;
 }
 
-ChosenStatistics::ChosenStatistics(const KeptStatistics& statistics, const RefitOptions& options)
-    : statistics_(statistics), options_(options) {
+ChosenStatistics::ChosenStatistics(const KeptStatistics& kept, const RefitOptions& requested)
+    : statistics(kept), options(requested), classes(chosen_classes()), features(chosen_features()) {}
+
+Indices ChosenStatistics::chosen_classes() const {
   const std::size_t all_classes = statistics.of_rows.classes;
   require_indices("--classes-kept", options.classes, all_classes, "classes");
-  classes_ = options.classes.empty() ? all_below(all_classes) : options.classes;
-  if (classes_.size() < 2) throw UsageError("--classes-kept: keep at least two");
-  require_indices("--features", options.features, dim(), "features of prepared rows");
-  features_ = options.features.empty() ? all_below(dim()) : options.features;
-  if (!options.class_weights.empty()) require_weights();
-  if (options.select > features_.size()) {
-    throw UsageError("--select {}: there are {} features", options.select, features_.size());
-  }
-  if (options.select > 0 && options.method == RefitMethod::kLs) select();
+  Indices chosen = options.classes.empty() ? all_below(all_classes) : options.classes;
+  if (chosen.size() < 2) throw UsageError("--classes-kept: keep at least two");
+  if (!options.class_weights.empty()) require_weights(options.class_weights, chosen.size());
+  return chosen;
 }
 
-// Selects the features whose directions of class sums are farthest apart.
-void ChosenStatistics::select() {
-  const Release sums({class_sums(features_)});
-  const Indices places = select_features(sums, lattice_of(features_.size()), options_.select);
-  Indices selected;
-  for (const std::size_t place : places) selected.push_back(features_[place]);
-  features_ = selected;
+Indices ChosenStatistics::chosen_features() const {
+  require_indices("--features", options.features, dim(), "features of prepared rows");
+  const Indices chosen = options.features.empty() ? all_below(dim()) : options.features;
+  if (options.select > chosen.size()) {
+    throw UsageError("--select {}: there are {} features", options.select, chosen.size());
+  }
+  if (options.select == 0 || options.method != RefitMethod::kLs) return chosen;
+  // The features whose directions of class sums are farthest apart.
+  Indices selected = select_features(Release({class_sums(chosen)}), lattice_of(chosen.size()), options.select);
+  for (std::size_t& place : selected) place = chosen[place];
+  return selected;
 }
 
 Indices ChosenStatistics::columns() const {
-  Indices columns = features_;
+  Indices columns = features;
   if (has_intercept()) columns.push_back(dim());
   return columns;
 }
 
 Lattice ChosenStatistics::lattice_of(std::size_t columns) const {
-  return part_of(statistics_.lattice(), columns);
+  return part_of(statistics.lattice(), columns);
 }
 
 double ChosenStatistics::weight(std::size_t place) const {
-  return options_.class_weights.empty() ? 1.0 : options_.class_weights[place];
+  return options.class_weights.empty() ? 1.0 : options.class_weights[place];
 }
 
 std::optional<double> ChosenStatistics::rows() const {
-  if (statistics_.has("class_counts")) {
-    return sum_of(has_class_grams() ? class_counts() : statistics_.block("class_counts"));
+  if (statistics.has("class_counts")) {
+    return sum_of(has_class_grams() ? class_counts() : statistics.block("class_counts"));
   }
-  if (statistics_.of_rows.preprocessing.normalize != Normalize::kL2) return std::nullopt;
-  const Lattice lattice = statistics_.lattice();
+  if (statistics.of_rows.preprocessing.normalize != Normalize::kL2) return std::nullopt;
+  const Lattice lattice = statistics.lattice();
   const ReleasedBlock whole = gram(all_below(lattice.dim));
   double trace = 0.0;
   for (std::size_t a = 0; a < lattice.dim; ++a) {
@@ -127,13 +136,13 @@ std::optional<double> ChosenStatistics::rows() const {
 }
 
 std::optional<double> ChosenStatistics::squared_targets() const {
-  if (statistics_.most_labels > 1) return std::nullopt;
-  if (statistics_.has("class_counts")) return sum_of(class_counts());
-  return options_.classes.empty() || has_class_grams() ? rows() : std::nullopt;
+  if (statistics.most_labels > 1) return std::nullopt;
+  if (statistics.has("class_counts")) return sum_of(class_counts());
+  return options.classes.empty() || has_class_grams() ? rows() : std::nullopt;
 }
 
 ReleasedBlock ChosenStatistics::class_sums(const Indices& columns) const {
-  ReleasedBlock sums = picked(statistics_.block("class_sums"), classes_, columns, statistics_.lattice().dim);
+  ReleasedBlock sums = picked(statistics.block("class_sums"), classes, columns, statistics.lattice().dim);
   if (!weighs_rows()) return sums;
   std::vector<std::int64_t> values(sums.values().begin(), sums.values().end());
   for (std::size_t e = 0; e < values.size(); ++e) {
@@ -143,52 +152,42 @@ ReleasedBlock ChosenStatistics::class_sums(const Indices& columns) const {
 }
 
 ReleasedBlock ChosenStatistics::class_counts() const {
-  return picked(statistics_.block("class_counts"), classes_, {0}, 1);
+  return picked(statistics.block("class_counts"), classes, {0}, 1);
 }
 
 ReleasedBlock ChosenStatistics::gram(const Indices& columns) const {
-  const bool are_all_alike = !weighs_rows() && (options_.classes.empty() || !has_class_grams());
-  if (are_all_alike && statistics_.has("gram")) {
-    const ReleasedBlock& whole = statistics_.block("gram");
-    return {"gram", picked_triangle(whole.values(), columns, statistics_.lattice().dim), whole.sigma()};
+  const bool are_all_alike = !weighs_rows() && (options.classes.empty() || !has_class_grams());
+  if (are_all_alike && statistics.has("gram")) {
+    const ReleasedBlock& whole = statistics.block("gram");
+    return {"gram", picked_triangle(whole.values(), columns, statistics.lattice().dim), whole.sigma()};
   }
   std::vector<std::int64_t> sum(triangle_elements(columns.size()), 0);
   double squared_weights = 0.0;
-  for (std::size_t place = 0; place < classes_.size(); ++place) {
+  for (std::size_t place = 0; place < classes.size(); ++place) {
     const ReleasedBlock own = class_gram(place, columns);
     const double of_rows = weighs_rows() ? weight(place) : 1.0;
     for (std::size_t e = 0; e < sum.size(); ++e) sum[e] = plus_weighed(sum[e], of_rows, own.values()[e]);
     squared_weights += of_rows * of_rows;
   }
-  return {"gram", std::move(sum), statistics_.block("class_grams").sigma() * std::sqrt(squared_weights)};
+  return {"gram", std::move(sum), statistics.block("class_grams").sigma() * std::sqrt(squared_weights)};
 }
 
 ReleasedBlock ChosenStatistics::class_gram(std::size_t place, const Indices& columns) const {
-  const ReleasedBlock& grams = statistics_.block("class_grams");
-  const std::size_t dim = statistics_.lattice().dim;
+  const ReleasedBlock& grams = statistics.block("class_grams");
+  const std::size_t dim = statistics.lattice().dim;
   const std::size_t triangle = triangle_elements(dim);
-  return {"class_grams", picked_triangle(grams.values().subspan(classes_[place] * triangle, triangle), columns, dim),
+  return {"class_grams", picked_triangle(grams.values().subspan(classes[place] * triangle, triangle), columns, dim),
           grams.sigma()};
 }
 
 ReleasedBlock ChosenStatistics::second_moments() const {
-  if (!options_.classes.empty() && !has_class_grams()) statistics_.block("class_grams");  // throws
-  const ReleasedBlock matrix = gram(features_);
+  if (!options.classes.empty() && !has_class_grams()) statistics.block("class_grams");  // throws
+  const ReleasedBlock matrix = gram(features);
   std::vector<std::int64_t> diagonal;
-  for (std::size_t a = 0; a < features_.size(); ++a) {
-    diagonal.push_back(matrix.values()[triangle_row(a, features_.size())]);
+  for (std::size_t a = 0; a < features.size(); ++a) {
+    diagonal.push_back(matrix.values()[triangle_row(a, features.size())]);
   }
   return {"second_moments", std::move(diagonal), matrix.sigma()};
-}
-
-void ChosenStatistics::require_weights() const {
-  if (options_.class_weights.size() != classes_.size()) {
-    throw UsageError("--weights: {} for {} classes; give one for each kept class", options_.class_weights.size(),
-                     classes_.size());
-  }
-  for (const double weight : options_.class_weights) {
-    if (!(weight > 0.0 && weight <= 1e6)) throw UsageError("--weights {}: must be above 0, 1e6 at most", weight);
-  }
 }
 
 }  // namespace dpreduce

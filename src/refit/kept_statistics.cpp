@@ -75,15 +75,6 @@ void require_same(bool is_same, std::string_view what) {
       what);
 }
 
-bool are_prepared_alike(const Preprocessing& one, const Preprocessing& other) {
-  const auto constants = [](const Preprocessing& rows) {
-    return std::tie(rows.input_dim, rows.pool, rows.normalize, rows.clip_norm, rows.center, rows.intercept,
-                    rows.projection, rows.selected, rows.center_factor, rows.columns.center, rows.columns.scale,
-                    rows.targets.center, rows.targets.scale, rows.targets.share);
-  };
-  return constants(one) == constants(other);
-}
-
 ReleasedBlock sum_of(const ReleasedBlock& one, const ReleasedBlock& other) {
   std::vector<std::int64_t> sums(one.values().size());
   std::ranges::transform(one.values(), other.values(), sums.begin(), std::plus());
@@ -191,7 +182,7 @@ KeptStatistics load_statistics(const std::filesystem::path& path) {
 }
 
 KeptStatistics operator+(const KeptStatistics& one, const KeptStatistics& other) {
-  require_same(are_prepared_alike(one.of_rows.preprocessing, other.of_rows.preprocessing), "how rows were prepared");
+  require_same(one.of_rows.preprocessing == other.of_rows.preprocessing, "how rows were prepared");
   require_same(one.of_rows.classes == other.of_rows.classes && one.of_rows.class_names == other.of_rows.class_names,
                "their classes");
   const std::vector<std::string>& names = one.of_rows.feature_names;
@@ -230,19 +221,9 @@ void StatisticsKeeper::add(const WatchedRelease& watched) {
 }
 
 KeptStatistics StatisticsKeeper::taken(const ResolvedFit& fit) const {
-  const FitOptions& options = fit.options();
   DPREDUCE_ASSERT(!blocks_.empty());
-  KeptStatistics kept{.of_rows = {.method = options.method.name,
-                                  .privacy = fit.statement(),
-                                  .preprocessing = preprocessing_,
-                                  .classes = options.data.classes,
-                                  .weights = {},
-                                  .bias = {},
-                                  .cosine_head = {},
-                                  .class_names = options.data.train.class_names,
-                                  .feature_names = options.data.train.feature_names,
-                                  .forfeits = beside_seed(fit.plan().forfeits)},
-                      .most_labels = options.data.most_labels(),
+  KeptStatistics kept{.of_rows = fit.parts(preprocessing_),
+                      .most_labels = fit.options().data.most_labels(),
                       .settings = fit.method().settings()};
   for (const auto& [name, block] : blocks_) kept.blocks.push_back(block);
   return kept;

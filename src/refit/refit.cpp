@@ -9,12 +9,12 @@
 
 #include "aggregator/solvers/gram_spectrum.hpp"
 #include "aggregator/solvers/least_squares.hpp"
+#include "aggregator/solvers/linear_scores.hpp"
 #include "aggregator/solvers/mean_classifier.hpp"
 #include "common/base/error.hpp"
 #include "common/base/option_table.hpp"
 #include "common/data/counter_random.hpp"
 #include "common/ranks/communicator.hpp"
-#include "refit/target_refit.hpp"
 #include "worker/metrics/estimates.hpp"
 
 namespace dpreduce {
@@ -22,21 +22,6 @@ namespace {
 
 // The usual ridge times these, the usual one in the middle.
 constexpr int kPathSteps = 6;
-
-double usual_ridge(const ReleasedBlock& gram, const Lattice& lattice) {
-  return kLsRidgeInRadii * noise_radius_of(gram, lattice) + lattice.clip_norm * lattice.clip_norm;
-}
-
-RowTotals totals_of(const ChosenStatistics& asked) {
-  const std::optional<double> rows = asked.rows();
-  const std::optional<double> squared_targets = asked.squared_targets();
-  if (!rows || !squared_targets) {
-    throw UsageError(
-        "--lambda path: the number of rows is unknown; the path needs rows of one class each, and class_sizes if "
-        "--normalize is none or --classes-kept is given; or give a number as --lambda");
-  }
-  return {*rows, *squared_targets};
-}
 
 // Seed of simulated noise: a function of the released values.
 std::uint64_t seed_of(const KeptStatistics& statistics) {
@@ -56,26 +41,34 @@ struct Solved {
 
 // Scores by weights of the chosen columns.
 LinearScores scores_by(const std::vector<double>& weights, const ChosenStatistics& asked) {
-  const KeptStatistics& statistics = asked.statistics();
+  const KeptStatistics& statistics = asked.statistics;
   return fold_intercept(scattered(weights, asked.columns(), statistics.lattice().dim),
                         statistics.of_rows.preprocessing);
 }
 
 Solved solve_shared(const ChosenStatistics& asked) {
-  const RefitOptions& options = asked.options();
+  const RefitOptions& options = asked.options;
   const Indices columns = asked.columns();
   const Lattice lattice = asked.lattice_of(columns.size());
   if (options.components > columns.size()) {
     throw UsageError("--pca {}: there are {} features", options.components, columns.size());
   }
   const Release release({asked.gram(columns), asked.class_sums(columns)});
-  const double usual = usual_ridge(release.block("gram"), lattice);
+  const double usual =
+      kLsRidgeInRadii * noise_radius_of(release.block("gram"), lattice) + lattice.clip_norm * lattice.clip_norm;
   double factor = options.lambda ? *options.lambda / usual : 1.0;
   std::vector<RidgePoint> path;
   if (options.chooses_ridge) {
+    const std::optional<double> rows = asked.rows();
+    const std::optional<double> squares = asked.squared_targets();
+    if (!rows || !squares) {
+      throw UsageError(
+          "--lambda path: the number of rows is unknown; the path needs rows of one class each, and class_sizes if "
+          "--normalize is none or --classes-kept is given; or give a number as --lambda");
+    }
     std::vector<double> ridges;
     for (int step = -kPathSteps; step <= kPathSteps; ++step) ridges.push_back(std::ldexp(usual, step));
-    path = ridge_path(release, lattice, ridges, totals_of(asked), seed_of(asked.statistics()), options.components);
+    path = ridge_path(release, lattice, ridges, {*rows, *squares}, seed_of(asked.statistics), options.components);
     const auto best = std::ranges::min_element(path, {}, &RidgePoint::loss);
     factor = best->ridge / usual;
   }
@@ -90,12 +83,12 @@ Solved solve_shared(const ChosenStatistics& asked) {
 LinearScores solve_by_class(const ChosenStatistics& asked) {
   const Indices columns = asked.columns();
   const Lattice lattice = asked.lattice_of(columns.size());
-  const ClassRidge ridge{.alpha = asked.alpha(), .lambda = asked.options().lambda};
+  const ClassRidge ridge{.alpha = asked.alpha(), .lambda = asked.options.lambda};
   std::optional<ReleasedBlock> gram;
   if (ridge.alpha > 0.0) gram = asked.gram(columns);
   const ReleasedBlock sums = asked.class_sums(columns);
   std::vector<double> weights;
-  for (std::size_t place = 0; place < asked.classes().size(); ++place) {
+  for (std::size_t place = 0; place < asked.classes.size(); ++place) {
     const std::vector<double> theta =
         solve_class(ridge, lattice, gram ? &*gram : nullptr, asked.class_gram(place, columns),
                     sums.values().subspan(place * columns.size(), columns.size()));
@@ -106,26 +99,26 @@ LinearScores solve_by_class(const ChosenStatistics& asked) {
 
 // Class means and the Fisher rule have no use for the intercept, which shortens rows by sqrt(1 - a).
 LinearScores of_features(LinearScores scores, const ChosenStatistics& asked) {
-  scores.weights = scattered(scores.weights, asked.features(), asked.dim());
-  const double intercept = asked.statistics().of_rows.preprocessing.intercept;
+  scores.weights = scattered(scores.weights, asked.features, asked.dim());
+  const double intercept = asked.statistics.of_rows.preprocessing.intercept;
   if (intercept == 0.0) return scores;
   for (double& weight : scores.weights) weight *= std::sqrt(1.0 - intercept);
   return scores;
 }
 
 LinearScores solve_means(const ChosenStatistics& asked) {
-  const RefitOptions& options = asked.options();
-  std::vector<ReleasedBlock> blocks{asked.class_sums(asked.features())};
+  const RefitOptions& options = asked.options;
+  std::vector<ReleasedBlock> blocks{asked.class_sums(asked.features)};
   if (options.metric == Metric::kEuclidean) blocks.push_back(asked.class_counts());
-  return of_features(solve_mean_classifier(Release(std::move(blocks)), asked.lattice_of(asked.features().size()),
+  return of_features(solve_mean_classifier(Release(std::move(blocks)), asked.lattice_of(asked.features.size()),
                                            options.metric, options.select),
                      asked);
 }
 
 LinearScores solve_fisher(const ChosenStatistics& asked) {
-  const RefitOptions& options = asked.options();
-  const Release release({asked.class_sums(asked.features()), asked.second_moments(), asked.class_counts()});
-  LinearScores scores = solve_fisher_rule(release, asked.lattice_of(asked.features().size()), options.select,
+  const RefitOptions& options = asked.options;
+  const Release release({asked.class_sums(asked.features), asked.second_moments(), asked.class_counts()});
+  LinearScores scores = solve_fisher_rule(release, asked.lattice_of(asked.features.size()), options.select,
                                           options.select_by.value_or(SelectBy::kDistance));
   for (std::size_t place = 0; place < scores.bias.size(); ++place) {
     if (!options.class_weights.empty()) scores.bias[place] += std::log(asked.weight(place));
@@ -153,15 +146,15 @@ void require_consistent(const KeptStatistics& statistics, const RefitOptions& op
 }
 
 Solved solve(const ChosenStatistics& asked) {
-  if (asked.options().method == RefitMethod::kMean) return {solve_means(asked)};
-  if (asked.options().method == RefitMethod::kFisher) return {solve_fisher(asked)};
-  if (!shares_gram(asked.statistics(), asked.options())) return {solve_by_class(asked)};
+  if (asked.options.method == RefitMethod::kMean) return {solve_means(asked)};
+  if (asked.options.method == RefitMethod::kFisher) return {solve_fisher(asked)};
+  if (!shares_gram(asked.statistics, asked.options)) return {solve_by_class(asked)};
   return solve_shared(asked);
 }
 
 std::optional<double> threshold_of(const ChosenStatistics& asked) {
-  if (asked.statistics().most_labels == 1 || asked.options().method != RefitMethod::kLs) return std::nullopt;
-  return shares_gram(asked.statistics(), asked.options()) ? 0.5 : 0.5 / (0.5 + asked.alpha());
+  if (asked.statistics.most_labels == 1 || asked.options.method != RefitMethod::kLs) return std::nullopt;
+  return shares_gram(asked.statistics, asked.options) ? 0.5 : 0.5 / (0.5 + asked.alpha());
 }
 
 }  // namespace
@@ -181,10 +174,10 @@ Refit refit(const KeptStatistics& statistics, const RefitOptions& options) {
   parts.method = to_string(options.method);
   parts.preprocessing.intercept = 0.0;  // folded into the bias
   parts.threshold = threshold_of(asked);
-  parts.classes = asked.classes().size();
+  parts.classes = asked.classes.size();
   if (!parts.class_names.empty() || !options.classes.empty()) {  // else a class that is kept would lose its number
     std::vector<std::string> names;
-    for (const std::size_t own : asked.classes()) {
+    for (const std::size_t own : asked.classes) {
       names.push_back(parts.class_names.empty() ? std::to_string(own) : parts.class_names[own]);
     }
     parts.class_names = std::move(names);
@@ -312,7 +305,7 @@ nlohmann::json intervals_json(const KeptStatistics& statistics, const RefitOptio
   const LinearIntervals intervals = linear_intervals(release, lattice, terms);
   nlohmann::json told = interval_json(
       intervals,
-      {.level = level, .ridge = ridge, .features = asked.features(), .has_bias = asked.has_intercept(), .of = "class"},
+      {.level = level, .ridge = ridge, .features = asked.features, .has_bias = asked.has_intercept(), .of = "class"},
       statistics, options);
   if (intervals.kind == IntervalKind::kNone && count) {
     told["prediction_noise"] =

@@ -1,5 +1,3 @@
-#include "refit/target_refit.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -9,11 +7,12 @@
 #include <nlohmann/json.hpp>
 
 #include "aggregator/solvers/cleaned_ridge.hpp"
-#include "aggregator/solvers/least_squares.hpp"
-#include "aggregator/solvers/weight_intervals.hpp"
+#include "aggregator/solvers/ridge_figures.hpp"
 #include "common/base/error.hpp"
 #include "common/ledger/triangle.hpp"
+#include "fit/fit.hpp"
 #include "fit/release_figures.hpp"
+#include "refit/refit.hpp"
 
 namespace dpreduce {
 namespace {
@@ -71,7 +70,7 @@ TargetColumns picked(const TargetColumns& all, const Indices& targets) {
   return own;
 }
 
-// Gram matrix and sums of the chosen columns as weight_intervals.hpp takes them, targets less their noised mean.
+// Gram matrix and sums of the chosen columns as ridge_figures.hpp takes them, targets less their noised mean.
 Release release_of(const RequestedTargets& asked, double scale) {
   const Indices columns = asked.columns();
   const std::size_t constant = asked.place_of_constant();

@@ -1,6 +1,5 @@
 // Charts of the budget: where it went, and norms and spectra of released numbers beside those of their noise.
 #include <cmath>
-#include <optional>
 
 #include <fmt/format.h>
 
@@ -10,43 +9,41 @@
 namespace dpreduce {
 namespace {
 
-// mu^2 adds up over releases and selections: shares of it are shares of the budget. Not where rounds are on samples.
-struct SpentPart {
-  std::string heading;
-  double squared_mu = 0.0;
-};
+// Releases and selections by name, each with its mu^2. These squares add up: shares of them are shares of the budget.
+using SpentParts = std::vector<std::pair<std::string, double>>;
 
-std::optional<std::vector<SpentPart>> spent_by(const ReportedRun& run, const JsonFields& privacy) {
-  std::vector<SpentPart> spent;
+// Nothing where rounds are on samples.
+std::optional<SpentParts> spent_by(const ReportedRun& run, const JsonFields& privacy) {
+  SpentParts spent;
   for (const std::vector<ReportedBlock>& rounds : rounds_of(run.blocks)) {
     std::string name = rounds.front().release;
     if (rounds.size() > 1) name = fmt::format("{}, {} rounds", name.substr(0, name.rfind('/')), rounds.size());
     if (!name.starts_with(rounds.front().name)) name += fmt::format(" ({})", rounds.front().name);
-    spent.push_back({std::move(name)});
+    spent.emplace_back(std::move(name), 0.0);
     for (const ReportedBlock& one : rounds) {
       if (!one.mu || one.sampling_rate < 1.0) return std::nullopt;
-      spent.back().squared_mu += std::pow(*one.mu, 2);
+      spent.back().second += std::pow(*one.mu, 2);
     }
   }
   for (const JsonFields& selection : privacy.objects("selections")) {
     const std::optional<double> mu = selection.optional_number("mu");
     if (!mu) return std::nullopt;
-    spent.push_back({selection.text("name"), std::pow(*mu, 2)});
+    spent.emplace_back(selection.text("name"), std::pow(*mu, 2));
   }
   return spent;
 }
 
 Block shares_block(const ReportedRun& run, const JsonFields& privacy) {
-  const std::optional<std::vector<SpentPart>> spent = spent_by(run, privacy);
+  const std::optional<SpentParts> spent = spent_by(run, privacy);
   if (!spent) {
     return Words{{}, {"Rounds on samples of the rows have no mu of their own, so shares cannot be drawn"}};
   }
   double sum = 0.0;
-  for (const SpentPart& part : *spent) sum += part.squared_mu;
+  for (const auto& [name, squared_mu] : *spent) sum += squared_mu;
   Table values{.caption = "Shares of the budget",
                .columns = {"release", "mu of all its rounds", "share of mu squared"}};
-  for (const SpentPart& part : *spent) {
-    if (sum > 0.0) values.add({part.heading, at_most(std::sqrt(part.squared_mu)), percent(part.squared_mu / sum)});
+  for (const auto& [name, squared_mu] : *spent) {
+    if (sum > 0.0) values.add({name, at_most(std::sqrt(squared_mu)), percent(squared_mu / sum)});
   }
   return Chart{.title = "The budget by release",
                .caption = "Squares of mu add up: each bar is the share of one release in the spending of the run.",
@@ -70,7 +67,7 @@ Chart norms_chart(const std::vector<ReportedBlock>& rounds) {
   if (values.rows.size() < kFewestDrawn) values.rows.clear();
   return line_chart(fmt::format("Norm of each round's {}, beside its noise", name),
                     "The released vector is the exact sum plus noise. Where the lines meet, a round is noise alone.",
-                    {"round", "count"}, {"norm over the expected norm of noise alone"},
+                    {{"label", "round"}, {"scale", "count"}}, {{"label", "norm over the expected norm of noise alone"}},
                     {name + ", as released", "its noise alone, expected"}, std::move(values));
 }
 
@@ -95,9 +92,9 @@ Chart spectrum_chart(const JsonFields& spectrum) {
                   "be within {:.4g} of 0, the shaded band.{}",
                   radius.get<double>(),
                   is_logarithmic ? " The scale is linear near 0, and logarithmic far outside the band." : ""),
-      {"eigenvalue, from the largest", "count"},
-      {"eigenvalue, in squares of the clip norm", is_logarithmic ? "symlog" : "linear"}, {"eigenvalues as released"},
-      std::move(values));
+      {{"label", "eigenvalue, from the largest"}, {"scale", "count"}},
+      {{"label", "eigenvalue, in squares of the clip norm"}, {"scale", is_logarithmic ? "symlog" : "linear"}},
+      {"eigenvalues as released"}, std::move(values));
   chart.spec["zone"] = {{"name", "what noise alone would be"}};
   chart.spec["series"][0]["draw"] = "dots";
   return chart;
@@ -111,14 +108,9 @@ Section budget_section(const ReportedRun& run, const JsonFields& report) {
   return {"Where the budget went",
           {shares_block(run, privacy),
            table_of("All releases; sensitivity and noise in integer units", privacy.objects("releases"),
-                    {{"release", "", Written::kText},
-                     {"name", "block", Written::kText},
-                     {"coordinates", "numbers"},
-                     {"sensitivity", "", Written::kAtMost},
-                     {"sigma", "noise, standard deviation", Written::kAtLeast},
-                     {"sigma_off_diagonal", "beside the diagonal", Written::kAtLeast},
-                     {"mu", "", Written::kAtMost},
-                     {"sampling_rate"}},
+                    {text_in("release"), text_in("name", "block"), figure_in("coordinates", "numbers"),
+                     cost_in("sensitivity"), noise_in("sigma", "noise, standard deviation"),
+                     noise_in("sigma_off_diagonal", "beside the diagonal"), cost_in("mu"), figure_in("sampling_rate")},
                     "All releases"),
            selections_table(privacy)}};
 }
@@ -130,12 +122,11 @@ Section released_section(const ReportedRun& run, const JsonFields& report) {
   }
   std::vector<JsonFields> shown = report.object("privacy").objects("releases");
   std::erase_if(shown, [](const JsonFields& one) { return !one.has("norm") || !one.has("noise_norm"); });
-  section.blocks.emplace_back(table_of("Norms of all releases, in integer units", shown,
-                                       {{"release", "", Written::kText},
-                                        {"name", "block", Written::kText},
-                                        {"norm", "norm of what came out"},
-                                        {"noise_norm", "norm of noise, expected"}},
-                                       "Norms of all releases"));
+  section.blocks.emplace_back(
+      table_of("Norms of all releases, in integer units", shown,
+               {text_in("release"), text_in("name", "block"), figure_in("norm", "norm of what came out"),
+                figure_in("noise_norm", "norm of noise, expected")},
+               "Norms of all releases"));
   for (const JsonFields& spectrum : report.objects("spectra")) section.blocks.emplace_back(spectrum_chart(spectrum));
   return section;
 }

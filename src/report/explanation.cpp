@@ -1,16 +1,11 @@
 #include "report/explanation.hpp"
 
-#include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <iterator>
 #include <limits>
-#include <optional>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
-#include "common/accounting/budget.hpp"
 #include "common/accounting/gaussian_dp.hpp"
 #include "common/base/json_text.hpp"
 #include "common/base/text.hpp"
@@ -39,21 +34,22 @@ std::optional<double> even_odds_accuracy(const ReportedGuarantee& guarantee) {
   return guarantee.mu ? std::optional(gdp_even_odds_accuracy(*guarantee.mu)) : std::nullopt;
 }
 
+// Below, empty sentences are left out (Words).
+
 // Sentences on the persons whom the guarantee protects, and what it takes for true of the data.
 std::vector<std::string> unit_sentences(const ReportedGuarantee& g) {
   if (!g.person) return {"the unit is one person; the report of each run states how many rows a person counts for"};
-  std::vector<std::string> sentences{
-      fmt::format("the unit is one person with any number of rows, which count for at most {} row{} together; rows "
-                  "with the same identifier (--train-person) belong to one person",
-                  g.person->rows, g.person->rows == 1 ? "" : "s")};
-  if (g.person->silos) {
-    sentences.push_back(
-        fmt::format("it holds if no person has rows in more than {} silo{} (--silos-per-person); each silo limits a "
+  const std::uint64_t silos = g.person->silos.value_or(0);
+  return {fmt::format("the unit is one person with any number of rows, which count for at most {} row{} together; rows "
+                      "with the same identifier (--train-person) belong to one person",
+                      g.person->rows, g.person->rows == 1 ? "" : "s"),
+          !g.person->silos
+              ? ""
+              : fmt::format(
+                    "it holds if no person has rows in more than {} silo{} (--silos-per-person); each silo limits a "
                     "person to its share of these rows. Nobody can check this, since silos do not compare persons; a "
                     "person with rows in more silos counts as a group of persons",
-                    *g.person->silos, *g.person->silos == 1 ? "" : "s"));
-  }
-  return sentences;
+                    silos, silos == 1 ? "" : "s")};
 }
 
 // Says which data sets are neighbors, and what holds for any two of them.
@@ -81,16 +77,13 @@ std::vector<std::string> reasons_of_none(const ReportedRun& run) {
 std::vector<std::string> guarantee_sentences(const ReportedRun& run) {
   if (!run.guarantee) return reasons_of_none(run);
   const ReportedGuarantee& g = *run.guarantee;
-  std::vector<std::string> sentences;
-  if (g.delta == 0.0) {
-    sentences.push_back(fmt::format("epsilon {}, pure (delta is 0); also mu {} (Gaussian DP)", upper_figure(g.epsilon),
-                                    upper_figure(*g.mu)));
-  } else {
-    const std::string mu = g.mu ? fmt::format("mu {} (Gaussian DP), that is ", upper_figure(*g.mu)) : "";
-    sentences.push_back(
-        fmt::format("{}epsilon {} at delta {}{}", mu, upper_figure(g.epsilon), upper_figure(g.delta),
-                    g.accountant ? fmt::format(", by the {} accountant", to_string(*g.accountant)) : ""));
-  }
+  const std::string mu = g.mu ? fmt::format("mu {} (Gaussian DP)", upper_figure(*g.mu)) : "";
+  std::vector<std::string> sentences{
+      g.delta == 0.0
+          ? fmt::format("epsilon {}, pure (delta is 0); also {}", upper_figure(g.epsilon), mu)
+          : fmt::format("{}epsilon {} at delta {}{}", mu.empty() ? "" : mu + ", that is ", upper_figure(g.epsilon),
+                        upper_figure(g.delta),
+                        g.accountant ? fmt::format(", by the {} accountant", to_string(*g.accountant)) : "")};
   if (g.unit == PrivacyUnit::kPerson) std::ranges::move(unit_sentences(g), std::back_inserter(sentences));
   sentences.push_back(neighbors_sentence(g));
   if (run.of == ReportedOf::kLedger) {
@@ -106,31 +99,28 @@ std::vector<std::string> guarantee_sentences(const ReportedRun& run) {
   } else if (run.figures) {
     sentences.emplace_back("it also covers the test rows: their metrics are one of its releases");
   }
-  if (run.is_on_a_long_tail) {
-    sentences.emplace_back(
-        "it covers all rows, including those left out for the long tail (--imbalance-ratio): whether a row is kept "
-        "depends on its own bytes alone");
-  }
-  if (std::string weakness = weakness_of(g.epsilon, g.delta, g.unit); !weakness.empty())
-    sentences.push_back(std::move(weakness));
+  sentences.emplace_back(run.is_on_a_long_tail
+                             ? "it covers all rows, including those left out for the long tail "
+                               "(--imbalance-ratio): whether a row is kept depends on its own bytes alone"
+                             : "");
+  sentences.push_back(weakness_of(g.epsilon, g.delta, g.unit));
   return sentences;
 }
 
 std::vector<std::string> attacker_sentences(const ReportedGuarantee& guarantee) {
   const bool adds = guarantee.adjacency == Adjacency::kAddRemove;
-  std::vector<std::string> sentences{
+  const std::optional<double> accuracy = even_odds_accuracy(guarantee);
+  return {
       fmt::format("an attacker who knows all other {} tests {}: at {:g} % false alarms, at most {} % of those {} are "
                   "detected (blind guessing: {:g} %)",
                   guarantee.unit == PrivacyUnit::kPerson ? "persons' rows" : "records",
                   adds ? "whether a given one is in the data" : "which of two given ones is in the data",
                   100 * kFalsePositiveRate, upper_figure(100 * found_at_most(guarantee, kFalsePositiveRate)),
-                  adds ? "in the data" : "with the other one", 100 * kFalsePositiveRate)};
-  if (const std::optional<double> accuracy = even_odds_accuracy(guarantee)) {
-    sentences.push_back(
-        fmt::format("at even odds, the attacker's guess is right at most {} % of the time (blind guessing: 50 %)",
-                    upper_figure(100 * *accuracy)));
-  }
-  return sentences;
+                  adds ? "in the data" : "with the other one", 100 * kFalsePositiveRate),
+      accuracy
+          ? fmt::format("at even odds, the attacker's guess is right at most {} % of the time (blind guessing: 50 %)",
+                        upper_figure(100 * *accuracy))
+          : ""};
 }
 
 std::vector<std::string> group_sentences(const ReportedGuarantee& guarantee) {
@@ -166,12 +156,6 @@ std::vector<std::string> delta_sentences(const ReportedGuarantee& guarantee) {
   }
   return {rule + fmt::format("{} is suitable up to {} {}s (the exact number is private, and not in the report)",
                              upper_figure(guarantee.delta), lower_figure(records, kCountDigits), member)};
-}
-
-// Names the silos whose rows may be missing: a reader cannot see it in the model.
-std::string lost_silos_sentence(const std::vector<std::string>& silos) {
-  if (silos.empty()) return "all silos stayed to the end of the run: no silo was lost";
-  return fmt::format("silos lost during the run, and in no sum after that: {}", fmt::join(silos, "; "));
 }
 
 // Names whom the guarantee does not protect from: whoever makes the noise can take it off.
@@ -235,9 +219,14 @@ std::vector<std::string> released_sentences(const ReportedRun& run) {
                                     run.is_seeded() ? ", seeded" : ""));
   }
   sentences.push_back(post_processing_sentence(run));
-  const std::string rare = run.content.is_object() ? rare_classes_text(JsonFields(run.content, run.path)) : "";
-  if (!rare.empty()) sentences.push_back(rare);
-  if (run.silos && run.silos->lost) sentences.push_back(lost_silos_sentence(*run.silos->lost));
+  sentences.push_back(rare_classes_text(JsonFields(run.content, run.path)));
+  // Names the silos whose rows may be missing: a reader cannot see it in the model.
+  if (run.silos && run.silos->lost) {
+    const std::vector<std::string>& lost = *run.silos->lost;
+    sentences.push_back(
+        lost.empty() ? "all silos stayed to the end of the run: no silo was lost"
+                     : fmt::format("silos lost during the run, and in no sum after that: {}", fmt::join(lost, "; ")));
+  }
   return sentences;
 }
 
@@ -267,9 +256,11 @@ std::vector<std::string> holds_for_sentences(const ReportedRun& run) {
 
 std::vector<std::string> uncovered_sentences(const ReportedRun& run) {
   std::vector<std::string> sentences{
-      run.is_tested_on_training_rows ? "test metrics, which are exact; here the test rows are training rows, so do not "
-                                       "publish the report and page, or remove the metrics"
-                                     : "test metrics, which are exact",
+      run.figures ? ""  // they have noise
+      : run.is_tested_on_training_rows
+          ? "test metrics, which are exact; here the test rows are training rows, so do not "
+            "publish the report and page, or remove the metrics"
+          : "test metrics, which are exact",
       "running times, file sizes, and the memory, swap and disks of the machines that computed it",
       "how a run ended: an exit code or a missing model reveals that a row was refused, or that memory was too small",
       "the owner's own logs, terminal, output of inspect, error messages about rows, and the secrets from which noise "
@@ -277,7 +268,6 @@ std::vector<std::string> uncovered_sentences(const ReportedRun& run) {
       "choices made by looking at private results outside the run: tuning options, picking the best of several runs",
       other_releases_sentence(run),
       "facts about the population, which a model may reveal about a person who is not in the data"};
-  if (run.figures) sentences.erase(sentences.begin());  // they have noise
   for (const PublicByWord word : run.public_by_word) {
     sentences.push_back(word == PublicByWord::kModel
                             ? "the evaluated model, which was declared public (--public-model): if it was trained on "
@@ -299,13 +289,6 @@ std::string advice_sentence(const ReportedRun& run) {
   const bool lacks_noise = run.is_seeded() || (!run.has_noise() && run.forfeits.empty());
   return fmt::format("protect model and report like the data; to publish a model, fit {}",
                      lacks_noise ? "without --seed and --non-private" : "with public inputs");
-}
-
-std::string rest_sentence(const ReportedRun& run) {
-  return fmt::format(
-      "what was released, against whom the guarantee holds and what it does not cover is in the report of {} (dpreduce "
-      "privacy explain report.json)",
-      run.of == ReportedOf::kModel ? "the fit" : "each run");
 }
 
 }  // namespace
@@ -332,24 +315,26 @@ std::vector<Words> words_of(const ReportedRun& run) {
     sections.push_back({heading, std::move(sentences), key});
   };
   add("guarantee", "The guarantee", guarantee_sentences(run));
+  if (run.guarantee) add("attacker", "What an attacker can learn", attacker_sentences(*run.guarantee));
+  if (run.guarantee && is_whole) {
+    add("holds_for", "It holds against", holds_for_sentences(run));
+    add("not_for", "It does not hold against", {not_for_sentence(run)});
+  }
+  if (is_whole) add("released", "What was released", released_sentences(run));
+  if (run.figures) add("figures", "Test figures", figure_sentences(*run.figures));
   if (!run.guarantee) {
-    if (is_whole) add("released", "What was released", released_sentences(run));
-    if (run.figures) add("figures", "Test figures", figure_sentences(*run.figures));
     add("advice", "What to do", {advice_sentence(run)});
     return sections;
   }
-  add("attacker", "What an attacker can learn", attacker_sentences(*run.guarantee));
-  if (is_whole) {
-    add("holds_for", "It holds against", holds_for_sentences(run));
-    add("not_for", "It does not hold against", {not_for_sentence(run)});
-    add("released", "What was released", released_sentences(run));
-    if (run.figures) add("figures", "Test figures", figure_sentences(*run.figures));
-    add("not_covered", "What it does not cover", uncovered_sentences(run));
-  }
+  if (is_whole) add("not_covered", "What it does not cover", uncovered_sentences(run));
   add("groups", run.is_of_persons() ? "Several persons together" : "Several records of one person",
       group_sentences(*run.guarantee));
   add("delta", "Delta", delta_sentences(*run.guarantee));
-  if (!is_whole) add("report", "The rest", {rest_sentence(run)});
+  if (is_whole) return sections;
+  add("report", "The rest",
+      {fmt::format("what was released, against whom the guarantee holds and what it does not cover is in the report of "
+                   "{} (dpreduce privacy explain report.json)",
+                   run.of == ReportedOf::kModel ? "the fit" : "each run")});
   return sections;
 }
 
@@ -416,10 +401,6 @@ std::string weakness_of(double epsilon, double delta, PrivacyUnit unit) {
         weakness.empty() ? "" : "; ", upper_figure(delta), to_string(unit));
   }
   return weakness;
-}
-
-void warn_of_weakness(const std::string& weakness) {
-  if (!weakness.empty()) fmt::print(stderr, "dpreduce: warning: {}\n", weakness);
 }
 
 }  // namespace dpreduce

@@ -7,9 +7,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "common/base/privacy_terms.hpp"
 #include "report/reported_run.hpp"
-#include "report/sections.hpp"
 
 namespace dpreduce {
 
@@ -39,10 +37,6 @@ double found_at_most(const ReportedGuarantee& guarantee, double false_alarms);
 
 /// Reason why (epsilon, delta) promises little, in one line with its figures; empty if epsilon is at most 20 and delta
 /// is below 0.001.
-std::string weakness_of(double epsilon, double delta, PrivacyUnit unit = PrivacyUnit::kRecord);
-
-/// Prints a weakness as one line on standard error; prints nothing for an empty text. The coordinator calls it once a
-/// run.
-void warn_of_weakness(const std::string& weakness);
+std::string weakness_of(double epsilon, double delta, PrivacyUnit unit);
 
 }  // namespace dpreduce

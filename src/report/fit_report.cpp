@@ -2,22 +2,24 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
-#include <utility>
-
-#include <nlohmann/json.hpp>
 
 #include "common/base/json_text.hpp"
 #include "common/base/version.hpp"
 #include "common/lattice/lattice_rows.hpp"
-#include "common/ledger/data_set_budget.hpp"
+#include "common/ledger/spending.hpp"
 #include "common/ranks/silo_job.hpp"
 #include "fit/resolved_fit.hpp"
-#include "methods/method_options.hpp"
+#include "methods/fit_options.hpp"
 #include "methods/registry.hpp"
-#include "report/ledger_json.hpp"
+#include "report/ledger_report.hpp"
+#include "report/plan_report.hpp"
 
 namespace dpreduce {
+
+nlohmann::json finite_epsilon(const Spending& spent, double delta) {
+  const double epsilon = epsilon_of(spent, delta);
+  return std::isfinite(epsilon) ? nlohmann::json(epsilon) : nlohmann::json();
+}
 
 nlohmann::json training_rows_note() {
   return {{"rows_are_training_rows", true},
@@ -28,9 +30,6 @@ namespace {
 
 // K^2 counts of more classes would be most of the report; evaluate writes them up to kMostClassesInMatrix.
 constexpr std::size_t kMostClassesInConfusion = 64;
-
-constexpr const char* kNoteOnTimings =
-    "running times depend on rows, and may reveal a single person: for the data's owner alone, never for release";
 
 // Figures of each class, from the largest training share to the smallest, as a plot over class sizes needs them. The
 // shares are the experimenter's word, and public.
@@ -76,13 +75,12 @@ nlohmann::json chosen_rows_json(const Selection& chosen) {
   return of_classes;
 }
 
-// Budget that all runs on the ledger have spent together. Epsilon is null where no accountant reaches.
+// Budget that all runs on the ledger have spent together.
 nlohmann::json spent_json(const LedgerState& state, const PrivacyOptions& privacy) {
   const double delta = privacy.budget.delta.value_or(kReportedDelta);
   const Adjacency adjacency = strictest_adjacency(state, privacy.adjacency);
   const Spending spent = spending_of(state.charges(), adjacency);
-  const double epsilon = epsilon_of(spent, delta);
-  return {{"epsilon", std::isfinite(epsilon) ? nlohmann::json(epsilon) : nlohmann::json()},
+  return {{"epsilon", finite_epsilon(spent, delta)},
           {"delta", delta},
           {"rho", rho_of(spent)},
           {"adjacency", to_string(adjacency)},
@@ -98,13 +96,9 @@ nlohmann::json test_json(const TestFigures& figures, std::span<const double> sha
   json["figures"] = "exact";
   json["note"] = "figures about the test rows: outside the privacy guarantee";
   if (counts == nullptr || counts->classes() > most_classes) return json;
-  json["confusion_matrix"] = nlohmann::json::array();
-  for (std::size_t true_label = 0; true_label < counts->classes(); ++true_label) {
-    nlohmann::json row = nlohmann::json::array();
-    for (std::size_t predicted = 0; predicted < counts->classes(); ++predicted) {
-      row.push_back(counts->count(true_label, predicted));
-    }
-    json["confusion_matrix"].push_back(std::move(row));
+  nlohmann::json& rows = json["confusion_matrix"];
+  for (std::size_t label = 0; label < counts->classes(); ++label) {
+    for (std::size_t k = 0; k < counts->classes(); ++k) rows[label].push_back(counts->count(label, k));
   }
   return json;
 }
@@ -120,13 +114,13 @@ void add_words(nlohmann::json& report, const FitOptions& options) {
 }
 
 nlohmann::json ledger_json(const Releaser& releaser, const PrivacyOptions& privacy) {
-  const LedgerHead head = releaser.ledger().head();
-  nlohmann::json json{{"run", releaser.run_id()},
-                      {"spent", spent_json(releaser.ledger(), privacy)},
+  const LedgerHead head = releaser.run().ledger().head();
+  nlohmann::json json{{"run", releaser.run().run_id()},
+                      {"spent", spent_json(releaser.run().ledger(), privacy)},
                       {"public_key", head.public_key},
                       {"lines", head.lines},
                       {"last_line_sha256", head.last_line_sha256}};
-  if (const std::vector<std::string> before = releaser.runs_before(); !before.empty()) json["goes_on_from"] = before;
+  if (const auto before = releaser.run().runs_before(); !before.empty()) json["goes_on_from"] = before;
   return json;
 }
 
@@ -208,7 +202,11 @@ void add_figures(nlohmann::json& report, ReleaseFigures& figures) {
 
 nlohmann::json timings_json(const RankTimings& phases, const std::vector<RankTimings>& of_ranks) {
   const auto seconds_of = [](const RankTimings& timings) { return std::map(timings.begin(), timings.end()); };
-  nlohmann::json json{{"for_release", false}, {"note", kNoteOnTimings}, {"phases", seconds_of(phases)}};
+  nlohmann::json json{
+      {"for_release", false},
+      {"note",
+       "running times depend on rows, and may reveal a single person: for the data's owner alone, never for release"},
+      {"phases", seconds_of(phases)}};
   for (const RankTimings& of_rank : of_ranks) json["ranks"].push_back(seconds_of(of_rank));
   return json;
 }
@@ -229,14 +227,14 @@ nlohmann::json silos_json(const Communicator& ranks, NoiseSource noise) {
                       {"identities", job.entry().roster ? "roster" : "ephemeral: a simulation"},
                       {"left", session.left().size()},
                       {"summed", session.last_summed().size()},
+                      {"noise", {{"source", to_string(noise)}}},
+                      {"took_part", nlohmann::json::array()},
                       {"lost", nlohmann::json::array()},
                       {"messages", nlohmann::json::object()}};
-  json["noise"] = {{"source", to_string(noise)}};
   if (noise == NoiseSource::kDistributed) {
     json["noise"]["shares_at_least"] = terms.honest_shares();
     json["noise"]["shares_in_last_sum"] = session.last_summed().size();
   }
-  json["took_part"] = nlohmann::json::array();
   for (const std::uint32_t silo : session.left()) {
     json["took_part"].push_back({{"silo", silo}, {"name", session.name_of(silo)}});
   }
@@ -261,7 +259,7 @@ nlohmann::json waits_json(const Communicator& ranks) {
 
 std::string ledger_balance(const FittedRun& run) {
   const PrivacyOptions& privacy = run.fit->options().privacy;
-  return balance_text(run.releaser->ledger(), privacy.adjacency, run.fit->plan().limit,
+  return balance_text(run.releaser->run().ledger(), privacy.adjacency, run.fit->plan().limit,
                       privacy.budget.delta.value_or(kReportedDelta));
 }
 

@@ -1,5 +1,5 @@
-// Report of a finished fit: public constants, released values, and metrics of test rows; never an exact count or sum of
-// training rows.
+// Report of a finished fit as JSON: public constants, released values, and metrics of test rows; never an exact count
+// or sum of training rows.
 #pragma once
 
 #include <cstddef>
@@ -11,13 +11,12 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "common/base/privacy_terms.hpp"
+#include "common/ledger/spending.hpp"
 #include "common/model/metrics.hpp"
 #include "common/ranks/communicator.hpp"
 #include "fit/fit.hpp"
 #include "fit/release_figures.hpp"
 #include "methods/timings.hpp"
-#include "report/plan_report.hpp"
 
 namespace dpreduce {
 
@@ -46,6 +45,9 @@ std::string note_of(const Forfeits& forfeits);
 
 /// Adds the inputs of the run that the user has declared public; adds nothing if there are none.
 void add_words(nlohmann::json& report, const FitOptions& options);
+
+/// The epsilon of a spending; null where no accountant reaches.
+nlohmann::json finite_epsilon(const Spending& spent, double delta);
 
 /// State of the ledger and its spending. `ledger verify --report` compares the state to find whether the ledger is the
 /// same, and whether lines were cut off since. At the coordinator.

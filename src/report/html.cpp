@@ -5,8 +5,6 @@
 #include <cmath>
 #include <iterator>
 #include <regex>
-#include <utility>
-#include <variant>
 
 #include <fmt/format.h>
 
@@ -21,6 +19,42 @@ constexpr const char* kNothing = "–";
 
 constexpr std::pair<char32_t, const char*> kReferences[] = {
     {U'&', "&amp;"}, {U'<', "&lt;"}, {U'>', "&gt;"}, {U'"', "&quot;"}, {U'\'', "&#39;"}};
+
+// Three digits; whole numbers with groups of three digits, as 17,287, where there would be more before the point.
+std::string grouped_figure(double number) {
+  if (!(std::abs(number) >= 999.5 && std::abs(number) < 1e9)) return fmt::format("{:.3g}", number);
+  std::string digits = fmt::format("{:.0f}", number);
+  for (std::size_t end = digits.size(); end > (number < 0.0 ? 4U : 3U);) digits.insert(end -= 3, ",");
+  return digits;
+}
+
+std::string html_of(const Words& words) {
+  std::string html;
+  for (std::string sentence : words.sentences) {
+    if (words.heading.empty()) {
+      sentence.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(sentence.front())));
+      html += "<p>" + html_of_words(sentence) + (sentence.back() == '.' ? "" : ".") + "</p>\n";
+    } else {
+      html += "<li>" + html_of_words(sentence) + "</li>\n";
+    }
+  }
+  if (words.heading.empty()) return html;
+  return fmt::format("<dl class=\"words\">\n<dt>{}</dt>\n<dd><ul>\n{}</ul>\n</dd>\n</dl>\n", escaped(words.heading),
+                     html);
+}
+
+std::string html_of(const Facts& facts) {
+  if (facts.empty()) return {};
+  std::string html = "<dl class=\"facts\">\n";
+  for (const Fact& fact : facts) {
+    html += fmt::format("<div><dt>{}</dt><dd>{}</dd></div>\n", escaped(fact.name), html_of(fact.value));
+  }
+  return html + "</dl>\n";
+}
+
+std::string html_of(const Alarm& alarm) {
+  return alarm.text.empty() ? "" : fmt::format("<p class=\"alarm\">{}</p>\n", html_of_words(alarm.text));
+}
 
 }  // namespace
 
@@ -69,18 +103,6 @@ std::string html_of_name(std::string_view text) {
   return "<bdi>" + escaped(text) + "</bdi>";
 }
 
-namespace {
-
-// Three digits; whole numbers with groups of three digits, as 17,287, where there would be more before the point.
-std::string grouped_figure(double number) {
-  if (!(std::abs(number) >= 999.5 && std::abs(number) < 1e9)) return fmt::format("{:.3g}", number);
-  std::string digits = fmt::format("{:.0f}", number);
-  for (std::size_t end = digits.size(); end > (number < 0.0 ? 4U : 3U);) digits.insert(end -= 3, ",");
-  return digits;
-}
-
-}  // namespace
-
 std::string html_of(const Cell& cell) {
   if (cell.written == Written::kText) return cell.text == kNothing ? cell.text : html_of_name(cell.text);
   if (cell.number.is_null()) return kNothing;
@@ -97,42 +119,6 @@ std::string html_of(const Cell& cell) {
                     : is_rounded || is_whole                ? text_of(cell)
                                                             : grouped_figure(number)));
 }
-
-namespace {
-
-std::string folded(std::string_view summary, const std::string& body) {
-  return fmt::format("<details>\n<summary>{}</summary>\n{}</details>\n", html_of_words(summary), body);
-}
-
-std::string html_of(const Words& words) {
-  std::string html;
-  for (std::string sentence : words.sentences) {
-    if (words.heading.empty()) {
-      sentence.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(sentence.front())));
-      html += "<p>" + html_of_words(sentence) + (sentence.back() == '.' ? "" : ".") + "</p>\n";
-    } else {
-      html += "<li>" + html_of_words(sentence) + "</li>\n";
-    }
-  }
-  if (words.heading.empty()) return html;
-  return fmt::format("<dl class=\"words\">\n<dt>{}</dt>\n<dd><ul>\n{}</ul>\n</dd>\n</dl>\n", escaped(words.heading),
-                     html);
-}
-
-std::string html_of(const Facts& facts) {
-  if (facts.empty()) return {};
-  std::string html = "<dl class=\"facts\">\n";
-  for (const Fact& fact : facts) {
-    html += fmt::format("<div><dt>{}</dt><dd>{}</dd></div>\n", escaped(fact.name), html_of(fact.value));
-  }
-  return html + "</dl>\n";
-}
-
-std::string html_of(const Alarm& alarm) {
-  return "<p class=\"alarm\">" + html_of_words(alarm.text) + "</p>\n";
-}
-
-}  // namespace
 
 std::string html_of(const Table& table) {
   if (table.rows.empty()) return {};
@@ -157,7 +143,8 @@ std::string html_of(const Table& table) {
       "<thead><tr>{1}</tr></thead>\n<tbody>\n{2}</tbody>\n</table>\n</div>\n",
       escaped(table.caption), heads, body,
       table.intervals.empty() ? "" : fmt::format(" data-intervals=\"{}\"", table.intervals));
-  return table.summary.empty() ? html : folded(table.summary, html);
+  if (table.summary.empty()) return html;
+  return fmt::format("<details>\n<summary>{}</summary>\n{}</details>\n", html_of_words(table.summary), html);
 }
 
 std::string html_of(const Chart& chart) {

@@ -1,19 +1,10 @@
 #include "report/model_card.hpp"
 
-#include <algorithm>
-#include <cstddef>
-#include <utility>
-#include <vector>
-
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "common/accounting/argument_checks.hpp"
-#include "common/accounting/budget.hpp"
 #include "common/base/error.hpp"
-#include "common/base/json_fields.hpp"
 #include "common/base/json_text.hpp"
-#include "common/base/privacy_terms.hpp"
 #include "common/lattice/row_transform.hpp"
 #include "common/model/classifier_file.hpp"
 #include "common/model/released_file.hpp"
@@ -43,11 +34,10 @@ std::string front_matter(const ClassifierParts& parts, const std::string& name, 
       "# license: yours to choose, before you publish the model\n"
       "library_name: dpreduce\n"
       "pipeline_tag: {}\n"
-      "tags:\n",
-      task);
-  if (parts.privacy) text += "- differential-privacy\n";
-  text += fmt::format("- linear-{}\n- safetensors\n", has_numbers(parts) ? "regression" : "classifier");
-  text += fmt::format("- {}\n", quoted("dpreduce-" + parts.method));
+      "tags:\n"
+      "{}- linear-{}\n- safetensors\n- {}\n",
+      task, parts.privacy ? "- differential-privacy\n" : "", has_numbers(parts) ? "regression" : "classifier",
+      quoted("dpreduce-" + parts.method));
   auto figures = numbers_alone(test);
   for (auto& [metric, figure] : figures) {
     if (metric == "micro_f1") metric = "f1";  // as readers of front matter know it
@@ -104,64 +94,53 @@ std::string model_section(const ClassifierParts& parts, const std::string& metho
                   markdown_of(facts), has_numbers(parts) ? ", and predicts numbers" : "");
   if (parts.class_names.empty()) return text;
   const std::size_t shown = std::min(parts.class_names.size(), kMostClassesInCard);
+  const std::size_t more = parts.class_names.size() - shown;
   text += "Classes, from 0:\n\n";
   for (std::size_t k = 0; k < shown; ++k) text += fmt::format("{}. {}\n", k, as_text(parts.class_names[k]));
-  if (shown < parts.class_names.size()) {
-    text += fmt::format("\n{} more are in the model file.\n", parts.class_names.size() - shown);
-  }
-  return text + "\n";
+  return text + (more > 0 ? fmt::format("\n{} more are in the model file.\n\n", more) : "\n");
 }
 
 std::string accountant_sentence(const ReportedRun& run) {
   if (run.guarantee->delta == 0.0) return "the run is private choices alone, whose epsilons add up";
   if (!run.guarantee->accountant) return "by the accountant that the report names, and a model file does not";
-  constexpr std::pair<Accountant, const char*> kSentences[] = {
-      {Accountant::kGdp, "in Gaussian DP: the squares of their mu, exactly"},
-      {Accountant::kZcdp, "in zero-concentrated DP, and its epsilon is the one at the best order"},
-      {Accountant::kRdp, "in Renyi DP, and epsilon is the one at the best order"},
-      {Accountant::kPld, "as distributions of privacy loss, and epsilon is an upper bound of theirs"}};
-  const auto own =
-      std::ranges::find(kSentences, *run.guarantee->accountant, &std::pair<Accountant, const char*>::first);
-  return fmt::format("releases add up {}", own->second);
+  constexpr const char* kSentences[] = {
+      "in Gaussian DP: the squares of their mu, exactly",
+      "in zero-concentrated DP, and its epsilon is the one at the best order",
+      "in Renyi DP, and epsilon is the one at the best order",
+      "as distributions of privacy loss, and epsilon is an upper bound of theirs"};  // in the order of Accountant
+  return fmt::format("releases add up {}", kSentences[static_cast<std::size_t>(*run.guarantee->accountant)]);
 }
 
 // Sentences on how the run's releases add up, and what others add to them.
 std::vector<std::string> composition_sentences(const ReportedRun& run) {
-  std::vector<std::string> sentences{accountant_sentence(run) + "; later ones may depend on what earlier ones put out"};
-  if (run.ledger) {
-    sentences.push_back(
-        fmt::format("each release is a signed line of a ledger (key {}), written before the release was made; dpreduce "
-                    "ledger verify --report checks that a ledger is complete and belongs to this run",
-                    run.ledger->public_key));
-  }
-  sentences.push_back(other_releases_sentence(run));
-  return sentences;
+  const std::string ledger =
+      !run.ledger ? ""
+                  : fmt::format(
+                        "each release is a signed line of a ledger (key {}), written before the release was made; "
+                        "dpreduce ledger verify --report checks that a ledger is complete and belongs to this run",
+                        run.ledger->public_key);
+  return {accountant_sentence(run) + "; later ones may depend on what earlier ones put out", ledger,
+          other_releases_sentence(run)};
 }
 
-// Sentences on how noise and sums keep clear of floating point, and on what times reveal.
+// Sentences on how noise and sums keep clear of floating point, and on what times reveal; empty ones are left out.
 std::vector<std::string> arithmetic_sentences(const ReportedRun& run) {
-  std::vector<std::string> sentences{
+  return {
       "each row is rounded to integers, and its norm is checked in integers; sums are integers modulo 2^64, so the "
-      "order of rows, ranks or messages does not change a bit"};
-  if (!run.blocks.empty()) {
-    sentences.emplace_back(
-        "noise is a Gaussian rounded exactly to an integer: bits are drawn until the integer is certain; no "
-        "probability is approximated, and no sum is a floating-point number before noise is added");
-  }
-  if (!run.selections.empty()) {
-    sentences.emplace_back(
-        "choices are drawn exactly from integer utilities: if rounding could matter, more digits are computed");
-  }
-  sentences.emplace_back(
-      "random bits are AES-256-CTR with keys from a 256-bit secret of OpenSSL: an attacker would have to break AES");
-  sentences.insert(
-      sentences.end(),
-      {"no published file of the run contains running times; times in the ledger are whole minutes",
-       "an observer of the run sees how long it takes, and that depends on rows: only those who may see the rows "
-       "should observe it",
-       "the model is a fixed set of numbers: predictions read no training rows, so their times do not depend on "
-       "these"});
-  return sentences;
+      "order of rows, ranks or messages does not change a bit",
+      run.blocks.empty()
+          ? ""
+          : "noise is a Gaussian rounded exactly to an integer: bits are drawn until the integer is certain; no "
+            "probability is approximated, and no sum is a floating-point number before noise is added",
+      run.selections.empty()
+          ? ""
+          : "choices are drawn exactly from integer utilities: if rounding could matter, more digits are computed",
+      "random bits are AES-256-CTR with keys from a 256-bit secret of OpenSSL: an attacker would have to break AES",
+      "no published file of the run contains running times; times in the ledger are whole minutes",
+      "an observer of the run sees how long it takes, and that depends on rows: only those who may see the rows "
+      "should observe it",
+      "the model is a fixed set of numbers: predictions read no training rows, so their times do not depend on "
+      "these"};
 }
 
 // Tries to refute the promise by the method of the run.
@@ -176,19 +155,17 @@ std::string audit_command(const ReportedRun& run) {
 // The promise of the run, or of the model file if there is no report.
 std::string promise_text(const ReportedRun& run) {
   Section promise = promise_section(run);
-  const bool is_explained = run.guarantee && run.of == ReportedOf::kReport;
-  if (is_explained) {
-    promise.blocks.emplace_back(Words{"How releases add up", composition_sentences(run)});
-    promise.blocks.emplace_back(Words{"Floating point and times", arithmetic_sentences(run)});
-  }
-  const std::string text = markdown_of(meaning_section(run)) + markdown_of(promise);
-  if (!is_explained) return text;
-  return text + fmt::format(
-                    "### Test of the guarantee\n\n"
-                    "This command trains by the same method and tries to refute the guarantee; add the other options "
-                    "of the fit:\n\n"
-                    "```bash\n{}\n```\n\n",
-                    audit_command(run));
+  const std::string meaning = markdown_of(meaning_section(run));
+  if (!run.guarantee || run.of != ReportedOf::kReport) return meaning + markdown_of(promise);
+  promise.blocks.emplace_back(Words{"How releases add up", composition_sentences(run)});
+  promise.blocks.emplace_back(Words{"Floating point and times", arithmetic_sentences(run)});
+  return meaning + markdown_of(promise) +
+         fmt::format(
+             "### Test of the guarantee\n\n"
+             "This command trains by the same method and tries to refute the guarantee; add the other options "
+             "of the fit:\n\n"
+             "```bash\n{}\n```\n\n",
+             audit_command(run));
 }
 
 std::string test_text(const ReportedRun& run, const JsonFields& report) {

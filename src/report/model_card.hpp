@@ -1,10 +1,6 @@
 // Model card: all that a reader must know of a model before using it, as Markdown.
 #pragma once
 
-#include <optional>
-#include <string>
-
-#include "common/model/classifier.hpp"
 #include "report/reported_run.hpp"
 
 namespace dpreduce {

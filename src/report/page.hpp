@@ -8,14 +8,9 @@
 // every request.
 #pragma once
 
-#include <optional>
 #include <span>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "report/reported_run.hpp"
-#include "report/sections.hpp"
 
 namespace dpreduce {
 

@@ -1,20 +1,15 @@
 #include "report/plan_report.hpp"
 
-#include <algorithm>
 #include <cmath>
-#include <string_view>
 
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 
-#include "common/accounting/selection_charge.hpp"
+#include "common/accounting/mechanism.hpp"
 #include "common/base/version.hpp"
 #include "common/lattice/lattice_rows.hpp"
 #include "common/model/released_file.hpp"
-#include "fit/release_figures.hpp"
-#include "methods/means_by_rounds.hpp"
+#include "methods/gradient_rounds.hpp"
 #include "methods/registry.hpp"
-#include "methods/training_method.hpp"
 #include "report/explanation.hpp"
 #include "report/fit_report.hpp"
 
@@ -26,19 +21,15 @@ constexpr double kReportedRowCounts[] = {1000, 10000, 100000};
 
 constexpr std::string_view kClassMeans = "class_means";
 
-nlohmann::json block_json(const PlannedBlock& block, const std::string& release, double sampling_rate) {
-  nlohmann::json json{{"name", block.name},   {"release", release}, {"sensitivity", block.sensitivity},
-                      {"sigma", block.sigma}, {"mu", block.mu},     {"coordinates", block.elements}};
-  if (sampling_rate < 1) json["sampling_rate"] = sampling_rate;
-  if (block.noise == BlockNoise::kSymmetric) json["sigma_off_diagonal"] = off_diagonal_sigma(block.sigma);
-  return json;
-}
-
 // Blocks of one round, which were shown, or charged and lost with their process.
 void add_blocks(nlohmann::json& releases, const PlannedRelease& release, const std::string& label, bool is_shown) {
   for (const PlannedBlock& block : release.blocks) {
-    releases.push_back(block_json(block, label, release.sampling_rate));
-    if (!is_shown) releases.back()["shown"] = false;
+    nlohmann::json json{{"name", block.name},   {"release", label}, {"sensitivity", block.sensitivity},
+                        {"sigma", block.sigma}, {"mu", block.mu},   {"coordinates", block.elements}};
+    if (release.is_sampled()) json["sampling_rate"] = release.sampling_rate;
+    if (block.noise == BlockNoise::kSymmetric) json["sigma_off_diagonal"] = off_diagonal_sigma(block.sigma);
+    if (!is_shown) json["shown"] = false;
+    releases.push_back(std::move(json));
   }
 }
 
@@ -54,6 +45,24 @@ nlohmann::json selection_json(const PlannedSelection& selection, bool is_shown) 
   if (!is_shown) json["shown"] = false;
   return json;
 }
+
+// Consequences of --expected-rows for the run: which way it will go, and what a count of right rows would be worth.
+nlohmann::json expected_rows_json(const FitOptions& options, const FitPlan& plan) {
+  const double rows = *options.method.expected_rows;
+  nlohmann::json json{{"rows", rows}, {"method", options.method.name}};
+  if (plan.noise && plan.noise->mu > 0.0) {
+    json["accuracy_noise"] = static_cast<double>(options.data.bounded_rows()) / (plan.noise->mu * rows);
+  }
+  if (const auto forecast = forecast_of_means(options, plan, rows)) {
+    json["signal"] = forecast->signal;
+    json["class_means"] = {{"rows_spread_evenly", forecast->even_rows}, {"rows_do_not", forecast->uneven_rows}};
+  }
+  return json;
+}
+
+// From about so many rows in sigmas on the range of a target is seen: then a run of bins that has .6 of them, as four
+// bins have of numbers that vary as normal ones do, is ten times its noise.
+constexpr double kRowsInSigmas = 17.0;
 
 }  // namespace
 
@@ -149,49 +158,20 @@ nlohmann::json expected_error_json(const FitPlan& plan) {
   return errors;
 }
 
-namespace {
-
-// Consequences of --expected-rows for the run: which way it will go, and what a count of right rows would be worth.
-nlohmann::json expected_rows_json(const FitOptions& options, const FitPlan& plan) {
-  const double rows = *options.method.expected_rows;
-  nlohmann::json json{{"rows", rows}, {"method", options.method.name}};
-  if (plan.noise && plan.noise->mu > 0.0) {
-    json["accuracy_noise"] = static_cast<double>(options.data.bounded_rows()) / (plan.noise->mu * rows);
-  }
-  if (const auto forecast = forecast_of_means(options, plan, rows)) {
-    json["signal"] = forecast->signal;
-    json["class_means"] = {{"rows_spread_evenly", forecast->even_rows}, {"rows_do_not", forecast->uneven_rows}};
-  }
-  return json;
+nlohmann::json cost_json(int ranks, unsigned threads, std::uint64_t memory_bytes,
+                         std::optional<std::uint64_t> available_bytes, double words) {
+  const double wire_bytes = ranks > 1 ? 8.0 * words : 0.0;
+  return {{"for_release", false},
+          {"note", "depends on the number of rows: for the data's owner only, not for release"},
+          {"ranks", ranks},
+          {"threads", threads},
+          {"memory_bytes_per_rank", rounded_up(static_cast<double>(memory_bytes))},
+          {"memory_bytes_available", available_bytes ? nlohmann::json(*available_bytes) : nlohmann::json()},
+          {"wire_bytes_per_rank", wire_bytes},
+          {"wire_bytes", wire_bytes * (ranks - 1)}};
 }
 
-// From about how many rows on the range of a target is seen: then a run of bins that has .6 of them, as four bins have
-// of numbers that vary as normal ones do, is ten times its noise.
-std::optional<double> rows_of_seen_targets(const FitPlan& plan) {
-  constexpr double kRowsInSigmas = 17.0;
-  if (!plan.noise || !plan.has_request("target_spreads")) return std::nullopt;
-  return std::ceil(kRowsInSigmas * plan.noise->release("target_spreads").block("sizes").sigma);
-}
-
-constexpr const char* kNoteOnCost = "depends on the number of rows: for the data's owner only, not for release";
-
-nlohmann::json cost_json(const RunEstimate& cost) {
-  const double wire_bytes = cost.ranks > 1 ? 8.0 * cost.words : 0.0;
-  nlohmann::json json{{"for_release", false},
-                      {"note", kNoteOnCost},
-                      {"ranks", cost.ranks},
-                      {"threads", cost.threads},
-                      {"memory_bytes_per_rank", rounded_up(static_cast<double>(cost.memory_bytes))},
-                      {"memory_bytes_available", nullptr},
-                      {"wire_bytes_per_rank", wire_bytes},
-                      {"wire_bytes", wire_bytes * (cost.ranks - 1)}};
-  if (cost.available_bytes) json["memory_bytes_available"] = *cost.available_bytes;
-  return json;
-}
-
-}  // namespace
-
-nlohmann::json dry_run_json(const FitOptions& options, const FitPlan& plan, const std::optional<RunEstimate>& cost) {
+nlohmann::json dry_run_json(const FitOptions& options, const FitPlan& plan) {
   nlohmann::json json{{"dry_run", true},
                       {"method", options.method.name},
                       {"private", plan.is_private},
@@ -199,10 +179,11 @@ nlohmann::json dry_run_json(const FitOptions& options, const FitPlan& plan, cons
                       {"expected_error", expected_error_json(plan)},
                       {"memory_bytes_per_rank", plan.memory_bytes},
                       {"version", version()}};
-  if (cost) json["cost"] = cost_json(*cost);
   if (!options.method.asked.empty()) json["adaptive"] = adaptive_json(options.method);
   if (const std::string note = note_on_columns(options, plan); !note.empty()) json["columns"] = note;
-  if (const auto rows = rows_of_seen_targets(plan)) json["targets_seen_from"] = *rows;
+  if (plan.noise && plan.has_request("target_spreads")) {
+    json["targets_seen_from"] = std::ceil(kRowsInSigmas * plan.noise->release("target_spreads").block("sizes").sigma);
+  }
   if (options.method.expected_rows) json["expected_rows"] = expected_rows_json(options, plan);
   return json;
 }

@@ -1,4 +1,4 @@
-// Plan of a fit, for --dry-run and for the report.
+// Plan of a fit, for --dry-run and for the report: its privacy, expected errors and cost, as JSON.
 #pragma once
 
 #include <cstdint>
@@ -35,26 +35,20 @@ std::string weakness_of(const FitPlan& plan, PrivacyUnit unit);
 /// leaves them unscaled. Empty in all other runs.
 std::string note_on_columns(const FitOptions& options, const FitPlan& plan);
 
-/// Forecast of a run's cost. The forecast depends on the number of rows, which is private: it is for the data's owner
-/// alone, never part of a report.
-struct RunEstimate {
-  int ranks = 1;
-  unsigned threads = 1;            ///< per rank
-  std::uint64_t memory_bytes = 0;  ///< need of the coordinator, the largest of all ranks
-  std::optional<std::uint64_t> available_bytes;
-  double words = 0.0;  ///< words_of_rank
-};
-
 /// Smallest number with two significant decimal digits that is at least `value`; 0 for 0.
 /// Precondition: value >= 0, finite.
 double rounded_up(double value);
 
-/// Output of `--dry-run --format json`: the plan, and "cost": {"for_release": false, "note", "ranks", "threads",
-/// "memory_bytes_per_rank", "memory_bytes_available", "wire_bytes_per_rank", "wire_bytes"}. Each rank sends its part of
-/// every sum once and receives every broadcast once; wire_bytes is the total of all ranks but the coordinator. Numbers
-/// that depend on the number of rows are rounded up to two digits, so that they do not reveal it. Where no rows were
-/// counted there is no "cost".
-nlohmann::json dry_run_json(const FitOptions& options, const FitPlan& plan,
-                            const std::optional<RunEstimate>& cost = std::nullopt);
+/// Forecast of a run's cost: {"for_release": false, "note", "ranks", "threads", "memory_bytes_per_rank",
+/// "memory_bytes_available", "wire_bytes_per_rank", "wire_bytes"}. Threads are those of a rank. `memory_bytes` is the
+/// need of the coordinator, the largest of all ranks; `words` is words_of_rank. Each rank sends its part of every sum
+/// once and receives every broadcast once; wire_bytes is the total of all ranks but the coordinator. The forecast
+/// depends on the number of rows, which is private: it is for the data's owner alone, never part of a report. Numbers
+/// that depend on it are rounded up to two digits, so that they do not reveal it.
+nlohmann::json cost_json(int ranks, unsigned threads, std::uint64_t memory_bytes,
+                         std::optional<std::uint64_t> available_bytes, double words);
+
+/// Output of `--dry-run --format json`: the plan. Where rows were counted, the caller adds "cost" (cost_json).
+nlohmann::json dry_run_json(const FitOptions& options, const FitPlan& plan);
 
 }  // namespace dpreduce

@@ -117,7 +117,7 @@ FitOptions evaluation_of(FitOptions options) {
   take_threshold(asked.terms, model, metrics);
   asked.terms.score_bins = score_bins_for(options.method.expected_rows.value_or(0.0));
   require_valid(asked.terms, metrics);
-  options.method = MethodOptions{.name = std::string(evaluate_method().name)};
+  options.method = MethodOptions{.name = std::string(evaluate_method.name)};
   options.rows.normalize = Normalize::kNone;  // the model prepares rows
   options.rows.center = Centering::kNone;
   options.data.classes = model.predicts_numbers() ? 0 : model.classes();
@@ -133,10 +133,8 @@ nlohmann::json evaluation_json(const FittedRun& run, const std::vector<Release>&
   std::vector<double> scales;  // of the targets that the model predicts
   if (asked.terms.has_targets) scales = evaluated_models(asked).front().parts().preprocessing.targets.scale;
   const bool is_private = run.fit->plan().is_private;
-  const bool is_seeded = options.privacy.seed.has_value();
-  return {{"figures", is_private  ? "private"
-                      : is_seeded ? "seeded"
-                                  : "forfeited"},
+  const char* const without = options.privacy.seed ? "seeded" : "forfeited";
+  return {{"figures", is_private ? "private" : without},
           {"metrics", private_figures(releases, asked.terms, asked.level,
                                       static_cast<double>(options.data.bounded_rows()), scales)},
           {"level", asked.level},

@@ -4,8 +4,8 @@
 #include <cctype>
 #include <cmath>
 #include <cstdint>
-#include <functional>
 #include <limits>
+#include <map>
 #include <numeric>
 
 #include <fmt/format.h>
@@ -71,9 +71,9 @@ ReportedMetric figure_of(const JsonFields& figure, const FigureKind& kind, std::
   const double most = figure.has("largest") ? figure.number_within("largest", 0.0, kLargest) : kind.most;
   ReportedMetric told{.name = std::move(name),
                       .value = std::nullopt,
-                      .low = figure.with("low").number_within("low", kind.least, most),
-                      .high = figure.with("high").number_within("high", kind.least, most),
-                      .noise = figure.with("noise").number_within("noise", 0.0, kLargest),
+                      .low = figure.number_within("low", kind.least, most),
+                      .high = figure.number_within("high", kind.least, most),
+                      .noise = figure.number_within("noise", 0.0, kLargest),
                       .written = kind.written};
   if (figure.has("value")) told.value = figure.number_within("value", kind.least, most);
   return told;
@@ -89,6 +89,21 @@ ReportedList list_of(const JsonFields& report, const JsonFields& metrics, const 
         figure_of(figure, kind, fmt::format("{} of {}{}", kind.name, of == "target" ? "target " : "", which)));
   }
   return list;
+}
+
+constexpr const char* kWeighsClasses = "dpreduce export --class-weights weighs single classes, at no cost";
+
+// "class 1, class 7": the classes that `notes` are on, each with its note; of `count` classes.
+std::string classes_text(const JsonFields& report, std::size_t count, const std::map<std::size_t, std::string>& notes) {
+  constexpr std::size_t kMostNamed = 5;
+  const std::vector<std::string> names = report.texts("class_names");
+  std::vector<std::string> found;
+  for (const auto& [k, note] : notes) {
+    found.push_back((names.size() == count ? in_quotes(names[k]) : fmt::format("class {}", k)) + note);
+  }
+  const std::size_t more = found.size() - std::min(found.size(), kMostNamed);
+  found.resize(found.size() - more);
+  return fmt::format("{}{}", fmt::join(found, ", "), more > 0 ? fmt::format(" and {} more", more) : "");
 }
 
 }  // namespace
@@ -108,7 +123,7 @@ std::optional<ReportedMetrics> reported_metrics(const JsonFields& report) {
   const std::optional<JsonFields> part = reported_part_of(report);
   if (!part) return std::nullopt;
   const JsonFields metrics = part->object("metrics");
-  ReportedMetrics told{report.flag("private"), part->with("level").number_within("level", 0.0, 1.0), {{"", {}}}};
+  ReportedMetrics told{report.flag("private"), part->number_within("level", 0.0, 1.0), {{"", {}}}};
   const std::vector<std::string> pair = compared_models(report);
   for (const FigureKind& kind : kAlone) {
     if (!metrics.has(kind.member)) continue;
@@ -191,40 +206,19 @@ Facts exact_figures(const JsonFields& test) {
   return facts;
 }
 
-namespace {
-
-constexpr const char* kWeighsClasses = "dpreduce export --class-weights weighs single classes, at no cost";
-
-// "class 1, class 7": those for which `note_on` has a note, even an empty one, with that; of `count` classes.
-std::string classes_text(const JsonFields& report, std::size_t count,
-                         const std::function<std::optional<std::string>(std::size_t)>& note_on) {
-  constexpr std::size_t kMostNamed = 5;
-  const std::vector<std::string> names = report.texts("class_names");
-  std::vector<std::string> found;
-  for (std::size_t k = 0; k < count; ++k) {
-    const std::optional<std::string> note = note_on(k);
-    if (!note) continue;
-    found.push_back((names.size() == count ? in_quotes(names[k]) : fmt::format("class {}", k)) + *note);
-  }
-  const std::size_t more = found.size() - std::min(found.size(), kMostNamed);
-  found.resize(found.size() - more);
-  return fmt::format("{}{}", fmt::join(found, ", "), more > 0 ? fmt::format(" and {} more", more) : "");
-}
-
-}  // namespace
-
 std::string rare_classes_text(const JsonFields& report) {
   if (!report.has("class_shares") || report.has("max_labels")) return "";
   constexpr double kRare = 0.05;  // of an equal share
   constexpr double kPercent = 100.0;
   const std::vector<nlohmann::json> shares = report.object("class_shares").numbers("shares");
-  const double noise = report.object("class_shares").number_within("noise", 0.0, std::numeric_limits<double>::max());
-  const std::string rare = classes_text(report, shares.size(), [&](std::size_t k) -> std::optional<std::string> {
-    if (!shares[k].is_number()) return std::nullopt;
-    const double share = shares[k].get<double>();
-    if (share + 2.0 * noise >= kRare / static_cast<double>(shares.size())) return std::nullopt;
-    return fmt::format(" ({:.2g} % of rows)", kPercent * share);
-  });
+  const double noise = report.object("class_shares").number_within("noise", 0.0, kLargest);
+  std::map<std::size_t, std::string> notes;
+  for (std::size_t k = 0; k < shares.size(); ++k) {
+    const double share = shares[k].is_number() ? shares[k].get<double>() : kLargest;
+    if (share + 2.0 * noise >= kRare / static_cast<double>(shares.size())) continue;
+    notes[k] = fmt::format(" ({:.2g} % of rows)", kPercent * share);
+  }
+  const std::string rare = classes_text(report, shares.size(), notes);
   if (rare.empty()) return "";
   return fmt::format(
       "rare: {}, noise {:.2g} %: a fit for accuracy predicts these classes for almost no row, {} for many other rows; "
@@ -238,10 +232,11 @@ std::string uncalled_classes_text(const JsonFields& report) {
   const std::vector<nlohmann::json> precision = test.numbers("per_class_precision");
   const std::vector<nlohmann::json> support = test.numbers("per_class_support");
   if (precision.size() != support.size()) return "";
-  const std::string uncalled = classes_text(report, precision.size(), [&](std::size_t k) -> std::optional<std::string> {
-    const bool is_there = support[k].is_number() && support[k].get<double>() > 0.0;
-    return is_there && precision[k].is_null() ? std::optional<std::string>("") : std::nullopt;
-  });
+  std::map<std::size_t, std::string> notes;
+  for (std::size_t k = 0; k < precision.size(); ++k) {
+    if (precision[k].is_null() && support[k].is_number() && support[k].get<double>() > 0.0) notes.emplace(k, "");
+  }
+  const std::string uncalled = classes_text(report, precision.size(), notes);
   if (uncalled.empty()) return "";
   return fmt::format("no test row is predicted as {}: try --objective balanced; {}", uncalled, kWeighsClasses);
 }

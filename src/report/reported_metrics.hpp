@@ -4,11 +4,7 @@
 
 #include <cstddef>
 #include <optional>
-#include <string>
-#include <utility>
-#include <vector>
 
-#include "common/base/json_fields.hpp"
 #include "report/sections.hpp"
 
 namespace dpreduce {

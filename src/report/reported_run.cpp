@@ -9,17 +9,14 @@
 
 #include "common/accounting/gaussian_dp.hpp"
 #include "common/accounting/mechanism.hpp"
-#include "common/accounting/selection_charge.hpp"
 #include "common/base/error.hpp"
 #include "common/base/input_file.hpp"
-#include "common/base/json_fields.hpp"
 #include "common/base/json_text.hpp"
-#include "common/ledger/data_set_budget.hpp"
 #include "common/ledger/spending.hpp"
 #include "common/model/released_file.hpp"
 #include "common/randomness/signing_key.hpp"
 #include "methods/registry.hpp"
-#include "report/ledger_json.hpp"
+#include "report/ledger_report.hpp"
 #include "report/run_facts.hpp"
 
 namespace dpreduce {
@@ -55,12 +52,11 @@ std::vector<ReportedBlock> blocks_of(const JsonFields& privacy) {
 std::vector<PlannedSelection> selections_of(const JsonFields& privacy) {
   std::vector<PlannedSelection> selections;
   for (const JsonFields& selection : privacy.objects("selections")) {
-    selections.push_back({.name = selection.printable_text("name"), .terms = {}});
-    SelectionTerms& terms = selections.back().terms;
-    terms.epsilon = selection.number_within("epsilon", kSmallestFigure, kLargestPureEpsilon);
-    terms.candidates = selection.count("candidates");
-    if (selection.has("chosen")) terms.chosen = selection.count("chosen");
-    if (selection.has("groups")) terms.groups = selection.count("groups");
+    selections.push_back({.name = selection.printable_text("name"),
+                          .terms = {.epsilon = selection.number_within("epsilon", kSmallestFigure, kLargestPureEpsilon),
+                                    .candidates = selection.count("candidates")}});
+    if (selection.has("chosen")) selections.back().terms.chosen = selection.count("chosen");
+    if (selection.has("groups")) selections.back().terms.groups = selection.count("groups");
   }
   return selections;
 }
@@ -102,6 +98,12 @@ std::optional<LedgerHead> ledger_of(const JsonFields& report) {
   return head;
 }
 
+// Refuses a report in which a part of the run costs more than the whole.
+void require_within(const JsonFields& report, double found, double whole, const std::string& part) {
+  if (found <= whole * (1.0 + kRounding)) return;
+  report.refuse(fmt::format("contradicts itself: {}, the whole run {:g}", part, whole));
+}
+
 // A report with delta 0 may list selections only, whose epsilons, and whose mu^2, add up to what it states.
 void require_pure(const JsonFields& report, const ReportedGuarantee& guarantee, const ReportedRun& run) {
   if (!run.blocks.empty()) report.refuse("contradicts itself: delta 0 with Gaussian noise");
@@ -111,14 +113,9 @@ void require_pure(const JsonFields& report, const ReportedGuarantee& guarantee, 
     sum += selection.terms.epsilon;
     squared_mu += std::pow(selection_mu(selection.terms.epsilon), 2);
   }
-  if (sum > guarantee.epsilon * (1.0 + kRounding)) {
-    report.refuse(fmt::format("contradicts itself: selections of epsilon {:g} together, the whole run {:g}", sum,
-                              guarantee.epsilon));
-  }
-  if (std::sqrt(squared_mu) > *guarantee.mu * (1.0 + kRounding)) {
-    report.refuse(fmt::format("contradicts itself: selections of mu {:g} together, the whole run {:g}",
-                              std::sqrt(squared_mu), *guarantee.mu));
-  }
+  const double mu = std::sqrt(squared_mu);
+  require_within(report, sum, guarantee.epsilon, fmt::format("selections of epsilon {:g} together", sum));
+  require_within(report, mu, *guarantee.mu, fmt::format("selections of mu {:g} together", mu));
 }
 
 // `run` has its unit and releases.
@@ -148,9 +145,7 @@ ReportedGuarantee guarantee_of(const JsonFields& report, const JsonFields& priva
   }
   for (const ReportedBlock& block : run.blocks) {
     const double mu_of_block = block.sensitivity / block.sigma;
-    if (mu_of_block <= mu * (1.0 + kRounding)) continue;
-    report.refuse(
-        fmt::format("contradicts itself: block {} alone has mu {:g}, the whole run {:g}", block.name, mu_of_block, mu));
+    require_within(report, mu_of_block, mu, fmt::format("block {} alone has mu {:g}", block.name, mu_of_block));
   }
   return guarantee;
 }
@@ -191,7 +186,7 @@ ReportedRun reported_run(nlohmann::json content, const std::string& path) {
   if (report.has("adaptive")) run.asked = report.object("adaptive").printable_text("method");
   run.is_private = report.with("private").flag("private");
   run.is_dry_run = report.flag("dry_run");
-  run.is_evaluation = run.method == evaluate_method().name;
+  run.is_evaluation = run.method == evaluate_method.name;
   if (privacy.has("unit")) run.unit = privacy.choice<PrivacyUnit>("unit");  // older reports name none: it is a row
   run.blocks = blocks_of(privacy);
   run.selections = selections_of(privacy);
@@ -244,12 +239,8 @@ ReportedRun run_of_model(const Classifier& model, const std::string& path) {
     throw BadInput(path + ": has no epsilon; give the report of the fit that wrote it");
   }
   if (privacy.person) run.unit = PrivacyUnit::kPerson;
-  run.guarantee = ReportedGuarantee{.epsilon = *privacy.epsilon,
-                                    .delta = *privacy.delta,
-                                    .mu = privacy.mu,
-                                    .adjacency = privacy.adjacency,
-                                    .unit = run.unit,
-                                    .person = privacy.person};
+  run.guarantee = ReportedGuarantee{*privacy.epsilon, *privacy.delta, privacy.mu,    privacy.adjacency,
+                                    std::nullopt,     run.unit,       privacy.person};
   run.content["privacy"]["unit"] = to_string(run.unit);
   return run;
 }
@@ -261,14 +252,14 @@ ReportedRun run_of_ledger(const LedgerState& state, const std::string& path) {
   const double epsilon = epsilon_of(spent, delta);
   if (epsilon == 0.0) throw BadInput(path + ": no private run has been charged yet, so there is nothing to explain");
   if (!std::isfinite(epsilon)) throw BadInput(path + ": its runs have spent more than any finite epsilon");
-  ReportedRun run{.path = path, .method = "ledger", .is_private = true, .of = ReportedOf::kLedger};
-  run.unit = state.charges().front().entry.terms.unit;
-  run.guarantee = ReportedGuarantee{.epsilon = epsilon,
-                                    .delta = delta,
-                                    .mu = spent.is_gaussian() ? std::optional(spent.mu) : std::nullopt,
-                                    .adjacency = adjacency,
-                                    .unit = run.unit};
-  return run;
+  const PrivacyUnit unit = state.charges().front().entry.terms.unit;
+  return {.path = path,
+          .method = "ledger",
+          .is_private = true,
+          .of = ReportedOf::kLedger,
+          .unit = unit,
+          .guarantee = ReportedGuarantee{epsilon, delta, spent.is_gaussian() ? std::optional(spent.mu) : std::nullopt,
+                                         adjacency, std::nullopt, unit}};
 }
 
 }  // namespace dpreduce

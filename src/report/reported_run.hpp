@@ -8,15 +8,10 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
-
-#include <nlohmann/json.hpp>
 
 #include "common/accounting/budget.hpp"
 #include "common/base/privacy_terms.hpp"
+#include "common/ledger/ledger_record.hpp"
 #include "common/ledger/ledger_state.hpp"
 #include "common/ledger/noise_plan.hpp"
 #include "common/model/classifier.hpp"

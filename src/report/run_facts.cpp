@@ -1,12 +1,11 @@
 #include "report/run_facts.hpp"
 
 #include <set>
-#include <utility>
 
 #include <fmt/format.h>
 
-#include "common/accounting/budget.hpp"
 #include "common/base/json_text.hpp"
+#include "report/document_sections.hpp"
 #include "report/fit_report.hpp"
 
 namespace dpreduce {
@@ -19,11 +18,10 @@ void add_line(Facts& facts, const char* name, const Facts& line) {
 // Releases and selections that were charged and lost with their process.
 std::size_t lost_releases(const JsonFields& privacy) {
   std::set<std::string> lost;
-  for (const JsonFields& release : privacy.objects("releases")) {
-    if (release.has("shown")) lost.insert(release.text("release"));
-  }
-  for (const JsonFields& selection : privacy.objects("selections")) {
-    if (selection.has("shown")) lost.insert(selection.text("name"));
+  for (const auto& [list, name] : {std::pair{"releases", "release"}, {"selections", "name"}}) {
+    for (const JsonFields& one : privacy.objects(list)) {
+      if (one.has("shown")) lost.insert(one.text(name));
+    }
   }
   return lost.size();
 }
@@ -41,8 +39,7 @@ Facts opening_facts(const JsonFields& report) {
   if (!forfeits.empty()) line += fmt::format("; {}, so NOT private", words_of(forfeits));
   facts.push_back({"privacy", line});
   add_line(facts, "",
-           facts_of(privacy.object("bounded_range"),
-                    {{"epsilon", "or epsilon", Written::kAtMost}, {"delta", "at delta", Written::kAtMost}}));
+           facts_of(privacy.object("bounded_range"), {cost_in("epsilon", "or epsilon"), cost_in("delta", "at delta")}));
   if (privacy.has("note")) facts.push_back({"", privacy.text("note")});
   if (const std::size_t lost = lost_releases(privacy); lost > 0) {
     facts.push_back(
@@ -68,21 +65,13 @@ Facts opening_facts(const JsonFields& report) {
   return facts;
 }
 
-// Unit of expected errors.
-std::string changed_row(const JsonFields& privacy) {
-  const bool is_weighed = privacy.has("rows_per_person") || privacy.has("weight_bound");
-  return fmt::format("one row{}{}",
-                     privacy.text("adjacency") == to_string(Adjacency::kReplaceOne) ? " replaced by another" : "",
-                     is_weighed ? ", counted in full," : "");
-}
-
 // Adds the spending of all runs, and the heads of the ledger now and before the run. Whoever keeps heads elsewhere sees
 // by the second head when an older copy of the ledger has taken its place.
 void add_ledger(Facts& facts, const FittedRun& run) {
   if (!run.fit->plan().guarantee) return;
   facts.push_back({"ledger", fmt::format("{}: {}", run.fit->options().privacy.ledger, ledger_balance(run))});
-  facts.push_back({"", fmt::format("{}; before the run {}", text_of(run.releaser->ledger().head()),
-                                   text_of(run.releaser->ledger_before()))});
+  facts.push_back({"", fmt::format("{}; before the run {}", text_of(run.releaser->run().ledger().head()),
+                                   text_of(run.releaser->run().ledger_before()))});
 }
 
 void add_test(Facts& facts, const JsonFields& report) {
@@ -108,16 +97,9 @@ void add_test(Facts& facts, const JsonFields& report) {
 
 Facts promise_facts(const JsonFields& privacy) {
   if (!privacy.has("epsilon") && !privacy.has("mu") && !privacy.has("rho")) return {};
-  return facts_of(privacy, {{"epsilon", "", Written::kAtMost},
-                            {"delta", "", Written::kAtMost},
-                            {"mu", "", Written::kAtMost},
-                            {"rho", "", Written::kAtMost},
-                            {"accountant", "", Written::kText},
-                            {"adjacency", "neighbors", Written::kText},
-                            {"unit", "", Written::kText},
-                            {"rows_per_person"},
-                            {"silos_per_person"},
-                            {"weight_bound"}});
+  return facts_of(privacy, {cost_in("epsilon"), cost_in("delta"), cost_in("mu"), cost_in("rho"), text_in("accountant"),
+                            text_in("adjacency", "neighbors"), text_in("unit"), figure_in("rows_per_person"),
+                            figure_in("silos_per_person"), figure_in("weight_bound")});
 }
 
 Table releases_table(std::string caption, const std::vector<ReportedBlock>& blocks) {
@@ -136,13 +118,8 @@ Table releases_table(std::string caption, const std::vector<ReportedBlock>& bloc
 Table selections_table(const JsonFields& privacy) {
   return table_of("Private selections: settings by rows that they get right, public rows by summed cosines",
                   privacy.objects("selections"),
-                  {{"name", "selection", Written::kText},
-                   {"mechanism", "", Written::kText},
-                   {"epsilon", "", Written::kAtMost},
-                   {"mu", "", Written::kAtMost},
-                   {"candidates"},
-                   {"chosen", "chosen of each group"},
-                   {"groups"}});
+                  {text_in("name", "selection"), text_in("mechanism"), cost_in("epsilon"), cost_in("mu"),
+                   figure_in("candidates"), figure_in("chosen", "chosen of each group"), figure_in("groups")});
 }
 
 std::string run_text(const FittedRun& run, const nlohmann::json& json) {
@@ -150,10 +127,9 @@ std::string run_text(const FittedRun& run, const nlohmann::json& json) {
   const FitOptions& options = run.fit->options();
   Facts facts = opening_facts(report);
   add_ledger(facts, run);
-  add_line(facts, "choice",
-           facts_of(report.object("choice"), {{"setting", "", Written::kText}, {"by", "", Written::kText}}));
+  add_line(facts, "choice", facts_of(report.object("choice"), {text_in("setting"), text_in("by")}));
   add_line(facts, "imbalance",
-           facts_of(report.object("imbalance"), {{"ratio"}, {"seed"}, {"note", "", Written::kText}}));
+           facts_of(report.object("imbalance"), {figure_in("ratio"), figure_in("seed"), text_in("note")}));
   const std::string made = report.text("model");
   for (const auto& [name, file] : {std::pair{options.statistics.empty() ? "model" : "statistics", &made},
                                    {"report", &options.output.report},
@@ -169,10 +145,13 @@ std::string run_text(const FittedRun& run, const nlohmann::json& json) {
 
 std::string dry_run_text(const nlohmann::json& plan) {
   const JsonFields report(plan, "plan");
+  const JsonFields privacy = report.object("privacy");
+  const bool is_replaced = privacy.text("adjacency") == to_string(Adjacency::kReplaceOne);
+  const bool is_weighed = privacy.has("rows_per_person") || privacy.has("weight_bound");
   Facts rest;
   const JsonFields expected = report.object("expected_rows");
   add_line(rest, "rows",
-           facts_of(expected, {{"rows"}, {"method", "", Written::kText}, {"signal", "signal over noise"}}));
+           facts_of(expected, {figure_in("rows"), text_in("method"), figure_in("signal", "signal over noise")}));
   add_line(rest, "",
            facts_of(expected, {{"accuracy_noise", "noise of an accuracy over as many rows for the same budget",
                                 Written::kScore}}));
@@ -192,16 +171,14 @@ std::string dry_run_text(const nlohmann::json& plan) {
   return text_of(opening_facts(report)) +
          text_of(releases_table("noise      in units of the sensitivity of each block",
                                 reported_run(plan, "plan").blocks)) +
-         text_of(selections_table(report.object("privacy"))) +
-         text_of(table_of(fmt::format("expected   error of a mean over this many rows, in units of the largest change "
-                                      "by {}; of a class mean, in clip norms",
-                                      changed_row(report.object("privacy"))),
-                          report.objects("expected_error"),
-                          {{"error"},
-                           {"rows"},
-                           {"rows_per_class"},
-                           {"release", "", Written::kText},
-                           {"name", "block", Written::kText}})) +
+         text_of(selections_table(privacy)) +
+         text_of(
+             table_of(fmt::format("expected   error of a mean over this many rows, in units of the largest change "
+                                  "by one row{}{}; of a class mean, in clip norms",
+                                  is_replaced ? " replaced by another" : "", is_weighed ? ", counted in full," : ""),
+                      report.objects("expected_error"),
+                      {figure_in("error"), figure_in("rows"), figure_in("rows_per_class"), text_in("release"),
+                       text_in("name", "block")})) +
          text_of(rest);
 }
 
@@ -224,7 +201,7 @@ Facts accounted_facts(const nlohmann::json& result) {
       {"sigma", "", Written::kAtLeast, "one Gaussian release of the same mu"}};
   const JsonFields fields(result, "result");
   const JsonFields reasons = fields.object("not_computed");
-  Facts facts = facts_of(fields, {{"delta", "", Written::kAtMost}});
+  Facts facts = facts_of(fields, {cost_in("delta")});
   for (const Column& figure : figures) {
     Facts own = facts_of(fields, {figure});
     facts.push_back(own.empty() ? Fact{figure.member, "none: " + reasons.text(figure.member)} : std::move(own.front()));

@@ -2,16 +2,10 @@
 // run under every accountant.
 #pragma once
 
-#include <optional>
-#include <string>
-#include <vector>
-
 #include <nlohmann/json_fwd.hpp>
 
-#include "common/base/json_fields.hpp"
 #include "fit/fit.hpp"
 #include "report/reported_run.hpp"
-#include "report/sections.hpp"
 
 namespace dpreduce {
 
@@ -23,10 +17,6 @@ Table releases_table(std::string caption, const std::vector<ReportedBlock>& bloc
 
 /// Private selections of a report's "privacy".
 Table selections_table(const JsonFields& privacy);
-
-/// Section of a report's "coefficients": what they are about, the largest ones, each with its interval if there is one,
-/// and intercepts and ranges of targets. Without blocks if the report has none. Throws as JsonFields.
-Section coefficients_section(const JsonFields& report);
 
 /// Output of a run: promise, ledger, and results. At the coordinator.
 std::string run_text(const FittedRun& run, const nlohmann::json& report);

@@ -1,24 +1,23 @@
 #include "report/run_metrics.hpp"
 
 #include <bit>
-#include <cmath>
+#include <utility>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include "common/base/error.hpp"
 #include "common/base/json_text.hpp"
+#include "report/fit_report.hpp"
 
 namespace dpreduce {
 namespace {
 
 nlohmann::json json_of(const Spending& spent, bool shows_epsilon, double delta, PrivacyUnit unit) {
-  nlohmann::json json{{"mu", spent.is_gaussian() ? nlohmann::json(spent.mu) : nullptr},
-                      {"epsilon", nullptr},
-                      {"delta", delta},
-                      {"unit", to_string(unit)}};
-  if (!shows_epsilon) return json;
-  if (const double epsilon = epsilon_of(spent, delta); std::isfinite(epsilon)) json["epsilon"] = epsilon;
-  return json;
+  return {{"mu", spent.is_gaussian() ? nlohmann::json(spent.mu) : nullptr},
+          {"epsilon", shows_epsilon ? finite_epsilon(spent, delta) : nullptr},
+          {"delta", delta},
+          {"unit", to_string(unit)}};
 }
 
 }  // namespace
@@ -30,14 +29,12 @@ Spending RunMetrics::spent() const {
   Spending all;
   for (const auto& [name, rounds] : rounds_) {
     const PlannedRelease& release = plan_.noise->release(name);
-    Spending one;
+    std::vector<RepeatedMechanism> samples;
     if (release.is_sampled()) {
-      one.samples.push_back(sampled_rounds(mu_of_rounds(release, 1), release.sampling_rate, rounds,
-                                           plan_.noise->adjacency, plan_.noise->adjacency));
-    } else {
-      one.mu = mu_of_rounds(release, rounds);
+      samples.push_back(sampled_rounds(mu_of_rounds(release, 1), release.sampling_rate, rounds, plan_.noise->adjacency,
+                                       plan_.noise->adjacency));
     }
-    all = composed(all, one);
+    all = composed(all, {release.is_sampled() ? 0.0 : mu_of_rounds(release, rounds), {}, std::move(samples)});
   }
   return all;
 }

@@ -1,10 +1,6 @@
 // Sections of a reported run: what its epsilon means, its metrics, what is spent, then its guarantee and releases, its
 // members, and the requested options.
-#include <algorithm>
 #include <limits>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
@@ -32,8 +28,8 @@ Chart attacker_chart(const ReportedGuarantee& guarantee) {
           "An attacker who knows all other {0}s decides whether a {0} is in the data. The nearer the curve is to "
           "blind guessing, the less an attacker can learn.",
           member),
-      {.label = fmt::format("false alarms: share of {}s that are not in", member), .is_share = true},
-      {.label = fmt::format("found: share of {}s that are in", member), .is_share = true}, {"this run, at best"},
+      {{"label", fmt::format("false alarms: share of {}s that are not in", member)}, {"unit", "share"}},
+      {{"label", fmt::format("found: share of {}s that are in", member)}, {"unit", "share"}}, {"this run, at best"},
       std::move(values));
   chart.spec["series"][0]["draw"] = "curve";
   chart.spec["diagonal"] = "blind guessing";
@@ -43,12 +39,10 @@ Chart attacker_chart(const ReportedGuarantee& guarantee) {
 // Spending of all runs so far on the same rows, this run among them.
 Section spent_section(const JsonFields& report) {
   const JsonFields spent = report.object("ledger").object("spent");
-  const bool is_of_this_alone = spent.has("runs") && spent.number("runs") == 1;
-  if (!spent.has("delta") || is_of_this_alone) return {"", {}};
+  const bool is_of_this_alone = spent.number("runs") == 1;
+  if (!spent.has("delta") || is_of_this_alone) return {};
   return {"Spent on these records",
-          {facts_of(spent, {{spent.has("epsilon") ? "epsilon" : "rho", "", Written::kAtMost},
-                            {"delta", "", Written::kAtMost},
-                            {"runs"}}),
+          {facts_of(spent, {cost_in(spent.has("epsilon") ? "epsilon" : "rho"), cost_in("delta"), figure_in("runs")}),
            Words{{},
                  {"Total spending of all runs on the ledger when this one ended, if all were about the same records or "
                   "persons",
@@ -56,24 +50,19 @@ Section spent_section(const JsonFields& report) {
 }
 
 Section silos_section(const JsonFields& silos) {
-  Facts facts = facts_of(silos, {{"count", "silos invited"},
-                                 {"left", "there to the end"},
-                                 {"summed", "in the last sum"},
-                                 {"threshold", "needed at least"},
-                                 {"colluding", "may collude"}});
-  for (Fact& noise : facts_of(silos.object("noise"), {{"source", "noise", Written::kText}})) {
-    facts.push_back(std::move(noise));
+  Facts facts = facts_of(silos, {figure_in("count", "silos invited"), figure_in("left", "there to the end"),
+                                 figure_in("summed", "in the last sum"), figure_in("threshold", "needed at least"),
+                                 figure_in("colluding", "may collude")});
+  for (const Facts& more :
+       {facts_of(silos.object("noise"), {text_in("source", "noise")}), facts_of(silos, {text_in("identities")})}) {
+    facts.insert(facts.end(), more.begin(), more.end());
   }
-  for (Fact& identities : facts_of(silos, {{"identities", "", Written::kText}})) facts.push_back(std::move(identities));
   return {"Who took part",
           {std::move(facts),
-           table_of("Who took part to the end", silos.objects("took_part"), {{"silo"}, {"name", "", Written::kText}}),
+           table_of("Who took part to the end", silos.objects("took_part"), {figure_in("silo"), text_in("name")}),
            table_of("Who was lost", silos.objects("lost"),
-                    {{"silo"},
-                     {"name", "", Written::kText},
-                     {"round", "lost in round"},
-                     {"phase", "while", Written::kText},
-                     {"reason", "why", Written::kText}})}};
+                    {figure_in("silo"), text_in("name"), figure_in("round", "lost in round"), text_in("phase", "while"),
+                     text_in("reason", "why")})}};
 }
 
 Section messages_section(const JsonFields& messages) {
@@ -85,10 +74,6 @@ Section messages_section(const JsonFields& messages) {
   return {"What the silos' messages cost", {std::move(table)}, "not covered by the guarantee"};
 }
 
-bool is_cost(std::string_view member) {
-  return member == "epsilon" || member == "delta" || member == "mu" || member == "rho";
-}
-
 // "a.b": the value, for all that is one value and not in a section of its own.
 void add_values(Table& table, const nlohmann::json& object, const std::string& place) {
   for (const auto& [member, value] : object.items()) {
@@ -98,7 +83,8 @@ void add_values(Table& table, const nlohmann::json& object, const std::string& p
     } else if (value.is_boolean()) {
       table.add({path, value.get<bool>() ? "yes" : "no"});
     } else if (value.is_number()) {
-      table.add({path, is_cost(member) ? at_most(value) : member == "seed" ? Cell(json_text(value)) : figure(value)});
+      const bool is_cost = member == "epsilon" || member == "delta" || member == "mu" || member == "rho";
+      table.add({path, is_cost ? at_most(value) : member == "seed" ? Cell(json_text(value)) : figure(value)});
     } else if (value.is_object()) {
       add_values(table, value, path + ".");
     }
@@ -119,21 +105,17 @@ Section settings_section(const JsonFields& report) {
 
 constexpr std::size_t kMostDrawn = 64;  // classes of a confusion matrix
 
-// A row of a curve: where it is, and the figure there.
-struct CurvePoint {
-  double at;
-  JsonFields figure;
-};
+// Rows of a curve: the place of each, and the figure there.
+using CurvePoints = std::vector<std::pair<double, JsonFields>>;
 
 // Chart of shares over shares, each with its interval, beside its diagonal.
 Chart curve_chart(const std::string& title, const std::string& caption, const std::string& x, const std::string& y,
-                  const std::string& diagonal, const std::vector<CurvePoint>& points) {
+                  const std::string& diagonal, const CurvePoints& points) {
   Table values{.caption = title, .columns = {x, y, "from", "to"}};
-  for (const CurvePoint& point : points) {
-    values.add({percent(point.at), percent(point.figure.number("value")), percent(point.figure.number("low")),
-                percent(point.figure.number("high"))});
+  for (const auto& [at, told] : points) {
+    values.add({percent(at), percent(told.number("value")), percent(told.number("low")), percent(told.number("high"))});
   }
-  Chart chart = line_chart(title, caption, {.label = x, .is_share = true}, {.label = y, .is_share = true},
+  Chart chart = line_chart(title, caption, {{"label", x}, {"unit", "share"}}, {{"label", y}, {"unit", "share"}},
                            {"as released"}, std::move(values));
   chart.spec["series"][0].update({{"band", "its interval"}, {"ends", {2, 3}}});
   chart.spec["diagonal"] = diagonal;
@@ -141,7 +123,7 @@ Chart curve_chart(const std::string& title, const std::string& caption, const st
 }
 
 Chart calibration_chart(const JsonFields& metrics) {
-  std::vector<CurvePoint> points;
+  CurvePoints points;
   for (const JsonFields& bin : metrics.objects("calibration")) {
     points.push_back({0.5 * (bin.number_within("from", 0.0, 1.0) + bin.number_within("to", 0.0, 1.0)), bin});
   }
@@ -152,13 +134,13 @@ Chart calibration_chart(const JsonFields& metrics) {
 }
 
 Chart roc_chart(const JsonFields& metrics) {
-  std::vector<CurvePoint> points;
+  CurvePoints points;
   for (const JsonFields& point : metrics.object("roc").objects("points")) {
     const JsonFields false_positives = point.object("false_positive_rate");
     if (!false_positives.has("value")) continue;
     points.push_back({false_positives.number_within("value", 0.0, 1.0), point.object("true_positive_rate")});
   }
-  std::ranges::stable_sort(points, {}, &CurvePoint::at);
+  std::ranges::stable_sort(points, {}, &CurvePoints::value_type::first);
   return curve_chart("ROC curve", "Each mark is a threshold of the score. Intervals are those of the found share.",
                      "share of the other classes predicted as it", "share of the class found", "blind guessing",
                      points);
@@ -214,23 +196,48 @@ std::string why_exact(const JsonFields& test) {
 
 Section reported_section(const ReportedMetrics& told, const JsonFields& report) {
   const JsonFields metrics = reported_part_of(report)->object("metrics");
-  Section section{
-      .title = "How good the model is",
-      .blocks = {Words{
-          {}, {"each figure has noise, so it reveals little about any one test row", interval_sentence(told)}}},
-      .owner_only = told.is_private ? "" : "they have noise, but are not private"};
+  std::vector<std::string> sentences{"each figure has noise, so it reveals little about any one test row",
+                                     interval_sentence(told)};
   if (const JsonFields difference = metrics.object("difference"); difference.has("b_is_better")) {
     const std::vector<std::string> pair = compared_models(report);
-    section.blocks.emplace_back(Words{
-        {},
-        {fmt::format("With probability {2:.1f} % {1} is better than {0}. Figures that name no model are those of {0}",
-                     pair.front(), pair.back(), 100.0 * difference.number_within("b_is_better", 0.0, 1.0))}});
+    sentences.push_back(
+        fmt::format("With probability {2:.1f} % {1} is better than {0}. Figures that name no model are those of {0}",
+                    pair.front(), pair.back(), 100.0 * difference.number_within("b_is_better", 0.0, 1.0)));
   }
+  Section section{"How good the model is",
+                  {Words{{}, std::move(sentences)}},
+                  told.is_private ? "" : "they have noise, but are not private"};
   for (const ReportedList& list : told.lists) section.blocks.emplace_back(table_of(list));
   section.blocks.emplace_back(calibration_chart(metrics));
   section.blocks.emplace_back(roc_chart(metrics));
   section.blocks.push_back(noised_confusion(metrics, report.texts("class_names")));
   return section;
+}
+
+// Coefficients of a regression on numbers.
+
+std::string shown_of_all(const JsonFields& report, const JsonFields& told) {
+  const std::uint64_t all = report.count("targets") * told.count("columns");
+  const std::size_t shown = told.objects("largest").size();
+  if (shown == all) {
+    return fmt::format(
+        "a prediction is the intercept plus each coefficient times its column, for rows whose length, as prepared, is "
+        "at most {:.3g}; longer ones are clipped to it",
+        report.number_within("clip_norm", 0.0, std::numeric_limits<double>::max()));
+  }
+  return fmt::format(
+      "{} of {} coefficients are listed, those with the largest effect on predictions; the model file has all", shown,
+      all);
+}
+
+std::string about_intervals(const JsonFields& told) {
+  if (!told.has("level")) return "no intervals: " + told.text("why");
+  const double percent = 100.0 * told.number_within("level", 0.0, 1.0);
+  return fmt::format("each interval holds with probability {:g} % for {}", percent,
+                     told.text("about") == "population"
+                         ? "least squares in the population, rows clipped as here, if numbers have one variance about "
+                           "their regression; it accounts for the noise and for sampling of the rows"
+                         : "least squares on these rows as they are clipped; it accounts for the noise alone");
 }
 
 std::vector<std::string> all_class_names(const JsonFields& report) {
@@ -249,13 +256,10 @@ Section meaning_section(const ReportedRun& run) {
     return {"No guarantee", {Alarm{"This run is not private."}, Words{{}, sentences_of(words, "guarantee")}}};
   }
   const ReportedGuarantee& promise = *run.guarantee;
-  Section section{"Epsilon, and what it means", {}};
-  if (const std::string weakness = weakness_of(promise.epsilon, promise.delta, promise.unit); !weakness.empty()) {
-    section.blocks.emplace_back(Alarm{weakness});
-  }
-  section.blocks.emplace_back(promise_facts(JsonFields(run.content, run.path).object("privacy")));
-  section.blocks.emplace_back(Words{{}, sentences_of(words, "attacker")});
-  return section;
+  return {
+      "Epsilon, and what it means",
+      {Alarm{weakness_of(promise.epsilon, promise.delta, promise.unit)},
+       promise_facts(JsonFields(run.content, run.path).object("privacy")), Words{{}, sentences_of(words, "attacker")}}};
 }
 
 Section promise_section(const ReportedRun& run, const std::vector<Words>& said) {
@@ -272,13 +276,10 @@ Section test_section(const ReportedRun& run, const JsonFields& report, bool has_
   if (run.figures) return reported_section(*run.figures, report);
   const JsonFields test = report.object("test");
   Facts facts = exact_figures(test);
-  if (has_counts) std::ranges::move(facts_of(test, {{"rows", "test rows"}}), std::back_inserter(facts));
-  Section section{.title = "How well the model does", .blocks = {std::move(facts)}, .owner_only = why_exact(test)};
-  if (!has_counts) return section;
-  if (std::string uncalled = uncalled_classes_text(report); !uncalled.empty()) {
-    section.blocks.emplace_back(Words{{}, {std::move(uncalled)}});
-  }
-  return section;
+  if (has_counts) std::ranges::move(facts_of(test, {figure_in("rows", "test rows")}), std::back_inserter(facts));
+  return {"How well the model does",
+          {std::move(facts), Words{{}, {has_counts ? uncalled_classes_text(report) : ""}}},
+          why_exact(test)};
 }
 
 Section class_section(const JsonFields& report, bool has_counts) {
@@ -298,41 +299,51 @@ Section class_section(const JsonFields& report, bool has_counts) {
   return section;
 }
 
-Chart line_chart(const std::string& title, const std::string& caption, const Axis& x, const Axis& y,
+Section coefficients_section(const JsonFields& report) {
+  Section section{"The coefficients", {}, report.flag("private") ? "" : "this run is not private"};
+  if (!report.has("coefficients")) return section;
+  const JsonFields told = report.object("coefficients");
+  if (!told.has("largest")) {
+    section.blocks.emplace_back(Words{{}, {"no coefficients of columns: " + told.text("why")}});
+    return section;
+  }
+  section.blocks.emplace_back(
+      Words{{},
+            {shown_of_all(report, told), about_intervals(told),
+             told.has("level") ? "least squares neither shrinks nor clips residuals, as the model does, so a "
+                                 "coefficient may be outside of its interval"
+                               : ""}});
+  std::vector<Column> columns{text_in("name", "column"),
+                              figure_in("coefficient"),
+                              figure_in("low", "from"),
+                              figure_in("high", "to"),
+                              figure_in("over_range", "over the column's range"),
+                              figure_in("range_low", "range from"),
+                              figure_in("range_high", "range to")};
+  if (report.count("targets") > 1) columns.push_back(figure_in("target"));
+  Table table =
+      table_of("Coefficients, in units of the target per unit of the column", told.objects("largest"), columns);
+  if (told.has("level")) table.intervals = "of several kinds";
+  section.blocks.emplace_back(std::move(table));
+  section.blocks.emplace_back(table_of("Targets", told.objects("targets"),
+                                       {figure_in("target"), figure_in("intercept"),
+                                        figure_in("range_low", "range from"), figure_in("range_high", "range to")}));
+  return section;
+}
+
+Chart line_chart(const std::string& title, const std::string& caption, nlohmann::json x, nlohmann::json y,
                  const std::vector<std::string>& series, Table values) {
-  const auto json_of = [](const Axis& axis) {
-    nlohmann::json json{{"label", axis.label}, {"scale", axis.scale}};
-    if (axis.is_share) json["unit"] = "share";
-    return json;
-  };
-  nlohmann::json spec{{"chart", "lines"}, {"x", json_of(x)}, {"y", json_of(y)}, {"series", nlohmann::json::array()}};
+  for (nlohmann::json* axis : {&x, &y}) axis->emplace("scale", "linear");
+  nlohmann::json spec{
+      {"chart", "lines"}, {"x", std::move(x)}, {"y", std::move(y)}, {"series", nlohmann::json::array()}};
   for (const std::string& name : series) {
     spec["series"].push_back({{"name", name}, {"column", spec["series"].size() + 1}, {"draw", "line"}});
   }
   return {title, caption, std::move(spec), std::move(values)};
 }
 
-std::vector<Words> shared_promise(std::span<const PageDocument> documents) {
-  std::vector<std::vector<Words>> promises;
-  for (const PageDocument& document : documents) {
-    if (document.run) promises.push_back(public_words_of(*document.run));
-  }
-  if (promises.size() < 2) return {};
-  std::vector<Words> shared = promises.front();
-  for (Words& words : shared) {
-    std::erase_if(words.sentences, [&](const std::string& sentence) {
-      return !std::ranges::all_of(promises, [&](const std::vector<Words>& promise) {
-        return std::ranges::count(sentences_of(promise, words.key), sentence) > 0;
-      });
-    });
-  }
-  std::erase_if(shared, [](const Words& words) { return words.sentences.empty() || words.key == "attacker"; });
-  return shared;
-}
-
-std::vector<Section> fit_sections(const PageDocument& document, const std::vector<Words>& said) {
-  const ReportedRun& run = *document.run;
-  const JsonFields report(run.content, document.name);
+std::vector<Section> fit_sections(const ReportedRun& run, const std::string& name, const std::vector<Words>& said) {
+  const JsonFields report(run.content, name);
   const JsonFields silos = report.object("silos");
   return {meaning_section(run),
           test_section(run, report, true),

@@ -35,6 +35,52 @@ std::string table_line(const std::vector<std::string>& cells) {
   return line + "|\n";
 }
 
+// A column of a table: its heading, then its cells.
+struct PrintedColumn {
+  std::vector<std::string> cells;
+  std::size_t width = 0;
+  std::size_t longest_word = 0;
+};
+
+// Columns are as wide as their cells where they have room, else as narrow as their longest words.
+std::vector<PrintedColumn> printed_columns_of(const Table& table, int digits, std::size_t columns) {
+  std::vector<PrintedColumn> printed(table.columns.size());
+  std::size_t taken = 0;
+  for (std::size_t column = 0; column < table.columns.size(); ++column) {
+    PrintedColumn& one = printed[column];
+    one.cells.push_back(table.columns[column]);
+    for (const auto& row : table.rows) one.cells.push_back(without_controls(text_of(row[column], digits)));
+    for (const std::string& cell : one.cells) {
+      one.width = std::max(one.width, cell.size());
+      std::istringstream words(cell);
+      for (std::string word; words >> word;) one.longest_word = std::max(one.longest_word, word.size());
+    }
+    taken += one.width + 3;
+  }
+  const auto room = [](const PrintedColumn& one) { return one.width - one.longest_word; };
+  for (; taken > columns; --taken) {
+    const auto widest = std::ranges::max_element(printed, {}, room);
+    if (room(*widest) == 0) break;
+    --widest->width;
+  }
+  return printed;
+}
+
+std::string markdown_of(const Words& words) {
+  if (words.sentences.empty()) return {};
+  std::string text = words.heading.empty() ? "" : fmt::format("### {}\n\n", words.heading);
+  for (const std::string& sentence : words.sentences) text += fmt::format("- {}\n", as_text(sentence));
+  return text + "\n";
+}
+
+std::string markdown_of(const Alarm& alarm) {
+  return alarm.text.empty() ? "" : fmt::format("**{}**\n\n", as_text(alarm.text));
+}
+
+std::string markdown_of(const Chart& /*chart*/) {
+  return {};
+}
+
 }  // namespace
 
 void Table::add(std::vector<Cell> cells) {
@@ -68,13 +114,14 @@ Facts facts_of(const std::vector<Words>& sections) {
 
 Table table_of(std::string caption, const std::vector<JsonFields>& objects, const std::vector<Column>& columns,
                std::string summary) {
+  Table table{.caption = std::move(caption), .columns = {}, .summary = std::move(summary)};
   std::vector<Column> shown;
   for (const Column& column : columns) {
     const auto has_it = [&](const JsonFields& object) { return object.has(column.member); };
-    if (shown.empty() || std::ranges::any_of(objects, has_it)) shown.push_back(column);
+    if (!shown.empty() && std::ranges::none_of(objects, has_it)) continue;
+    shown.push_back(column);
+    table.columns.push_back(heading_of(column));
   }
-  Table table{.caption = std::move(caption), .columns = {}, .summary = std::move(summary)};
-  for (const Column& column : shown) table.columns.push_back(heading_of(column));
   for (const JsonFields& object : objects) {
     std::vector<Cell> cells;
     for (const Column& column : shown) cells.push_back(cell_of(object, column));
@@ -115,41 +162,6 @@ std::string text_of(const Facts& facts, int digits, std::size_t columns) {
   }
   return text;
 }
-
-namespace {
-
-// A column of a table: its heading, then its cells.
-struct PrintedColumn {
-  std::vector<std::string> cells;
-  std::size_t width = 0;
-  std::size_t longest_word = 0;
-};
-
-// Columns are as wide as their cells where they have room, else as narrow as their longest words.
-std::vector<PrintedColumn> printed_columns_of(const Table& table, int digits, std::size_t columns) {
-  std::vector<PrintedColumn> printed(table.columns.size());
-  std::size_t taken = 0;
-  for (std::size_t column = 0; column < table.columns.size(); ++column) {
-    PrintedColumn& one = printed[column];
-    one.cells.push_back(table.columns[column]);
-    for (const auto& row : table.rows) one.cells.push_back(without_controls(text_of(row[column], digits)));
-    for (const std::string& cell : one.cells) {
-      one.width = std::max(one.width, cell.size());
-      std::istringstream words(cell);
-      for (std::string word; words >> word;) one.longest_word = std::max(one.longest_word, word.size());
-    }
-    taken += one.width + 3;
-  }
-  const auto room = [](const PrintedColumn& one) { return one.width - one.longest_word; };
-  for (; taken > columns; --taken) {
-    const auto widest = std::ranges::max_element(printed, {}, room);
-    if (room(*widest) == 0) break;
-    --widest->width;
-  }
-  return printed;
-}
-
-}  // namespace
 
 std::string text_of(const Table& table, int digits, std::size_t columns) {
   if (table.rows.empty()) return {};
@@ -222,25 +234,6 @@ std::string markdown_of(const Table& table) {
   }
   return text + "\n";
 }
-
-namespace {
-
-std::string markdown_of(const Words& words) {
-  if (words.sentences.empty()) return {};
-  std::string text = words.heading.empty() ? "" : fmt::format("### {}\n\n", words.heading);
-  for (const std::string& sentence : words.sentences) text += fmt::format("- {}\n", as_text(sentence));
-  return text + "\n";
-}
-
-std::string markdown_of(const Alarm& alarm) {
-  return fmt::format("**{}**\n\n", as_text(alarm.text));
-}
-
-std::string markdown_of(const Chart& /*chart*/) {
-  return {};
-}
-
-}  // namespace
 
 std::string markdown_of(const Section& section) {
   std::string text;

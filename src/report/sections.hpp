@@ -85,12 +85,19 @@ struct Chart {
 
 /// Sentences under a heading.
 struct Words {
-  std::string heading;  ///< empty: paragraphs
-  std::vector<std::string> sentences;
+  Words() = default;
+  /// Leaves out sentences that are empty.
+  Words(std::string over, std::vector<std::string> said, std::string subject = "")
+      : heading(std::move(over)), sentences(std::move(said)), key(std::move(subject)) {
+    std::erase(sentences, "");
+  }
+
+  std::string heading{};  ///< empty: paragraphs
+  std::vector<std::string> sentences{};
   std::string key{};  ///< subject: "holds_for" in JSON, "holds for" on terminals
 };
 
-/// Warning paragraph.
+/// Warning paragraph; none if the text is empty.
 struct Alarm {
   std::string text;
 };
@@ -112,6 +119,19 @@ struct Column {
   Written written = Written::kFigure;
   std::string note{};
 };
+
+inline Column text_in(const char* member, std::string heading = "") {
+  return {member, std::move(heading), Written::kText};
+}
+inline Column figure_in(const char* member, std::string heading = "") {
+  return {member, std::move(heading)};
+}
+inline Column cost_in(const char* member, std::string heading = "") {
+  return {member, std::move(heading), Written::kAtMost};
+}
+inline Column noise_in(const char* member, std::string heading = "") {
+  return {member, std::move(heading), Written::kAtLeast};
+}
 
 /// Facts of the members that are present, in this order. Throws BadInput if a member has another type.
 Facts facts_of(const JsonFields& fields, const std::vector<Column>& columns);

@@ -6,7 +6,7 @@
 #include "common/base/error.hpp"
 #include "common/data/array_file.hpp"
 #include "common/kernels/class_sums.hpp"
-#include "common/kernels/kernel_choice.hpp"
+#include "common/kernels/integer_kernel.hpp"
 #include "common/ledger/triangle.hpp"
 
 namespace dpreduce {

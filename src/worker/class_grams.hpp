@@ -18,11 +18,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "common/ledger/noise_plan.hpp"
 #include "common/ledger/statistic.hpp"
+#include "common/randomness/secure_bytes.hpp"
 #include "worker/row_digest.hpp"
 #include "worker/statistic_entry.hpp"
 #include "worker/weighted_rows.hpp"

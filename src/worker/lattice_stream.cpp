@@ -1,30 +1,26 @@
 #include "worker/lattice_stream.hpp"
 
 #include <algorithm>
-#include <array>
-#include <atomic>
 #include <cmath>
-#include <exception>
-#include <semaphore>
-#include <thread>
+#include <future>
 #include <utility>
-#include <vector>
 
 #include "common/base/error.hpp"
 #include "common/data/array_file.hpp"
-#include "common/data/worker_rows.hpp"
+#include "worker/weighted_rows.hpp"
 
 namespace dpreduce {
 namespace {
 
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 
-// `slots` are the chunk's as they were read; `place_of` returns the place of its row among all rows, and `features_of`
-// what it has. Rows that are not finite are refused whatever their labels: else a list of classes decides whether such
-// a row ends the run, and who brings the list learns its label.
-template <typename PlaceOf, typename FeaturesOf>
-void check_rows(const LatticeRows& chunk, std::span<const std::int32_t> slots, const RowPass& pass,
-                const PlaceOf& place_of, const FeaturesOf& features_of) {
+// Makes the chunk's rows of `features` and `slots`, and checks them. `place_of` returns the place of the chunk's row
+// among all rows, and `features_of` what it has. Rows that are not finite are refused whatever their labels: else a
+// list of classes decides whether such a row ends the run, and who brings the list learns its label.
+template <typename Features, typename PlaceOf, typename FeaturesOf>
+void assign_checked(LatticeRows& chunk, const Features& features, std::span<const std::int32_t> slots,
+                    const RowPass& pass, const PlaceOf& place_of, const FeaturesOf& features_of) {
+  chunk.assign(pass.transform, features, slots, pass.plan.threads);
   if (pass.plan.bad_rows != BadRows::kFail) return;
   const WorkerRows& rows = pass.rows;
   std::vector<float> scratch;
@@ -72,9 +68,7 @@ class GatheredRows {
     for (std::size_t row = 0; row < places.size(); ++row) {
       if (rows_.has_labels()) {
         if (row + kAhead < places.size()) __builtin_prefetch(&all_labels_[slot_of(places[row + kAhead])]);
-        for (std::size_t slot = 0; slot < slots_; ++slot) {
-          labels_[row * slots_ + slot] = all_labels_[slot_of(places[row]) + slot];
-        }
+        std::copy_n(&all_labels_[slot_of(places[row])], slots_, &labels_[row * slots_]);
       }
       features_.push_back(rows_.features().features_in_place(places[row], 1));
     }
@@ -140,11 +134,9 @@ void for_each_chunk_of_units(const RowPass& pass, std::size_t chunk_rows,
     }
     const std::size_t end = first + units.size();
     gathered.assign(std::span(places).subspan(first, end - first));
-    chunk.assign(pass.transform, gathered.features(), gathered.labels(), pass.plan.threads);
-    const auto place_of = [&](std::size_t row) { return places[first + row]; };
-    check_rows(chunk, gathered.labels(), pass, place_of, [&](std::size_t row, auto& scratch) {
-      return gathered.features()[row].decoded(0, rows.dim(), scratch);
-    });
+    assign_checked(
+        chunk, gathered.features(), gathered.labels(), pass, [&](std::size_t row) { return places[first + row]; },
+        [&](std::size_t row, auto& scratch) { return gathered.features()[row].decoded(0, rows.dim(), scratch); });
     if (rows.has_weights()) chunk.set_weights(std::move(weights));
     chunk.set_units(std::move(units), rows.units().parts);
     visit(chunk);
@@ -182,9 +174,8 @@ class ChunkSource {
     if (!read) return std::nullopt;
     const WorkerRows& rows = pass_.rows;
     const auto labels = rows.has_labels() ? read->labels : std::span<const std::int32_t>(one_class_).first(read->rows);
-    chunk.assign(pass_.transform, read->features, labels, pass_.plan.threads);
     const auto place_of = [&](std::size_t row) { return read->first_row + row; };
-    check_rows(chunk, labels, pass_, place_of, [&](std::size_t row, auto& scratch) {
+    assign_checked(chunk, read->features, labels, pass_, place_of, [&](std::size_t row, auto& scratch) {
       return read->features.decoded(row * rows.dim(), rows.dim(), scratch);
     });
     take_units(chunk, rows, place_of);
@@ -197,56 +188,11 @@ class ChunkSource {
   std::vector<std::int32_t> one_class_;
 };
 
-// The same on a thread of its own, which prepares the next chunk while one is looked at.
-class ChunksAhead {
- public:
-  // `source` serves nobody else meanwhile.
-  ChunksAhead(ChunkSource& source, const std::function<LatticeRows()>& make_room)
-      : source_(source), chunks_{make_room(), make_room()}, thread_([this] { prepare(); }) {}
-  ~ChunksAhead() {
-    is_ended_ = true;
-    wanted_.release();
-  }
-  ChunksAhead(const ChunksAhead&) = delete;
-  ChunksAhead& operator=(const ChunksAhead&) = delete;
-
-  // The next chunk, until the next call, and the share of rows done; nothing after the last. Throws what its
-  // preparation threw.
-  std::optional<std::pair<const LatticeRows&, double>> next() {
-    ready_.acquire();
-    if (failure_) std::rethrow_exception(failure_);
-    if (!done_) return std::nullopt;
-    const std::size_t place = turn_++ % chunks_.size();
-    const double done = *done_;
-    wanted_.release();
-    return std::pair<const LatticeRows&, double>(chunks_[place], done);
-  }
-
- private:
-  void prepare() {
-    for (std::size_t turn = 0;; ++turn) {
-      wanted_.acquire();
-      if (is_ended_) return;
-      try {
-        done_ = source_.next(chunks_[turn % chunks_.size()]);
-      } catch (...) {
-        failure_ = std::current_exception();
-      }
-      ready_.release();
-      if (failure_ || !done_) return;
-    }
-  }
-
-  ChunkSource& source_;
-  std::array<LatticeRows, 2> chunks_;
-  std::size_t turn_ = 0;
-  std::optional<double> done_;  // of the chunk that is ready
-  std::exception_ptr failure_;
-  std::atomic<bool> is_ended_{false};
-  std::counting_semaphore<> wanted_{1};
-  std::counting_semaphore<> ready_{0};
-  std::jthread thread_;
-};
+// Done once for a chunk that is kept: many passes over it would else do it again and again.
+void prepare_for_rounds(LatticeRows& chunk, const RowPass& pass) {
+  chunk.measure_energies(pass.plan.threads);
+  if (pass.rows.goes_by_unit()) remember_products(chunk, pass.plan.threads);
+}
 
 }  // namespace
 
@@ -278,32 +224,21 @@ void for_each_lattice_chunk(const RowPass& pass, const std::function<void(const 
   const std::size_t chunk_rows = chunk_rows_of(pass);
   if (pass.rows.goes_by_unit()) return for_each_chunk_of_units(pass, chunk_rows, visit);
   ChunkSource source(pass, chunk_rows);
-  const auto make_room = [&] {
-    return LatticeRows(pass.lattice(), std::min<std::uint64_t>(chunk_rows, rows), pass.slots_per_row());
+  const bool goes_ahead = pass.plan.threads > 1 && rows > chunk_rows;
+  std::vector<LatticeRows> chunks;
+  chunks.reserve(2);
+  for (std::size_t place = 0; place < (goes_ahead ? 2 : 1); ++place) {
+    chunks.emplace_back(pass.lattice(), std::min<std::uint64_t>(chunk_rows, rows), pass.slots_per_row());
+  }
+  const auto prepared = [&](std::size_t turn) {
+    return std::async(goes_ahead ? std::launch::async : std::launch::deferred,
+                      [&, turn] { return source.next(chunks[turn % chunks.size()]); });
   };
-  if (pass.plan.threads == 1 || rows <= chunk_rows) {
-    LatticeRows chunk = make_room();
-    while (const auto done = source.next(chunk)) {
-      visit(chunk);
-      pass.on_chunk(*done);
-    }
-    return;
-  }
-  ChunksAhead ahead(source, make_room);
-  while (const auto next = ahead.next()) {
-    visit(next->first);
-    pass.on_chunk(next->second);
-  }
-}
-
-void take_lattice_chunks(const RowPass& pass, const std::function<void(LatticeRows)>& take) {
-  if (pass.rows.goes_by_unit()) return for_each_lattice_chunk(pass, take);
-  ChunkSource source(pass, chunk_rows_of(pass));
-  while (const std::size_t count = source.rows_of_next()) {
-    LatticeRows chunk(pass.lattice(), count, pass.slots_per_row());
-    const double done = source.next(chunk).value();
-    take(std::move(chunk));
-    pass.on_chunk(done);
+  auto next = prepared(0);
+  for (std::size_t turn = 0; const auto done = next.get(); ++turn) {
+    next = prepared(turn + 1);
+    visit(chunks[turn % chunks.size()]);
+    pass.on_chunk(*done);
   }
 }
 
@@ -325,10 +260,10 @@ void for_each_lattice_chunk_of(const RowFilter& wants, const RowPass& pass,
   std::vector<std::int32_t> labels;
   std::vector<std::uint64_t> places;  // among all rows, of each that was gathered
   const auto visit_gathered = [&] {
-    chunk.assign(pass.transform, std::span<const float>(features).first(places.size() * dim), labels, plan.threads);
+    const std::span<const float> gathered(features);
     const auto place_of = [&](std::size_t row) { return places[row]; };
-    check_rows(chunk, labels, pass, place_of,
-               [&](std::size_t row, auto&) { return std::span<const float>(features).subspan(row * dim, dim); });
+    assign_checked(chunk, StoredFloats(gathered.first(places.size() * dim)), labels, pass, place_of,
+                   [&](std::size_t row, auto&) { return gathered.subspan(row * dim, dim); });
     take_units(chunk, rows, place_of);
     if (!weights.empty()) {
       std::vector<RowWeight> of_chunk;
@@ -355,6 +290,59 @@ void for_each_lattice_chunk_of(const RowFilter& wants, const RowPass& pass,
   if (!places.empty()) visit_gathered();
 }
 
+std::size_t bytes_per_kept_row(std::size_t output_dim, std::size_t labels_per_row, bool by_unit) {
+  const std::size_t energies =
+      sizeof(std::uint32_t) * (1 + (output_dim + kEnergyColumns - 1) / kEnergyColumns / kEnergyRows);
+  const std::size_t of_unit = by_unit ? sizeof(RowWeight) + sizeof(std::uint32_t) + kBytesRememberedOfRow : 0;
+  const std::size_t norm = sizeof(std::uint32_t);
+  return sizeof(std::int16_t) * output_dim + sizeof(std::int32_t) * labels_per_row + sizeof(char) + norm + energies +
+         of_unit;
+}
+
+std::uint64_t most_kept_rows(std::size_t memory_bytes, std::size_t input_dim, std::size_t output_dim,
+                             std::size_t labels_per_row, bool by_unit) {
+  const std::size_t row_bytes = bytes_per_row(input_dim, output_dim, labels_per_row);
+  const std::size_t in_the_making = rows_of_chunk(memory_bytes, row_bytes) * row_bytes;
+  return (memory_bytes - in_the_making) / bytes_per_kept_row(output_dim, labels_per_row, by_unit);
+}
+
+std::optional<KeptChunks> keep_lattice_chunks(const RowPass& pass, KeptFor use) {
+  const std::size_t dim = pass.transform.output_dim() + (use == KeptFor::kProjection ? 1 : 0);  // an intercept
+  const std::uint64_t most = most_kept_rows(pass.plan.memory_bytes, pass.transform.input_dim(), dim,
+                                            pass.slots_per_row(), pass.rows.goes_by_unit());
+  if (pass.rows.range().count > most) return std::nullopt;
+  std::optional<KeptChunks> kept(std::in_place);
+  const auto keep = [&](LatticeRows chunk) {
+    kept->push_back(std::move(chunk));
+    if (use == KeptFor::kRounds) prepare_for_rounds(kept->back(), pass);
+  };
+  if (pass.rows.goes_by_unit()) {
+    for_each_lattice_chunk(pass, keep);
+    return kept;
+  }
+  ChunkSource source(pass, chunk_rows_of(pass));
+  while (const std::size_t count = source.rows_of_next()) {
+    LatticeRows chunk(pass.lattice(), count, pass.slots_per_row());
+    const double done = source.next(chunk).value();
+    keep(std::move(chunk));
+    pass.on_chunk(done);
+  }
+  return kept;
+}
+
+KeptChunks project_kept_chunks(KeptChunks kept, const RowPass& pass) {
+  double done = 0.0;
+  for (LatticeRows& chunk : kept) {
+    LatticeRows projected(pass.lattice(), chunk.rows(), chunk.labels_per_row());
+    projected.assign_projected(pass.transform, chunk, pass.plan.threads);
+    chunk = std::move(projected);
+    prepare_for_rounds(chunk, pass);
+    done += 1.0;
+    pass.on_chunk(done / static_cast<double>(kept.size()));
+  }
+  return kept;
+}
+
 bool are_finite(std::span<const float> features) {
   return std::ranges::all_of(features, [](float entry) { return std::isfinite(entry); });
 }
@@ -367,6 +355,46 @@ void refuse_surplus_labels(const std::string& where, std::size_t labels, std::si
   throw BadInput(
       "{}: {} labels, more than --max-labels {}; correct the labels, raise the bound, or use --bad-rows zero{}", where,
       labels, most, kForOwnerOnly);
+}
+
+std::size_t bytes_of_predicted_row(std::size_t input_dim, std::size_t classes, std::size_t labels_per_row) {
+  return 3 * sizeof(float) * input_dim + sizeof(double) * classes + sizeof(std::int32_t) * labels_per_row;
+}
+
+std::size_t rows_predicted_at_once(std::size_t input_dim, std::size_t classes, std::size_t labels_per_row) {
+  constexpr std::size_t kMostRows = 4096;
+  return std::clamp<std::size_t>(kPredictionMemory / bytes_of_predicted_row(input_dim, classes, labels_per_row), 1,
+                                 kMostRows);
+}
+
+void for_each_feature_chunk(WorkerRows& rows, std::size_t classes, BadRows bad_rows, const OnFeatureChunk& visit,
+                            const OnChunk& on_chunk) {
+  const std::size_t slots = rows.label_slots(classes);
+  const auto count = static_cast<double>(rows.range().count);
+  RowStream stream(rows, classes, rows_predicted_at_once(rows.dim(), classes, slots), slots);
+  std::vector<float> decoded;
+  std::vector<float> features;
+  while (const auto chunk = stream.next()) {
+    on_chunk(static_cast<double>(chunk->first_row - rows.range().first) / count);
+    const auto read = chunk->features.decoded(0, chunk->features.size(), decoded);
+    features.assign(read.begin(), read.end());
+    for (std::size_t row = 0; row < chunk->rows; ++row) {
+      const std::span<float> entries = std::span(features).subspan(row * rows.dim(), rows.dim());
+      if (are_finite(entries)) continue;
+      if (bad_rows == BadRows::kFail) refuse_not_finite(rows.where(chunk->first_row + row));
+      std::ranges::fill(entries, 0.0F);
+    }
+    visit(*chunk, features);
+  }
+}
+
+bool has_few_classes(const RowChunk& chunk, std::size_t row, std::size_t most, BadRows bad_rows,
+                     const WorkerRows& rows) {
+  const std::size_t classes = chunk.classes_of(row).size();
+  if (classes > most && bad_rows == BadRows::kFail && !rows.takes_any_number_of_labels()) {
+    refuse_surplus_labels(rows.where_labels(chunk.first_row + row), classes, most);
+  }
+  return classes <= most;
 }
 
 }  // namespace dpreduce

@@ -1,11 +1,14 @@
-// A worker's rows as lattice chunks: read, transformed, rounded and checked, one bounded chunk after the other.
+// A worker's rows as lattice chunks: read, transformed, rounded and checked, one bounded chunk after the other. Chunks
+// may be kept for many passes. A model that prepares the rows itself gets them as they were stored.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "common/data/row_files.hpp"
 #include "common/data/worker_rows.hpp"
@@ -67,10 +70,6 @@ void require_room_for_units(const Preprocessing& preprocessing, const StreamPlan
 /// memory_bytes do not hold one row, or one unit's rows.
 void for_each_lattice_chunk(const RowPass& pass, const std::function<void(const LatticeRows&)>& visit);
 
-/// Calls `take` with the same chunks, and hands over each chunk. All chunks are prepared on the caller's thread. Throws
-/// as for_each_lattice_chunk.
-void take_lattice_chunks(const RowPass& pass, const std::function<void(LatticeRows)>& take);
-
 /// Filter that selects the rows of a pass by their classes. Called once for each row, in order.
 using RowFilter = std::function<bool(std::span<const std::int32_t> classes)>;
 
@@ -95,5 +94,61 @@ bool are_finite(std::span<const float> features);
 inline Int16View view_of(const LatticeRows& chunk) {
   return chunk.energies().with({chunk.values(), chunk.rows(), chunk.dim(), chunk.dim()});
 }
+
+// Rows kept as lattice chunks, so that rows are read, transformed and rounded only once for many passes.
+
+/// All chunks of a worker's rows.
+using KeptChunks = std::vector<LatticeRows>;
+
+/// Bytes of a row that is kept as integers: 2 d, 4 k and 5, and 4 + d / 256 for its energies (integer_kernel.hpp); a
+/// weight takes 4 more. By unit: 8 more for weight and unit, and the remembered products (weighted_rows.hpp).
+std::size_t bytes_per_kept_row(std::size_t output_dim, std::size_t labels_per_row, bool by_unit);
+
+/// Largest number of rows that keep_lattice_chunks keeps: as many as fit beside one chunk that is being made. Throws as
+/// rows_of_chunk.
+std::uint64_t most_kept_rows(std::size_t memory_bytes, std::size_t input_dim, std::size_t output_dim,
+                             std::size_t labels_per_row, bool by_unit);
+
+/// Purpose for which rows are kept.
+enum class KeptFor {
+  kRounds,      ///< many passes: the rows' energies are measured, and products of a unit's rows remembered
+  kProjection,  ///< one pass, and then project_kept_chunks to as many features and an intercept
+};
+
+/// Returns the rows of for_each_lattice_chunk, in chunks; nullopt if they do not fit into plan.memory_bytes beside one
+/// more chunk that is being made, on the caller's thread. If the pass goes by unit, products of a unit's rows are
+/// remembered (weighted_rows.hpp). Cost: bytes_per_kept_row. Throws as for_each_lattice_chunk.
+std::optional<KeptChunks> keep_lattice_chunks(const RowPass& pass, KeptFor use);
+
+/// Returns the chunks that keep_lattice_chunks would keep of these rows for rounds, made without reading them. `kept`
+/// holds the same rows before the transform's projection (is_projection_of). The memory of a chunk is freed as soon as
+/// the chunk has been projected.
+KeptChunks project_kept_chunks(KeptChunks kept, const RowPass& pass);
+
+// Rows as they were stored, chunk by chunk: for scoring by a model, which prepares the rows itself.
+
+/// Bytes of the row buffers of one rank during prediction.
+inline constexpr std::size_t kPredictionMemory = std::size_t{64} << 20;
+
+/// Number of rows of a chunk: at most 4096, and as many as fit into kPredictionMemory with their features (as read,
+/// decoded and mended), label slots and K scores; at least 1.
+std::size_t rows_predicted_at_once(std::size_t input_dim, std::size_t classes, std::size_t labels_per_row);
+/// Bytes that one such row uses.
+std::size_t bytes_of_predicted_row(std::size_t input_dim, std::size_t classes, std::size_t labels_per_row);
+
+/// Callback for each chunk of rows and its features, c x d, which are finite.
+using OnFeatureChunk = std::function<void(const RowChunk&, std::span<const float> features)>;
+
+/// Calls `visit` with each chunk of the worker's rows, with labels of K = `classes`; label sets have K slots a row.
+/// Rows with a NaN or an infinity stop the pass (BadRows::kFail, throws BadInput) or become zero rows. `on_chunk` is
+/// called before each chunk with the share of rows done, and may throw to end the pass. Throws as RowStream.
+void for_each_feature_chunk(WorkerRows& rows, std::size_t classes, BadRows bad_rows, const OnFeatureChunk& visit,
+                            const OnChunk& on_chunk);
+
+/// Returns whether a row of the chunk has at most `most` classes. A row with more classes stops the pass under
+/// BadRows::kFail (throws BadInput) unless `rows` accept any number of labels. A row with more classes that does not
+/// stop the pass must count nowhere.
+bool has_few_classes(const RowChunk& chunk, std::size_t row, std::size_t most, BadRows bad_rows,
+                     const WorkerRows& rows);
 
 }  // namespace dpreduce

@@ -36,18 +36,6 @@ void take_first_rows(IdentifiedRows& own, std::uint64_t first_row) {
   for (std::size_t row = own.of_rows.size(); row-- > 0;) first_rows[own.of_rows[row]] = first_row + row;
 }
 
-SecretVector<std::byte> shared_key(Communicator& ranks) {
-  SecretVector<std::byte> key(32);
-  ranks.at_coordinator([&] { secure_bytes(key); });
-  ranks.broadcast(key);
-  return key;
-}
-
-// Words of an answer: the number of rows and the owner; with first rows, the first of them. A question has one more.
-std::size_t answer_words_of(bool has_first_rows) {
-  return has_first_rows ? 2 : 1;
-}
-
 // A part of a person's rows that a rank has counted; it is answered where it stands.
 struct CountedPart {
   PersonHash person;
@@ -84,7 +72,8 @@ void answer_each_person(std::vector<CountedPart>& entries, bool has_first_rows) 
 
 // Turns the questions of every rank, whose persons are this rank's to count, into answers.
 void answer_questions(std::vector<std::vector<std::uint64_t>>& received, bool has_first_rows) {
-  const std::size_t answer_words = answer_words_of(has_first_rows);
+  // Words of an answer: the number of rows and the owner; with first rows, the first of them. A question has one more.
+  const std::size_t answer_words = has_first_rows ? 2 : 1;
   const std::size_t asked_words = answer_words + 1;
   std::vector<CountedPart> entries;
   for (std::size_t rank = 0; rank < received.size(); ++rank) {
@@ -119,7 +108,7 @@ void sum_over_ranks(CountedPersons& own, bool has_first_rows, Communicator& rank
     own.owners.assign(own.persons.size(), 0);
     return;
   }
-  const std::size_t answer_words = answer_words_of(has_first_rows);
+  const std::size_t answer_words = has_first_rows ? 2 : 1;
   const auto counter_of = [&](const PersonHash& person) { return static_cast<std::size_t>(person.high % size); };
 
   std::vector<std::vector<std::uint64_t>> messages(size);
@@ -187,14 +176,14 @@ class TravelingRows {
     for (std::size_t place = 0; place < rows_.targets(); ++place) {
       others.targets.push_back(target_in(labels_, place));
     }
-    if (rows_.targets() > 0) return person;
-    if (!rows_.has_label_sets()) {
+    if (rows_.has_label_sets()) {
+      const std::size_t first = others.label_sets.size();
+      others.label_sets.resize(first + slots_, 0);
+      for (const std::int32_t label : classes_in(labels_))
+        others.label_sets[first + static_cast<std::size_t>(label)] = 1;
+    } else if (rows_.targets() == 0) {
       others.labels.push_back(labels_.front());
-      return person;
     }
-    std::vector<std::uint8_t> set(slots_, 0);
-    for (const std::int32_t label : classes_in(labels_)) set[static_cast<std::size_t>(label)] = 1;
-    others.label_sets.insert(others.label_sets.end(), set.begin(), set.end());
     return person;
   }
 
@@ -257,14 +246,12 @@ void gather_persons(WorkerRows& rows, IdentifiedRows& own, const PersonNeeds& ne
       }
     }
   }
-  std::vector<std::uint32_t> of_rows;
-  of_rows.reserve(stay.size() + taken.size());
-  for (std::uint64_t& row : stay) {
-    of_rows.push_back(own.of_rows[row]);
-    row += first;
+  for (std::size_t place = 0; place < stay.size(); ++place) {
+    own.of_rows[place] = own.of_rows[stay[place]];
+    stay[place] += first;
   }
-  of_rows.insert(of_rows.end(), taken.begin(), taken.end());
-  own.of_rows = std::move(of_rows);
+  own.of_rows.resize(stay.size());
+  own.of_rows.insert(own.of_rows.end(), taken.begin(), taken.end());
   rows.exchange(std::move(stay), std::move(others));
 }
 
@@ -324,7 +311,9 @@ void weigh(WorkerRows& rows, ShardedArray* weights, float bound) {
 
 IdentifiedRows count_over_ranks(WorkerRows& rows, ShardedArray* persons, const PersonNeeds& needs,
                                 Communicator& ranks) {
-  const SecretVector<std::byte> key = shared_key(ranks);
+  SecretVector<std::byte> key(32);
+  ranks.at_coordinator([&] { secure_bytes(key); });
+  ranks.broadcast(key);
   IdentifiedRows own;
   ranks.together([&] { own = identified(*persons, rows.range(), KeyedHash(std::span<const std::byte, 32>(key))); });
   if (needs.coins) take_first_rows(own, first_row_of(rows, ranks));

@@ -106,7 +106,7 @@ inline void softmax(std::span<double> v) {
   for (std::size_t lane = 1; lane < kLanes; ++lane) largest = std::max(largest, most[lane]);
   Eight sums(0.0);
   for_each_eights<count, width>(v, -std::numeric_limits<double>::infinity(), [&](Eight* entries) {
-    for (std::size_t i = 0; i < count; ++i) entries[i] -= largest;
+    for (std::size_t i = 0; i < count; ++i) entries[i] = entries[i] - largest;
     exponentials<count>(entries);
     for (std::size_t i = 0; i < count; ++i) sums += entries[i];
   });
@@ -114,89 +114,7 @@ inline void softmax(std::span<double> v) {
   for (double& entry : v) entry *= inverse;
 }
 
-// v <- 1 / (1 + exp(-v)), from the exponential of -|v|
-template <std::size_t width>
-inline void sigmoid(std::span<double> v) {
-  constexpr std::size_t count = kTogether<width>;
-  for_each_eights<count, width>(v, 0.0, [](EightDoubles<width>* entries) { logistics<count>(entries); });
-}
-
-// rho of r, which is clipped in its place. Returns |r| before that.
-double clipped_to_lattice(std::span<double> r, double residual_norm, std::span<std::int16_t> rho) {
-  const double norm = std::sqrt(squared_norm(r));
-  const double divisor = std::max(norm, residual_norm);
-  if (divisor != 1.0) {
-    run_at_full_width([&](auto) {
-      for (double& entry : r) entry /= divisor;
-    });
-  }
-  quantize_row(r, Lattice{1.0, r.size()}, rho);
-  return norm;
-}
-
-}  // namespace
-
-double exp_of_nonpositive(double x) {
-  EightDoubles<2> lanes(x);
-  exponentials<1>(&lanes);
-  return lanes[0];
-}
-
-void class_probabilities(std::span<const std::int64_t> products, std::span<const double> factors, Loss loss,
-                         std::span<double> p) {
-  run_at_full_width([&]<std::size_t width>(Doubles<width>) {
-    for (std::size_t c = 0; c < p.size(); ++c) p[c] = factors[c] * to_double<width>(products[c]);
-    if (loss == Loss::kSoftmax) softmax<width>(p);
-    if (loss == Loss::kSigmoid) sigmoid<width>(p);
-  });
-}
-
-void prior_probabilities(std::span<const std::int64_t> products, double row_length,
-                         std::span<const double> direction_lengths, std::span<double> u) {
-  run_at_full_width([&]<std::size_t width>(Doubles<width>) {
-    for (std::size_t c = 0; c < u.size(); ++c) {
-      const double lengths = row_length * direction_lengths[c];
-      u[c] = lengths > 0.0 ? to_double<width>(products[c]) / lengths : 0.0;
-    }
-    softmax<width>(u);
-  });
-}
-
-double share_of_head(std::span<const double> p, std::span<const double> prior, std::span<const std::int32_t> classes) {
-  DPREDUCE_ASSERT(classes.size() == 1);
-  const auto label = static_cast<std::size_t>(classes.front());
-  return p[label] / (p[label] + prior[label]);
-}
-
-double lattice_residual(std::span<const std::int64_t> products, std::span<const double> factors,
-                        std::span<const std::int32_t> classes, Loss loss, std::span<double> scratch,
-                        std::span<std::int16_t> rho, std::span<const double> prior, double residual_norm) {
-  DPREDUCE_ASSERT(loss != Loss::kSoftmax || classes.size() <= 1);
-  if (loss == Loss::kSoftmax && classes.empty()) {
-    std::fill(rho.begin(), rho.end(), std::int16_t{0});
-    return 0.0;
-  }
-  class_probabilities(products, factors, loss, scratch);
-  const double share = prior.empty() ? 1.0 : share_of_head(scratch, prior, classes);
-  for (const std::int32_t label : classes) scratch[static_cast<std::size_t>(label)] -= 1.0;
-  if (!prior.empty()) {
-    for (double& entry : scratch) entry *= share;
-  }
-
-  return clipped_to_lattice(scratch, residual_norm, rho);
-}
-
-double lattice_residual_of_targets(std::span<const std::int64_t> products, std::span<const double> factors,
-                                   std::span<const double> targets, std::span<double> scratch,
-                                   std::span<std::int16_t> rho, double residual_norm) {
-  class_probabilities(products, factors, Loss::kSquare, scratch);
-  for (std::size_t t = 0; t < scratch.size(); ++t) scratch[t] -= targets[t];
-  return clipped_to_lattice(scratch, residual_norm, rho);
-}
-
-namespace {
-
-constexpr std::size_t kRowsAcross = 8;
+constexpr std::size_t kRowsAcross = kLanes;
 using EightProducts [[gnu::vector_size(kRowsAcross * sizeof(std::int64_t))]] = std::int64_t;
 using EightResiduals [[gnu::vector_size(kRowsAcross * sizeof(std::int32_t))]] = std::int32_t;
 using EightEntries [[gnu::vector_size(kRowsAcross * sizeof(std::int16_t))]] = std::int16_t;
@@ -270,7 +188,7 @@ inline void load_scores(const std::int64_t* products, std::size_t count, const d
       transpose(lanes);
       for (std::size_t i = 0; i < 8; ++i) {
         rows.entries[c + i].parts[0] = __builtin_convertvector(lanes[i], typename EightDoubles<width>::Part);
-        rows.entries[c + i] *= factors[c + i];
+        rows.entries[c + i] = rows.entries[c + i] * factors[c + i];
       }
     }
   }
@@ -294,11 +212,11 @@ inline void take_probabilities(Loss loss, RowsAcross<width>& rows) {
   for (std::size_t c = 1; c < rows.classes; ++c) largest = largest.at_least(rows.entries[c]);
   for (std::size_t c = rows.classes; c % count != 0; ++c) rows.entries[c] = largest;
   for (std::size_t c = 0; c < rows.classes; c += count) {
-    for (std::size_t i = 0; i < count; ++i) rows.entries[c + i] -= largest;
+    for (std::size_t i = 0; i < count; ++i) rows.entries[c + i] = rows.entries[c + i] - largest;
     exponentials<count>(&rows.entries[c]);
   }
   const EightDoubles<width> inverse = EightDoubles<width>(1.0) / rows.template sum<false>();
-  for (std::size_t c = 0; c < rows.classes; ++c) rows.entries[c] *= inverse;
+  for (std::size_t c = 0; c < rows.classes; ++c) rows.entries[c] = rows.entries[c] * inverse;
 }
 
 // Clips to `residual_norm` and rounds with `scale`, once. Returns |r|_2 from before.
@@ -312,7 +230,8 @@ inline std::array<double, kRowsAcross> clip_and_round(double residual_norm, doub
   for (double& norm : norms) norm = std::sqrt(norm);
   const bool divides = std::ranges::any_of(norms, [&](double norm) { return std::max(norm, residual_norm) != 1.0; });
   const Eight divisor = Eight(norms.data()).at_least(residual_norm);
-  for (std::size_t c = 0; divides && c < rows.classes; ++c) rows.entries[c] /= divisor;  // by 1, an entry has its bits
+  for (std::size_t c = 0; divides && c < rows.classes; ++c)
+    rows.entries[c] = rows.entries[c] / divisor;  // by 1, an entry has its bits
   rows.squares = 0.0;
   for (std::size_t c = 0; c < rows.classes; ++c) {
     const Eight rounded = (rows.entries[c] * scale).rounded().at_least(-kMost).at_most(kMost);
@@ -371,6 +290,69 @@ inline void round_where_long(const RowsAcross<width>& rows, std::size_t lane, co
 }
 
 }  // namespace
+
+double exp_of_nonpositive(double x) {
+  EightDoubles<2> lanes(x);
+  exponentials<1>(&lanes);
+  return lanes[0];
+}
+
+void class_probabilities(std::span<const std::int64_t> products, std::span<const double> factors, Loss loss,
+                         std::span<double> p) {
+  run_at_full_width([&]<std::size_t width>(Doubles<width>) {
+    for (std::size_t c = 0; c < p.size(); ++c) p[c] = factors[c] * to_double<width>(products[c]);
+    if (loss == Loss::kSoftmax) softmax<width>(p);
+    if (loss != Loss::kSigmoid) return;
+    for_each_eights<kTogether<width>, width>(p, 0.0, [](auto* entries) { logistics<kTogether<width>>(entries); });
+  });
+}
+
+void prior_probabilities(std::span<const std::int64_t> products, double row_length,
+                         std::span<const double> direction_lengths, std::span<double> u) {
+  run_at_full_width([&]<std::size_t width>(Doubles<width>) {
+    for (std::size_t c = 0; c < u.size(); ++c) {
+      const double lengths = row_length * direction_lengths[c];
+      u[c] = lengths > 0.0 ? to_double<width>(products[c]) / lengths : 0.0;
+    }
+    softmax<width>(u);
+  });
+}
+
+double share_of_head(std::span<const double> p, std::span<const double> prior, std::span<const std::int32_t> classes) {
+  DPREDUCE_ASSERT(classes.size() == 1);
+  const auto label = static_cast<std::size_t>(classes.front());
+  return p[label] / (p[label] + prior[label]);
+}
+
+double clipped_to_lattice(std::span<double> r, double residual_norm, std::span<std::int16_t> rho) {
+  const double norm = std::sqrt(squared_norm(r));
+  const double divisor = std::max(norm, residual_norm);
+  if (divisor != 1.0) {
+    run_at_full_width([&](auto) {
+      for (double& entry : r) entry /= divisor;
+    });
+  }
+  quantize_row(r, Lattice{1.0, r.size()}, rho);
+  return norm;
+}
+
+double lattice_residual(std::span<const std::int64_t> products, std::span<const double> factors,
+                        std::span<const std::int32_t> classes, Loss loss, std::span<double> scratch,
+                        std::span<std::int16_t> rho, std::span<const double> prior, double residual_norm) {
+  DPREDUCE_ASSERT(loss != Loss::kSoftmax || classes.size() <= 1);
+  if (loss == Loss::kSoftmax && classes.empty()) {
+    std::fill(rho.begin(), rho.end(), std::int16_t{0});
+    return 0.0;
+  }
+  class_probabilities(products, factors, loss, scratch);
+  const double share = prior.empty() ? 1.0 : share_of_head(scratch, prior, classes);
+  for (const std::int32_t label : classes) scratch[static_cast<std::size_t>(label)] -= 1.0;
+  if (!prior.empty()) {
+    for (double& entry : scratch) entry *= share;
+  }
+
+  return clipped_to_lattice(scratch, residual_norm, rho);
+}
 
 void lattice_residuals(std::span<const std::int64_t> products,
                        const std::function<std::span<const std::int32_t>(std::size_t)>& classes_of,

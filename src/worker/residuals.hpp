@@ -35,6 +35,10 @@ void prior_probabilities(std::span<const std::int64_t> products, double row_leng
 /// class.
 double share_of_head(std::span<const double> p, std::span<const double> prior, std::span<const std::int32_t> classes);
 
+/// Writes rho (K entries) of r, which is clipped in its place. Returns |r|_2 from before. Preconditions: equal sizes;
+/// residual_norm > 0.
+double clipped_to_lattice(std::span<double> r, double residual_norm, std::span<std::int16_t> rho);
+
 /// Writes rho (K entries) of a row with exact products <q, w_c> and the classes Y; returns |r|_2 before division.
 /// Softmax chooses one class: for a row without a class the loss -log p_y is 0, and so is the residual. With other
 /// losses a row without a class is a negative example of every class. `scratch` has K entries; `prior` is empty or,
@@ -44,12 +48,6 @@ double share_of_head(std::span<const double> p, std::span<const double> prior, s
 double lattice_residual(std::span<const std::int64_t> products, std::span<const double> factors,
                         std::span<const std::int32_t> classes, Loss loss, std::span<double> scratch,
                         std::span<std::int16_t> rho, std::span<const double> prior = {}, double residual_norm = 1.0);
-
-/// Residual likewise for a row with targets, with Loss::kSquare: r = z - y'. `targets` is y'. Preconditions: all spans
-/// have K entries.
-double lattice_residual_of_targets(std::span<const std::int64_t> products, std::span<const double> factors,
-                                   std::span<const double> targets, std::span<double> scratch,
-                                   std::span<std::int16_t> rho, double residual_norm);
 
 // Residuals of rows side by side: lattice_residual for eight rows at once, one row per lane.
 //

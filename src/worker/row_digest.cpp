@@ -1,8 +1,9 @@
 #include "worker/row_digest.hpp"
 
 #include "common/base/error.hpp"
-#include "common/kernels/kernel_choice.hpp"
+#include "common/kernels/integer_kernel.hpp"
 #include "common/randomness/noise_key.hpp"
+#include "common/randomness/random_stream.hpp"
 #include "worker/lattice_stream.hpp"
 
 namespace dpreduce {
@@ -47,17 +48,17 @@ std::vector<RowDigest> RowHasher::of_rows(const LatticeRows& chunk, std::span<co
                                           {lanes.data(), rows, kDigestLanes, kDigestLanes}, threads);
 
   // 4 + k blocks a message: the lanes two by two, then (slot, half of the digest) for every slot.
-  SecretVector<RandomBlock> low(rows);
+  SecretVector<RandomBlock> of_lanes(rows);
   SecretVector<RandomBlock> blocks(rows);
   for (std::size_t lane = 0; lane < kDigestLanes; lane += 2) {
     for (std::size_t row = 0; row < rows; ++row) {
       blocks[row] = {static_cast<std::uint64_t>(lanes[row * kDigestLanes + lane]),
                      static_cast<std::uint64_t>(lanes[row * kDigestLanes + lane + 1])};
     }
-    mac_.chain(low, blocks);
+    mac_.chain(of_lanes, blocks);
   }
-  SecretVector<RandomBlock> high = low;
-  const auto finish = [&](SecretVector<RandomBlock>& states, std::uint64_t half) {
+  const auto finished = [&](std::uint64_t half) {
+    SecretVector<RandomBlock> states = of_lanes;
     const std::size_t slots = chunk.labels_per_row();
     for (std::size_t slot = 0; slot < slots; ++slot) {
       for (std::size_t row = 0; row < rows; ++row) {
@@ -65,23 +66,19 @@ std::vector<RowDigest> RowHasher::of_rows(const LatticeRows& chunk, std::span<co
       }
       mac_.chain(states, blocks);
     }
-  };
-  // The digest of rows that are not whole is under a key of its own: the digest of a whole row is that of a row without
-  // weight.
-  const auto add_weights = [&](SecretVector<RandomBlock>& states, std::uint64_t half) {
+    if (weights.empty()) return states;
+    // The digest of rows that are not whole is under a key of its own: the digest of a whole row is that of a row
+    // without weight.
     SecretVector<RandomBlock> weighed = states;
     for (std::size_t row = 0; row < rows; ++row) blocks[row] = {weights[row], half};
     weight_mac_.chain(weighed, blocks);
     for (std::size_t row = 0; row < rows; ++row) {
       if (weights[row] != kWholeRow) states[row] = weighed[row];
     }
+    return states;
   };
-  finish(low, 0);
-  finish(high, 1);
-  if (!weights.empty()) {
-    add_weights(low, 0);
-    add_weights(high, 1);
-  }
+  const SecretVector<RandomBlock> low = finished(0);
+  const SecretVector<RandomBlock> high = finished(1);
   std::vector<RowDigest> digests(rows, RowDigest{});
   for (std::size_t row = 0; row < rows; ++row) {
     if (chunk.counts(row)) digests[row] = {low[row].first, low[row].second, high[row].first, high[row].second};

@@ -31,6 +31,7 @@
 #include <span>
 #include <vector>
 
+#include "common/data/row_units.hpp"
 #include "common/lattice/lattice_rows.hpp"
 #include "common/randomness/keyed_hash.hpp"
 #include "common/randomness/secure_bytes.hpp"

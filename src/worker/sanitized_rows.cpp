@@ -2,6 +2,7 @@
 
 #include "common/base/error.hpp"
 #include "common/randomness/rounded_gaussian.hpp"
+#include "common/randomness/secure_bytes.hpp"
 #include "worker/statistic_entry.hpp"
 
 namespace dpreduce {

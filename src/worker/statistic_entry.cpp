@@ -1,6 +1,7 @@
 #include "worker/statistic_entry.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "common/base/error.hpp"
 
@@ -8,10 +9,7 @@ namespace dpreduce {
 namespace {
 
 void for_each_whole_chunk(const StatisticInputs& inputs, const std::function<void(const LatticeRows&)>& visit) {
-  if (inputs.kept.empty()) {
-    for_each_lattice_chunk(inputs, visit);
-    return;
-  }
+  if (inputs.kept.empty()) return for_each_lattice_chunk(inputs, visit);
   double done = 0.0;
   for (const LatticeRows& chunk : inputs.kept) {
     visit(chunk);
@@ -20,50 +18,28 @@ void for_each_whole_chunk(const StatisticInputs& inputs, const std::function<voi
   }
 }
 
-// Gathers drawn rows, and shows them when there is no room for more.
-class DrawnRows {
- public:
-  DrawnRows(std::size_t capacity, const std::function<void(const LatticeRows&)>& visit)
-      : capacity_(capacity), visit_(visit) {}
-
-  // Rows [first, end) of the chunk, which stay together.
-  void append(const LatticeRows& chunk, std::size_t first, std::size_t end) {
-    if (!rows_) rows_.emplace(chunk.lattice(), capacity_, chunk.labels_per_row());
-    if (rows_->rows() + end - first > capacity_) show();
-    for (std::size_t row = first; row < end; ++row) rows_->append(chunk, row);
-  }
-  void show() {
-    if (!rows_ || rows_->rows() == 0) return;
-    visit_(*rows_);
-    rows_->clear();
-  }
-
- private:
-  std::size_t capacity_;
-  const std::function<void(const LatticeRows&)>& visit_;
-  std::optional<LatticeRows> rows_;
-};
-
-// One coin a unit.
-void for_each_drawn_unit(const StatisticInputs& inputs, DrawnRows& drawn) {
+// Gathers drawn rows, and shows them when there is no room for more. One coin a unit, or else a row.
+void for_each_drawn_chunk(const StatisticInputs& inputs, const std::function<void(const LatticeRows&)>& visit) {
   const WorkerRows& rows = inputs.rows;
-  const std::vector<char> units = inputs.sample->drawn_units(rows.units().first_rows);
-  for_each_whole_chunk(inputs, [&](const LatticeRows& chunk) {
-    for (std::size_t first = 0; first < chunk.rows();) {
-      const std::size_t end = rows.goes_by_unit() ? chunk.end_of_unit(first) : first + 1;
-      if (units[chunk.unit(first)] != 0) drawn.append(chunk, first, end);
-      first = end;
-    }
-  });
-}
-
-void for_each_drawn_row(const StatisticInputs& inputs, DrawnRows& drawn) {
+  const bool has_units = rows.has_units();
+  const bool stays_together = has_units && rows.goes_by_unit();
+  const std::size_t capacity = stays_together ? std::max(kDrawnRowsAtOnce, rows.by_unit().largest) : kDrawnRowsAtOnce;
+  std::vector<char> units;
+  if (has_units) units = inputs.sample->drawn_units(rows.units().first_rows);
   RowCoins coins = inputs.sample->coins();
+  LatticeRows drawn(inputs.lattice(), capacity, inputs.slots_per_row());
   for_each_whole_chunk(inputs, [&](const LatticeRows& chunk) {
-    for (std::size_t row = 0; row < chunk.rows(); ++row) {
-      if (coins.next()) drawn.append(chunk, row, row + 1);
+    for (std::size_t first = 0, end = 0; first < chunk.rows(); first = end) {
+      end = stays_together ? chunk.end_of_unit(first) : first + 1;
+      if (has_units ? units[chunk.unit(first)] == 0 : !coins.next()) continue;
+      if (drawn.rows() + end - first > capacity) {
+        visit(drawn);
+        drawn.clear();
+      }
+      for (std::size_t row = first; row < end; ++row) drawn.append(chunk, row);
     }
   });
+  if (drawn.rows() > 0) visit(drawn);
 }
 
 }  // namespace
@@ -86,29 +62,18 @@ void for_each_chunk(const StatisticInputs& inputs, const std::function<void(cons
     const auto is_drawn = [&](std::span<const std::int32_t>) { return coins.next(); };
     return for_each_lattice_chunk_of(is_drawn, inputs, visit);
   }
-  DrawnRows drawn(rows.goes_by_unit() ? std::max(kDrawnRowsAtOnce, rows.by_unit().largest) : kDrawnRowsAtOnce, visit);
-  rows.has_units() ? for_each_drawn_unit(inputs, drawn) : for_each_drawn_row(inputs, drawn);
-  drawn.show();
+  for_each_drawn_chunk(inputs, visit);
 }
 
-std::vector<LabelExchange> label_exchanges(std::uint64_t classes, std::uint64_t most_labels) {
-  if (most_labels == 1) return {{"another row of the same class", 1, 0}, {"another class", 0, 2}};
-  std::vector<LabelExchange> corners{{"another row of the same classes", most_labels, 0},
-                                     {"other classes", 0, std::min(2 * most_labels, classes)}};
-  if (2 * most_labels > classes && most_labels < classes) {
-    corners.push_back({"some other classes", 2 * most_labels - classes, 2 * (classes - most_labels)});
+std::vector<SensitivityProfile> profiles_of(const ReleaseTerms& terms, std::vector<std::uint64_t> one_row,
+                                            std::vector<SensitivityProfile> exchanges, bool holds_powers) {
+  if (terms.adjacency == Adjacency::kAddRemove) return {{"one row more or less", std::move(one_row)}};
+  if (!holds_powers || !terms.has_units) return exchanges;
+  SensitivityProfile largest{"another person", exchanges.front().squared_l2};
+  for (const SensitivityProfile& exchange : exchanges) {
+    std::ranges::transform(largest.squared_l2, exchange.squared_l2, largest.squared_l2.begin(), std::ranges::max);
   }
-  return corners;
-}
-
-SensitivityProfile largest_of_each_block(const std::vector<SensitivityProfile>& profiles) {
-  SensitivityProfile largest{"another person", profiles.front().squared_l2};
-  for (const SensitivityProfile& profile : profiles) {
-    for (std::size_t block = 0; block < largest.squared_l2.size(); ++block) {
-      largest.squared_l2[block] = std::max(largest.squared_l2[block], profile.squared_l2[block]);
-    }
-  }
-  return largest;
+  return {largest};
 }
 
 }  // namespace dpreduce

@@ -7,7 +7,6 @@
 #include <functional>
 #include <optional>
 #include <span>
-#include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
@@ -15,7 +14,6 @@
 #include "common/base/privacy_terms.hpp"
 #include "common/data/row_units.hpp"
 #include "common/lattice/lattice_rows.hpp"
-#include "common/lattice/lattice_weights.hpp"
 #include "common/ledger/evaluation_terms.hpp"
 #include "common/ledger/loss.hpp"
 #include "common/ledger/metric.hpp"
@@ -105,11 +103,6 @@ inline double no_words(const ReleaseRequest&) {
   return 0.0;
 }
 
-/// Number of elements of a block.
-inline double elements_of(const BlockRequest& block) {
-  return static_cast<double>(block.elements);
-}
-
 /// Public terms that declarations depend on. Declarations hold for one row. A unit moves a block at most B times as far
 /// as a row; the request states B as `rows_per_unit` (fit/resolved_fit.cpp sets it, for all requests alike). Every
 /// declaration has these preconditions (asserted) on the terms that it reads, and those that it states: classes >= 2; 1
@@ -144,7 +137,7 @@ enum class TakenAt {
 
 /// Way to limit a unit of several rows, so that it moves a statistic at most as far as B rows may.
 enum class UnitForm {
-  kClipped,  ///< its sums are clipped (clipped_units.hpp)
+  kClipped,  ///< its sums are clipped (weighted_rows.hpp)
   kWeighed   ///< each of its rows weighs less (weighted_rows.hpp)
 };
 
@@ -198,20 +191,11 @@ inline double weight_of_share(double share, double sensitivity) {
   return root * root;
 }
 
-/// Exchange of a row for another one.
-struct LabelExchange {
-  std::string change;    ///< name, as in SensitivityProfile
-  std::uint64_t common;  ///< m: number of classes that both rows have
-  std::uint64_t others;  ///< t: number of classes that one of them has
-};
-
-/// Exchanges that no other exchange of rows of at most `most_labels` classes exceeds, at any price of a count: the
-/// corners of the polygon of (m, t). The corners are m = k, t = 0; m = 0, t = min(2 k, K); and, if k < K < 2 k, the
-/// corner between these, m = 2 k - K, t = 2 (K - k). Preconditions: classes >= 2; 1 <= most_labels <= classes.
-std::vector<LabelExchange> label_exchanges(std::uint64_t classes, std::uint64_t most_labels);
-
-/// Largest square of every block over the profiles, as one change. For units exchanged, if blocks hold a weighed row in
-/// different powers (weighted_rows.hpp): these are rounded apart, so that no block's change determines another's.
-SensitivityProfile largest_of_each_block(const std::vector<SensitivityProfile>& profiles);
+/// Returns the profiles of a statistic whose blocks a row added or removed moves by `one_row`, squared, and an exchange
+/// of a row by one of `exchanges`. If blocks hold a weighed row in different powers (weighted_rows.hpp), an exchange of
+/// units has one profile, the largest square of every block: powers are rounded apart, so that no block's change
+/// determines another's.
+std::vector<SensitivityProfile> profiles_of(const ReleaseTerms& terms, std::vector<std::uint64_t> one_row,
+                                            std::vector<SensitivityProfile> exchanges, bool holds_powers = false);
 
 }  // namespace dpreduce

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "common/base/error.hpp"
-#include "common/kernels/kernel_choice.hpp"
+#include "common/kernels/integer_kernel.hpp"
 #include "common/kernels/vector_width.hpp"
 
 namespace dpreduce {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <numeric>
@@ -11,7 +12,7 @@
 #include "common/base/error.hpp"
 #include "common/base/privacy_terms.hpp"
 #include "common/kernels/class_sums.hpp"
-#include "common/kernels/kernel_choice.hpp"
+#include "common/kernels/integer_kernel.hpp"
 #include "common/kernels/thread_team.hpp"
 #include "worker/chunk_residuals.hpp"
 #include "worker/lattice_stream.hpp"
@@ -102,8 +103,7 @@ void add_products_with_sums(const UtilityTable& utilities, SecretVector<std::int
       std::int64_t* const out = utilities.at(label, first);
       const std::int64_t* const product = products.data() + row * count;
       for (std::size_t z = 0; z < count; ++z) {
-        out[z] = static_cast<std::int64_t>(static_cast<std::uint64_t>(out[z]) +
-                                           power * static_cast<std::uint64_t>(product[z]));
+        out[z] = ring_sum(out[z], static_cast<std::int64_t>(power * static_cast<std::uint64_t>(product[z])));
       }
     }
   });
@@ -120,8 +120,7 @@ class RowsOfPairs {
         candidates_(candidates),
         dim_(inputs.transform.output_dim()),
         capacity_(capacity),
-        threads_(inputs.plan.threads),
-        team_(threads_) {
+        team_(inputs.plan.threads) {
     rows_.reserve(capacity * dim_);
     labels_.reserve(capacity);
   }
@@ -143,8 +142,7 @@ class RowsOfPairs {
     if (labels_.empty()) return;
     std::vector<std::size_t> by_class(labels_.size());
     std::iota(by_class.begin(), by_class.end(), std::size_t{0});
-    std::stable_sort(by_class.begin(), by_class.end(),
-                     [&](std::size_t one, std::size_t other) { return labels_[one] < labels_[other]; });
+    std::ranges::stable_sort(by_class, {}, [&](std::size_t row) { return labels_[row]; });
     for_each_candidate_chunk(candidates_, [&](const LatticeRows& chunk, std::size_t first) {
       for (std::size_t begin = 0; begin < by_class.size(); begin += kRowsOfPairs) {
         const std::size_t count = std::min(kRowsOfPairs, by_class.size() - begin);
@@ -165,7 +163,8 @@ class RowsOfPairs {
     const std::size_t count = chunk.rows();
     products_.assign(rows.size() * count, 0);
     select_kernel().accumulate_row_products({block_.data(), rows.size(), dim_, dim_}, view_of(chunk),
-                                            {products_.data(), rows.size(), count, count}, threads_);
+                                            {products_.data(), rows.size(), count, count},
+                                            static_cast<unsigned>(team_.size()));
     const std::size_t steps = (count + kCandidatesOfStep - 1) / kCandidatesOfStep;
     team_.for_each(steps, [&](std::size_t step) {
       const std::size_t begin = step * kCandidatesOfStep;
@@ -201,7 +200,6 @@ class RowsOfPairs {
   const StatisticInputs& candidates_;
   std::size_t dim_;
   std::size_t capacity_;
-  unsigned threads_;
   ThreadTeam team_;
   SecretVector<std::int16_t> rows_;
   std::vector<std::int32_t> labels_;
@@ -223,6 +221,29 @@ void add_pairs(const UtilityTable& utilities, const CosineClip& clip, const Stat
   RowsOfPairs pairs(utilities, clip, stream, candidate_stream, capacity);
   for_each_chunk(stream, [&](const LatticeRows& chunk) { pairs.append(chunk); });
   pairs.add_up();
+}
+
+// Rows of the chunk whose class is the one that the candidate gives them.
+std::int64_t correct_rows(const LatticeRows& chunk, const LatticeWeights& candidate, const RowFactors& weights,
+                          const std::optional<ChunkPriors>& priors, ThreadTeam& team) {
+  const std::size_t classes = candidate.classes();
+  const unsigned count_bits = chunk.has_weights() ? kWeightBits : 0;
+  std::atomic<std::int64_t> correct{0};
+  weights.visit(view_of(chunk), team, [&](std::size_t first, const Int64View& products) {
+    std::vector<double> scores(classes);
+    std::int64_t of_block = 0;
+    for (std::size_t row = 0; row < products.rows; ++row) {
+      class_probabilities({products.row(row), classes}, candidate.factors(), priors ? Loss::kSoftmax : Loss::kSquare,
+                          scores);
+      if (priors) std::ranges::transform(scores, priors->of_row(first + row), scores.begin(), std::plus());
+      const auto predicted = static_cast<std::int32_t>(std::ranges::max_element(scores) - scores.begin());
+      const std::span<const std::int32_t> classes_of_row = chunk.classes_of(first + row);
+      if (std::ranges::find(classes_of_row, predicted) == classes_of_row.end()) continue;
+      of_block += count_of_row(chunk, first + row, count_bits);
+    }
+    correct += of_block;
+  });
+  return correct;
 }
 
 }  // namespace
@@ -271,40 +292,6 @@ SecretVector<std::int64_t> utilities_by_class_sums(SecretVector<std::int64_t> su
   add_products_with_sums({utilities, count}, std::move(sums), candidates);
   return utilities;
 }
-
-namespace {
-
-// The class that one candidate gives the row; `scores` is scratch of K entries.
-std::int32_t predicted_class(std::span<const std::int64_t> products, std::span<const double> factors,
-                             std::span<const double> prior, std::span<double> scores) {
-  class_probabilities(products, factors, prior.empty() ? Loss::kSquare : Loss::kSoftmax, scores);
-  for (std::size_t c = 0; c < prior.size(); ++c) scores[c] += prior[c];
-  return static_cast<std::int32_t>(std::max_element(scores.begin(), scores.end()) - scores.begin());
-}
-
-std::int64_t correct_rows(const LatticeRows& chunk, const LatticeWeights& candidate, const RowFactors& weights,
-                          const std::optional<ChunkPriors>& priors, ThreadTeam& team) {
-  const std::size_t classes = candidate.classes();
-  const unsigned count_bits = chunk.has_weights() ? kWeightBits : 0;
-  std::atomic<std::int64_t> correct{0};
-  weights.visit(view_of(chunk), team, [&](std::size_t first, const Int64View& products) {
-    std::vector<double> scratch(classes);
-    std::int64_t of_block = 0;
-    for (std::size_t row = 0; row < products.rows; ++row) {
-      const std::span<const std::int32_t> classes_of_row = chunk.classes_of(first + row);
-      const std::int32_t predicted =
-          predicted_class({products.row(row), classes}, candidate.factors(),
-                          priors ? priors->of_row(first + row) : std::span<const double>(), scratch);
-      const bool is_correct =
-          std::find(classes_of_row.begin(), classes_of_row.end(), predicted) != classes_of_row.end();
-      if (is_correct) of_block += count_of_row(chunk, first + row, count_bits);
-    }
-    correct += of_block;
-  });
-  return correct;
-}
-
-}  // namespace
 
 Statistic correct_counts(std::span<const LatticeWeights> candidates, const StatisticInputs& inputs,
                          const Prior& prior) {

@@ -3,7 +3,7 @@
 
 #include <sys/stat.h>
 
-#include "common/ledger/ledger_key.hpp"
+#include "common/ledger/ledger_line.hpp"
 #include "common/ledger/run_file.hpp"
 #include "tests/cli/program_test.hpp"
 

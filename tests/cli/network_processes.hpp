@@ -28,7 +28,7 @@ class NetworkProcesses : public ProgramTest {
     std::string roster = "dim = 8\nclasses = 3\n";
     for (std::size_t party = 0; party <= kSilos; ++party) {
       const Identity identity = Identity::generate();
-      identity.save_new(folder_ / name(party, ".key"), "");
+      save_new_identity(identity, folder_ / name(party, ".key"), "");
       roster +=
           fmt::format("[{}]\nname = \"n{}\"\nkey = \"{}\"\n",
                       party == 0 ? "coordinator" : fmt::format("silo.{}", party), party, to_hex(identity.public_key()));

@@ -360,7 +360,7 @@ TEST_F(NetworkTest, WhatIsOfSimulationsIsRefused) {
 }
 
 TEST_F(NetworkTest, APartyIsWhoItsIdentitySaysInTheRosterThatItNeeds) {
-  Identity::generate().save_new(folder_ / "other.key", "");
+  save_new_identity(Identity::generate(), folder_ / "other.key", "");
   const std::string rows = "--train-x n1x.npy --train-y n1y.npy --epsilon 1 --delta 1e-6 --classes 3 ";
   const std::string silo = "silo --connect 127.0.0.1:1 " + rows;
   const std::string in_roster = silo + "--roster roster.toml ";

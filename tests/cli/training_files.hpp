@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "common/data/array_formats.hpp"
 #include "common/data/element_conversion.hpp"
-#include "common/data/npy_array.hpp"
 
 namespace dpreduce {
 

@@ -4,11 +4,12 @@
 
 namespace dpreduce::run_progress_test {
 
-const auto now = [] { return std::chrono::steady_clock::now(); };
+using Form = RunProgress::Form;
+using Clock = RunProgress::Clock;
 
-class ProgressLineTest : public testing::Test {
+class RunProgressTest : public testing::Test {
  protected:
-  ~ProgressLineTest() override { std::fclose(out_); }
+  ~RunProgressTest() override { std::fclose(out_); }
 
   // Everything so far; waits until there is as much as `bytes`, for ten seconds at most.
   std::string text(std::size_t bytes) const {
@@ -25,21 +26,23 @@ class ProgressLineTest : public testing::Test {
   std::FILE* out_ = std::tmpfile();
 };
 
-TEST_F(ProgressLineTest, ALogGetsLinesOfItsOwn) {
-  ProgressLine line(ProgressLine::Form::kLog, out_, std::chrono::milliseconds(5));
-  line.show("gradient, round 3 of 20", 0.14, now());
-  const std::string text = this->text(60);
-  line.end();
-  EXPECT_THAT(text, HasSubstr("progress   gradient, round 3 of 20: 14 %, "));
+TEST_F(RunProgressTest, ALogGetsLinesOfItsOwn) {
+  RunProgress progress(Form::kLog, {{"gradient", 20}}, out_, std::chrono::milliseconds(5));
+  for (int round = 0; round < 3; ++round) progress.begin("gradient");
+  progress.advance(0.5);
+  const std::string text = this->text(150);
+  progress.end();
+  EXPECT_THAT(text, HasSubstr("progress   gradient, round 3 of 20: 12 %, "));
   EXPECT_THAT(text, HasSubstr(" left\n"));
   EXPECT_THAT(text, Not(HasSubstr("\r")));
 }
 
-TEST_F(ProgressLineTest, ATerminalsLineIsDrawnOverItselfAndClearedAtTheEnd) {
-  ProgressLine line(ProgressLine::Form::kTerminal, out_);
-  line.show("gram", 0.5, now());
+TEST_F(RunProgressTest, ATerminalsLineIsDrawnOverItselfAndClearedAtTheEnd) {
+  RunProgress progress(Form::kTerminal, {}, out_);
+  progress.begin("gram");
+  progress.advance(0.5);
   text(20);
-  line.end();
+  progress.end();
   const std::string text = this->text(0);
   EXPECT_THAT(text, StartsWith("\r\033[Kgram [###############---------------] 50 %, "));
   EXPECT_THAT(text, HasSubstr(" %/s, 0 s left"));
@@ -47,72 +50,75 @@ TEST_F(ProgressLineTest, ATerminalsLineIsDrawnOverItselfAndClearedAtTheEnd) {
   EXPECT_THAT(text, Not(HasSubstr("\n")));
 }
 
-TEST_F(ProgressLineTest, ATerminalsLineIsNotBrokenInTwo) {
-  ProgressLine line(ProgressLine::Form::kTerminal, out_);
-  line.show(std::string(500, 'x'), 0.5, now());
+TEST_F(RunProgressTest, ATerminalsLineIsNotBrokenInTwo) {
+  RunProgress progress(Form::kTerminal, {}, out_);
+  progress.begin(std::string(500, 'x'));
+  progress.advance(0.5);
   text(20);
-  line.end();
+  progress.end();
   EXPECT_LE(text(0).find('\r', 1), 4U + 79U) << "a file has no width: 80 columns are taken";
 }
 
-TEST_F(ProgressLineTest, ABarIsAsLongAsThereIsRoomAndRoundsHaveTheirRate) {
-  ProgressLine line(ProgressLine::Form::kTerminal, out_);
-  line.show("gradient, round 3 of 20", 0.125, now() - std::chrono::seconds(25), 20.0);
-  const std::string first = text(60);
-  line.show(std::string(50, 'x'), 0.5, now() - std::chrono::hours(1));
-  while (text(0).find("xx") == std::string::npos) std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  line.end();
-  EXPECT_THAT(first, HasSubstr("gradient, round 3 of 20 [##--------------------] 12 %, 0.1 rounds/s, 3 min left"));
-  EXPECT_THAT(text(0), HasSubstr(std::string(50, 'x') + ": 50 %, 0.014 %/s, 1 h 0 min"));
+TEST_F(RunProgressTest, ABarIsAsLongAsThereIsRoomAndRoundsHaveTheirRate) {
+  RunProgress progress(Form::kTerminal, {{"gradient", 20}}, out_);
+  for (int round = 0; round < 3; ++round) progress.begin("gradient");
+  progress.advance(0.5);
+  EXPECT_EQ(progress.line(Clock::now() + std::chrono::seconds(25)),
+            "gradient, round 3 of 20 [##--------------------] 12 %, 0.1 rounds/s, 3 min left");
+  progress.begin(std::string(50, 'x'));
+  progress.advance(0.5);
+  EXPECT_THAT(progress.line(Clock::now() + std::chrono::hours(1)),
+              StartsWith(std::string(50, 'x') + ": 50 %, 0.014 %/s, 1 h 0 min"));
 }
 
-TEST_F(ProgressLineTest, NothingIsWrittenBeforeThereIsSomethingToSayNorByAQuietRun) {
+TEST_F(RunProgressTest, NothingIsWrittenBeforeThereIsSomethingToSayNorByAQuietRun) {
   {
-    ProgressLine silent(ProgressLine::Form::kLog, out_, std::chrono::milliseconds(1));
+    RunProgress silent(Form::kLog, {}, out_, std::chrono::milliseconds(1));
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
   {
-    ProgressLine none(ProgressLine::Form::kNone, out_, std::chrono::milliseconds(1));
-    none.show("gram", 0.5, now());
+    RunProgress none(Form::kNone, {}, out_, std::chrono::milliseconds(1));
+    none.begin("gram");
+    none.advance(0.5);
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
   EXPECT_EQ(text(0), "");
 }
 
+// A phase's line after its first 100 s.
+std::string line_of(const RunProgress& progress) {
+  return progress.line(Clock::now() + std::chrono::seconds(100));
+}
+
 TEST(RunProgress, APhaseIsDoneByItsRoundsAndTheirRows) {
-  RunProgress pace(ProgressLine::Form::kNone, RunProgress::RoundsOfPhases{{"gram", 1}, {"gradient", 4}});
-  EXPECT_EQ(pace.doing(), "");
-  pace.begin("gram");
-  pace.advance(0.5);
-  EXPECT_EQ(pace.doing(), "gram");
-  EXPECT_EQ(pace.share(), 0.5);
-  const auto began = pace.began();
+  RunProgress progress(Form::kLog, {{"gram", 1}, {"gradient", 4}}, stderr, std::chrono::hours(1));
+  progress.begin("gram");
+  progress.advance(0.5);
+  EXPECT_EQ(line_of(progress), "gram: 50 %, 0.5 %/s, 2 min left");
   std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  pace.begin("gradient");
-  EXPECT_EQ(pace.doing(), "gradient, round 1 of 4");
-  EXPECT_EQ(pace.share(), 0.0);
-  EXPECT_GT(pace.began(), began) << "time left is that of the phase";
-  pace.begin("gradient");
-  pace.begin("gradient");
-  pace.advance(0.5);
-  EXPECT_EQ(pace.doing(), "gradient, round 3 of 4");
-  EXPECT_EQ(pace.share(), 2.5 / 4.0);
-  pace.advance(7.0);
-  EXPECT_EQ(pace.share(), 3.0 / 4.0);
+  const auto end_of_gram = Clock::now();
+  progress.begin("gradient");
+  EXPECT_EQ(line_of(progress), "gradient, round 1 of 4: 0 %");
+  progress.begin("gradient");
+  progress.begin("gradient");
+  progress.advance(0.5);
+  EXPECT_EQ(line_of(progress), "gradient, round 3 of 4: 62 %, 0.025 rounds/s, 1 min left");
+  EXPECT_EQ(progress.line(end_of_gram), "gradient, round 3 of 4: 62 %") << "time left is that of the phase";
+  progress.advance(7.0);
+  EXPECT_THAT(line_of(progress), StartsWith("gradient, round 3 of 4: 75 %, "));
 }
 
 TEST(RunProgress, WhatIsNotPlannedIsNamedAndMorePassesThanPlannedEndAtTheEnd) {
-  RunProgress pace(ProgressLine::Form::kNone, RunProgress::RoundsOfPhases{{"utilities", 1}});
-  pace.begin("rows");
-  pace.advance(0.9);
-  EXPECT_EQ(pace.doing(), "rows");
-  EXPECT_EQ(pace.share(), 0.9);
-  pace.begin("utilities");
-  pace.advance(1.0);
-  pace.begin("utilities");
-  EXPECT_EQ(pace.doing(), "utilities, round 2 of 2");
-  pace.advance(1.0);
-  EXPECT_EQ(pace.share(), 1.0);
+  RunProgress progress(Form::kLog, {{"utilities", 1}}, stderr, std::chrono::hours(1));
+  progress.begin("rows");
+  progress.advance(0.9);
+  EXPECT_THAT(line_of(progress), StartsWith("rows: 90 %, "));
+  progress.begin("utilities");
+  progress.advance(1.0);
+  progress.begin("utilities");
+  EXPECT_THAT(line_of(progress), StartsWith("utilities, round 2 of 2: 50 %, "));
+  progress.advance(1.0);
+  EXPECT_THAT(line_of(progress), StartsWith("utilities, round 2 of 2: 100 %, "));
 }
 
 TEST(PrintDuration, HasOneUnitOrHoursAndMinutes) {

@@ -1,11 +1,10 @@
 // What a fit will charge, and what its plan is bound to.
 
 #include "common/accounting/gaussian_dp.hpp"
-#include "common/accounting/selection_charge.hpp"
+#include "common/accounting/mechanism.hpp"
 #include "common/base/error.hpp"
 #include "fit/resolved_fit.hpp"
 #include "methods/registry.hpp"
-#include "methods/training_method.hpp"
 #include "tests/testing.hpp"
 
 namespace dpreduce::plan_fit_test {

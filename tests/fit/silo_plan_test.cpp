@@ -1,6 +1,5 @@
 // What silos compare is all that decides on noise, to the last bit.
 #include "fit/silo_terms.hpp"
-#include "fit/validated_options.hpp"
 #include "tests/testing.hpp"
 
 namespace dpreduce::silo_plan_test {

@@ -5,7 +5,6 @@
 #include "common/ledger/ledger.hpp"
 #include "common/model/classifier_file.hpp"
 #include "common/randomness/signing_key.hpp"
-#include "fit/validated_options.hpp"
 #include "tests/temporary_folder.hpp"
 #include "tests/testing.hpp"
 

@@ -1,5 +1,4 @@
-#include "fit/validated_options.hpp"
-
+#include "fit/resolved_fit.hpp"
 #include "methods/fit_table.hpp"
 #include "tests/methods/good_fit.hpp"
 #include "tests/testing.hpp"

@@ -1,11 +1,10 @@
 #include "fit/run_cost.hpp"
 
 #include "fit/resolved_fit.hpp"
-#include "methods/training_method.hpp"
+#include "methods/registry.hpp"
 #include "tests/testing.hpp"
-#include "worker/feature_rows.hpp"
 #include "worker/identified_rows.hpp"
-#include "worker/kept_chunks.hpp"
+#include "worker/lattice_stream.hpp"
 
 namespace dpreduce::run_cost_test {
 

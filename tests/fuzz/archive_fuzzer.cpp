@@ -5,8 +5,7 @@
 #include <sys/mman.h>
 
 #include "common/base/file_descriptor.hpp"
-#include "common/data/csv_array.hpp"
-#include "common/data/npy_array.hpp"
+#include "common/data/array_formats.hpp"
 #include "tests/fuzz/fuzz_target.hpp"
 
 namespace {

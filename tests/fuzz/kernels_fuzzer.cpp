@@ -5,7 +5,8 @@
 // then values, taken again and again.
 #include <cstdlib>
 
-#include "common/kernels/kernel_choice.hpp"
+#include "common/kernels/integer_kernel.hpp"
+#include "tests/common/kernels/reference_kernel.hpp"
 #include "tests/fuzz/fuzz_target.hpp"
 
 namespace dpreduce {
@@ -63,11 +64,10 @@ Matrix matrix(Input& input, std::size_t rows, std::size_t cols, std::size_t spar
 
 // C after the product; nothing where the kernel refuses a value.
 template <typename Product>
-std::vector<std::int64_t> result_of(const IntegerKernel& kernel, std::size_t rows, std::size_t cols, std::size_t spare,
-                                    const Product& product) {
+std::vector<std::int64_t> result_of(std::size_t rows, std::size_t cols, std::size_t spare, const Product& product) {
   const std::size_t stride = cols + spare;
   std::vector<std::int64_t> c(rows * stride, std::int64_t{1} << 62);
-  if (is_refused<std::logic_error>([&] { product(kernel, Int64View{c.data(), rows, cols, stride}); })) return {};
+  if (is_refused<std::logic_error>([&] { product(Int64View{c.data(), rows, cols, stride}); })) return {};
   return c;
 }
 
@@ -126,9 +126,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (operation == 3) add_visited(kernel, a.view, b.view, c, threads);
     if (operation == 4) add_blocks(kernel, a.view, b.view, c, threads);
   };
-  const std::vector<std::int64_t> expected = result_of(reference_kernel(), cols, width, spare, product);
-  for (const IntegerKernel* kernel : supported_kernels()) {
-    if (result_of(*kernel, cols, width, spare, product) != expected) std::abort();
+  const std::vector<std::int64_t> expected = result_of(cols, width, spare, [&](const Int64View& c) {
+    if (operation == 0) return ReferenceKernel().accumulate_gram(a.view, c);
+    if (along_rows) return ReferenceKernel().accumulate_row_products(a.view, b.view, c);
+    ReferenceKernel().accumulate_product(a.view, b.view, c);
+  });
+  for (const IntegerKernel& kernel : supported_kernels()) {
+    const auto of_kernel = [&](const Int64View& c) { product(kernel, c); };
+    if (result_of(cols, width, spare, of_kernel) != expected) std::abort();
   }
   return 0;
 }

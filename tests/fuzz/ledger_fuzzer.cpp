@@ -1,8 +1,7 @@
 // The ledger's parser on arbitrary bytes: it ends with a state or with LedgerCorrupt, and what it accepts is canonical.
-#include "common/ledger/data_set_budget.hpp"
-#include "common/ledger/ledger_key.hpp"
 #include "common/ledger/ledger_line.hpp"
 #include "common/ledger/ledger_state.hpp"
+#include "common/ledger/spending.hpp"
 #include "tests/fuzz/fuzz_target.hpp"
 
 namespace {

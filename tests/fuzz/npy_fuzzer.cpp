@@ -1,5 +1,5 @@
 // Any bytes as an .npy file: refused with BadInput, or read without touching a byte outside them.
-#include "common/data/npy_array.hpp"
+#include "common/data/array_formats.hpp"
 #include "tests/fuzz/fuzz_target.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

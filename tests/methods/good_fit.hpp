@@ -2,7 +2,7 @@
 #pragma once
 
 #include "common/base/error.hpp"
-#include "fit/validated_options.hpp"
+#include "fit/resolved_fit.hpp"
 #include "methods/registry.hpp"
 #include "tests/testing.hpp"
 

@@ -4,7 +4,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "common/model/classifier.hpp"
-#include "methods/training_method.hpp"
+#include "methods/registry.hpp"
 #include "tests/common/data/data_files.hpp"
 #include "tests/methods/reference_fit.hpp"
 #include "tests/testing.hpp"

@@ -1,6 +1,7 @@
 // What prototypes stands for: means or chosen public rows, by public knowledge alone; and the rule.
 
-#include "methods/prototype_choice.hpp"
+#include "methods/prototypes.hpp"
+
 #include "tests/methods/good_fit.hpp"
 #include "tests/testing.hpp"
 

@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "fit/validated_options.hpp"
+#include "fit/resolved_fit.hpp"
 #include "methods/fit_table.hpp"
 #include "tests/methods/good_fit.hpp"
 #include "tests/methods/method_fixture.hpp"

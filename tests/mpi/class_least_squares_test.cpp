@@ -1,6 +1,6 @@
 // --method ls from rows to weights, over ranks.
 #include "fit/resolved_fit.hpp"
-#include "methods/training_method.hpp"
+#include "methods/registry.hpp"
 #include "tests/common/data/data_files.hpp"
 #include "tests/elimination.hpp"
 #include "tests/mpi/mpi_test.hpp"

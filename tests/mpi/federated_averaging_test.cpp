@@ -1,7 +1,7 @@
 // Federated averaging over ranks: each is a silo with rows, steps and noise of its own.
 #include "common/ledger/statistic.hpp"
 #include "fit/resolved_fit.hpp"
-#include "methods/training_method.hpp"
+#include "methods/registry.hpp"
 #include "tests/common/data/data_files.hpp"
 #include "tests/common/ledger/charged_runs.hpp"
 #include "tests/methods/reference_fit.hpp"

@@ -44,7 +44,7 @@ TEST_P(SameModelTest, ARefitHasTheBytesOfTheFit) {
     for (std::int64_t& label : rows.y) label = std::min<std::int64_t>(label, 1);
   }
   const std::vector<std::byte> fitted = to_bytes(fitted_by(options, rows));
-  options.method = {.name = std::string(release_method().name)};
+  options.method = {.name = std::string(release_method.name)};
   options.rows.select = 0;
   options.statistics = GetParam().released;
   EXPECT_EQ(to_bytes(refit(released_by(options, rows), GetParam().refit).classifier), fitted);

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "common/model/classifier_file.hpp"
-#include "fit/validated_options.hpp"
 #include "methods/registry.hpp"
 #include "refit/kept_statistics.hpp"
 #include "refit/refit.hpp"
@@ -30,7 +29,7 @@ inline Classifier fitted_by(const FitOptions& options, const FittedRows& rows) {
 
 /// A release, with seeded noise, of those statistics.
 inline FitOptions seeded_release(std::vector<StatisticKind> kinds, const TemporaryFolder& folder) {
-  FitOptions options = seeded_fit(std::string(release_method().name), folder);
+  FitOptions options = seeded_fit(std::string(release_method.name), folder);
   options.statistics = std::move(kinds);
   return options;
 }

@@ -1,9 +1,8 @@
 // Statistics of rows with numbers: refits are what a fit would have made, of whatever is asked for, and coefficients
 // have intervals that hold as often as they say.
-#include "refit/target_refit.hpp"
-
 #include <nlohmann/json.hpp>
 
+#include "refit/refit.hpp"
 #include "tests/refit/released_rows.hpp"
 #include "tests/testing.hpp"
 
@@ -51,7 +50,7 @@ class TargetRefitTest : public testing::Test {
     return options;
   }
   KeptStatistics released(const Numbers& rows, double mu, std::uint64_t seed = 5) const {
-    FitOptions release = options(std::string(release_method().name), mu, seed);
+    FitOptions release = options(std::string(release_method.name), mu, seed);
     release.statistics = {StatisticKind::kGram};
     StatisticsKeeper keeper;
     Communicator alone = Communicator::alone();
@@ -145,7 +144,7 @@ TEST_F(TargetRefitTest, WhatIsAboutClassesIsRefused) {
     expect_refusal<UsageError>([&] { refit(statistics, about_classes); }, {"numeric targets", "--lambda"});
   }
   expect_refusal<UsageError>([&] { refit(statistics, {.classes = {2}}); }, {"--classes-kept 2", "2 targets"});
-  FitOptions release = options(std::string(release_method().name), 1.0);
+  FitOptions release = options(std::string(release_method.name), 1.0);
   release.statistics = {StatisticKind::kGram, StatisticKind::kClassSums};
   Communicator alone = Communicator::alone();
   expect_refusal<UsageError>([&] { fit(release, Numbers(1).all(), alone, Accounts::kElsewhere); },

@@ -1,6 +1,6 @@
 // What terminals, cards and pages say of the coefficients of a regression.
 #include "common/base/error.hpp"
-#include "report/run_facts.hpp"
+#include "report/document_sections.hpp"
 #include "tests/report/page/page_documents.hpp"
 #include "tests/testing.hpp"
 

@@ -104,7 +104,7 @@ TEST(SelectWeighted, HasTheExactProbabilitiesOfSubsets) {
     }
     expect_fits(
         3, normalized(weights),
-        [&](RandomStream& stream) { return select_exponential_weighted(stream, utilities, multiplicities, rate); },
+        [&](RandomStream& stream) { return select_exponential(stream, utilities, rate, &multiplicities); },
         "subsets, gamma = " + std::to_string(gamma_of(rate)));
   }
 }

@@ -26,8 +26,8 @@ class MaskedSiloTest : public testing::Test {
 
   Identity identity(std::size_t party) {
     const std::filesystem::path path = folder_ / (std::to_string(party) + ".key");
-    if (!std::filesystem::exists(path)) identities_[party].save_new(path, "--out");
-    return Identity::load(path, "--identity");
+    if (!std::filesystem::exists(path)) save_new_identity(identities_[party], path, "--out");
+    return load_identity(path, "--identity");
   }
   MaskedPlan plan(const std::string& text = kText) const {
     return {TravelingPlan::made(options_, FittedRows::kDim), text, roster_};

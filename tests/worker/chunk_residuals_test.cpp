@@ -1,7 +1,7 @@
 #include "worker/chunk_residuals.hpp"
 
 #include "common/base/error.hpp"
-#include "common/kernels/kernel_choice.hpp"
+#include "tests/common/kernels/reference_kernel.hpp"
 #include "tests/testing.hpp"
 #include "tests/worker/drawn_numbers.hpp"
 #include "worker/lattice_stream.hpp"
@@ -35,7 +35,7 @@ TEST(ChunkResiduals, AccumulateTheProductOfTheirResiduals) {
       ChunkResiduals assigned(point, 1);
       assigned.assign(rows);
       std::vector<std::int64_t> expected(classes * dim, 5);
-      reference_kernel().accumulate_product(assigned.residuals(), view_of(rows), {expected.data(), classes, dim, dim});
+      ReferenceKernel().accumulate_product(assigned.residuals(), view_of(rows), {expected.data(), classes, dim, dim});
       for (const unsigned threads : {1U, 2U, 3U}) {
         ChunkResiduals residuals(point, threads);
         std::vector<std::int64_t> gradient(classes * dim, 5);

@@ -3,7 +3,6 @@
 #include "common/lattice/lattice_rows.hpp"
 #include "tests/testing.hpp"
 #include "tests/worker/drawn_numbers.hpp"
-#include "worker/clipped_units.hpp"
 #include "worker/statistic_entry.hpp"
 #include "worker/weighted_rows.hpp"
 

@@ -1,8 +1,7 @@
-#include "worker/hessian_rows.hpp"
-
 #include "common/lattice/lattice_rows.hpp"
 #include "tests/testing.hpp"
 #include "tests/worker/drawn_numbers.hpp"
+#include "worker/chunk_residuals.hpp"
 
 namespace dpreduce::hessian_rows_test {
 

@@ -4,7 +4,6 @@
 #include "common/base/error.hpp"
 #include "tests/testing.hpp"
 #include "tests/worker/drawn_numbers.hpp"
-#include "worker/kept_chunks.hpp"
 
 namespace dpreduce::lattice_stream_test {
 

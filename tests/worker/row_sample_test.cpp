@@ -3,7 +3,7 @@
 #include "tests/common/data/data_files.hpp"
 #include "tests/testing.hpp"
 #include "tests/worker/drawn_numbers.hpp"
-#include "worker/kept_chunks.hpp"
+#include "worker/lattice_stream.hpp"
 #include "worker/statistics/registered_statistics.hpp"
 
 namespace dpreduce::row_sample_test {

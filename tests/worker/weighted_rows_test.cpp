@@ -199,10 +199,10 @@ class WeighedPersons : public testing::TestWithParam<std::tuple<std::uint64_t, H
 };
 
 TEST_P(WeighedPersons, NobodyMovesAnyRegisteredStatisticFurtherThanSoManyRows) {
-  std::mt19937 engine(7);
   const RowTransform transform({kWeighedDim, 1, Normalize::kNone, 2.5, {}, 0.1});
   const auto check = [&](const StatisticEntry& entry, const ReleaseRequest& request) {
     ASSERT_EQ(request.profiles.size(), 1u);
+    std::mt19937 engine(7);
     std::vector<double> reach(request.blocks.size(), 0.0);
     for (int trial = 0; trial < 24; ++trial) {
       const std::vector<Person> persons = three_persons(engine, 4);

@@ -118,22 +118,13 @@ std::uint64_t ChargedRun::charged_before() const {
   return static_cast<std::uint64_t>(saved) + lost_.size();
 }
 
-void ChargedRun::begin(const std::string& name, std::uint64_t planned_rounds) {
+void ChargedRun::begin(const std::string& name, std::string label, std::uint64_t planned_rounds) {
   const std::uint64_t round = ++rounds_begun_[name];
   DPREDUCE_ASSERT(round <= planned_rounds);
   current_ = name;
+  label_ = std::move(label);
   is_to_be_charged_ = true;
   ++begun_;
-}
-
-void ChargedRun::begin(const PlannedRelease& planned) {
-  label_ = next_label(planned);
-  begin(planned.name, planned.rounds);
-}
-
-void ChargedRun::begin(const PlannedSelection& planned) {
-  label_ = planned.name;
-  begin(planned.name, 1);
 }
 
 std::string ChargedRun::next_label(const PlannedRelease& planned) const {
@@ -241,11 +232,6 @@ std::string noise_text(const LedgerSilos& silos) {
                      silos.is_ephemeral ? ", of silos with ephemeral identities" : "");
 }
 
-std::string cost_text(const LedgerEntry& entry) {
-  return entry.selection ? "a choice of epsilon " + upper_figure(entry.selection->epsilon)
-                         : "mu " + upper_figure(entry.mu);
-}
-
 }  // namespace
 
 SiloAccount::SiloAccount(SiloJob& job, ChargedRun& run) : job_(job), run_(run) {
@@ -290,8 +276,9 @@ void SiloAccount::charge_begun() {
   const std::optional<LedgerEntry> charged = run_.charge_begun();
   PartyLog* const log = job_.entry().log;
   if (!charged || log == nullptr) return;
-  log->line(fmt::format("account: charges {}: {}, {}", charged->release_id, cost_text(*charged),
-                        noise_text(*charged->terms.silos)));
+  const std::string cost = charged->selection ? "a choice of epsilon " + upper_figure(charged->selection->epsilon)
+                                              : "mu " + upper_figure(charged->mu);
+  log->line(fmt::format("account: charges {}: {}, {}", charged->release_id, cost, noise_text(*charged->terms.silos)));
 }
 
 void SiloAccount::log_balance(const std::string& what) const {

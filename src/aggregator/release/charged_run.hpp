@@ -73,7 +73,7 @@ class ChargedRun {
   void finish();
 
   /// State of the ledger now. On a rank that writes it.
-  const LedgerState& ledger() { return ledger_.current(); }
+  const LedgerState& ledger() const { return ledger_.current(); }
 
   /// Returns whether the run can be resumed: whether it has saved releases. On the coordinator.
   bool can_be_resumed() const { return file_.saves() && charged_before() + charged_ > 0; }
@@ -83,8 +83,8 @@ class ChargedRun {
 
   /// Begins one more round of a release, or the one round of a selection. On every rank.
   /// Throws std::logic_error where the plan has no more.
-  void begin(const PlannedRelease& planned);
-  void begin(const PlannedSelection& planned);
+  void begin(const PlannedRelease& planned) { begin(planned.name, next_label(planned), planned.rounds); }
+  void begin(const PlannedSelection& planned) { begin(planned.name, planned.name, 1); }
   /// Name of the round that was begun last: "gradient/3". The same on every rank.
   const std::string& label_of_begun() const { return label_; }
   /// Name that the next round of that release will have.
@@ -124,7 +124,7 @@ class ChargedRun {
   std::uint64_t planned_charges() const;
   std::uint64_t charged_before() const;
   std::string way_to_go_on(std::string_view has_charged, std::uint64_t charged, std::string_view rest) const;
-  void begin(const std::string& name, std::uint64_t planned_rounds);
+  void begin(const std::string& name, std::string label, std::uint64_t planned_rounds);
   LedgerEntry entry_of_begun() const;
   bool is_saved(const std::string& label) const;
   Reservation rest();
@@ -134,7 +134,7 @@ class ChargedRun {
   NoisePlan plan_;
   RunFile file_;
   Charging charging_;
-  Ledger ledger_;
+  mutable Ledger ledger_;  // to read it takes in new lines
   LedgerHead ledger_before_;
   RunTerms terms_;
   std::size_t saved_ = 0;  // records as this run began

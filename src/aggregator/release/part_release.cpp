@@ -4,47 +4,32 @@
 
 #include <fmt/format.h>
 
-#include "aggregator/release/block_noise.hpp"
 #include "common/base/error.hpp"
 
 namespace dpreduce {
-namespace {
-
-// A signed integer type may be read as its unsigned counterpart.
-std::span<std::uint64_t> words_of(std::span<std::int64_t> values) {
-  return {reinterpret_cast<std::uint64_t*>(values.data()), values.size()};
-}
-
-}  // namespace
-
-PartRelease::PartRelease(Communicator& ranks) : ranks_(ranks) {}
-
-PartRelease::PartRelease(Communicator& ranks, PlannedRelease planned, ReleaseKey key, std::optional<NoiseShares> shares)
-    : ranks_(ranks), planned_(std::move(planned)), key_(std::move(key)), shares_(shares) {}
-
-void PartRelease::noise_own_parts(const PlannedBlock& planned, std::span<const Part> parts) {
-  const PlannedBlock drawn = shares_ ? shares_->share_of(planned) : planned;
-  for (const Part& part : parts) {
-    if (shares_ ? ranks_.is_coordinator() : part.owner != ranks_.rank()) continue;
-    add_noise(*key_, drawn, fmt::format("{}", part.number), part.local);
-  }
-}
 
 PartRelease::Pending PartRelease::start(std::string_view block, std::span<const Part> parts) {
   const std::string name(block);
   const PlannedBlock* planned = planned_ ? &planned_->block(block) : nullptr;
   for (const Part& part : parts) {
-    DPREDUCE_ASSERT(made_.emplace(name, part.number).second);
+    const bool is_new = made_.emplace(name, part.number).second;
     elements_made_[name] += part.local.size();
-    DPREDUCE_ASSERT(planned == nullptr || elements_made_[name] <= planned->elements);
+    DPREDUCE_ASSERT(is_new && (planned == nullptr || elements_made_[name] <= planned->elements));
   }
   ranks_.together([&] {
-    if (planned != nullptr) noise_own_parts(*planned, parts);
+    if (planned == nullptr) return;
+    const PlannedBlock drawn = shares_ ? shares_->share_of(*planned) : *planned;
+    for (const Part& part : parts) {
+      if (shares_ ? ranks_.is_coordinator() : part.owner != ranks_.rank()) continue;
+      add_noise(*key_, drawn, fmt::format("{}", part.number), part.local);
+    }
   });
   Pending pending;
   pending.block_ = name;
   for (const Part& part : parts) {
-    pending.sums_.push_back({part, part.owner == ranks_.rank(), ranks_.start_sum_to(part.owner, words_of(part.local))});
+    // A signed integer type may be read as its unsigned counterpart.
+    const std::span words(reinterpret_cast<std::uint64_t*>(part.local.data()), part.local.size());
+    pending.sums_.push_back({part, part.owner == ranks_.rank(), ranks_.start_sum_to(part.owner, words)});
     double& largest = sigmas_[name];  // among silos a sum is made when it has started
     if (planned != nullptr) largest = std::max(largest, sigma_of_sum(*planned, shares_, ranks_));
   }

@@ -4,7 +4,7 @@
 //     after the last one:   charge and record (Releaser::release_in_parts)
 //
 // A part is some elements of a block: one matrix of a family, or a whole block. Its noise is drawn by its owner, under
-// a key of that rank (release_key.hpp); under a seed it is the same whichever rank owns it. As in release.hpp noise is
+// a key of that rank (block_noise.hpp); under a seed it is the same whichever rank owns it. As in release.hpp noise is
 // an addend of the reduction, so that no exact sum over ranks exists.
 #pragma once
 
@@ -20,8 +20,8 @@
 #include <utility>
 #include <vector>
 
-#include "aggregator/release/noise_shares.hpp"
-#include "aggregator/release/release_key.hpp"
+#include "aggregator/release/block_noise.hpp"
+#include "common/base/error.hpp"
 #include "common/ledger/noise_plan.hpp"
 #include "common/ledger/released_block.hpp"
 #include "common/ranks/communicator.hpp"
@@ -30,11 +30,13 @@ namespace dpreduce {
 
 class PartRelease {
  public:
-  /// A release without noise: for comparison only.
-  explicit PartRelease(Communicator& ranks);
-  /// A release with noise, of which this rank draws its own parts under `key`; with `shares` each silo its share of
-  /// all (noise_shares.hpp).
-  PartRelease(Communicator& ranks, PlannedRelease planned, ReleaseKey key, std::optional<NoiseShares> shares);
+  /// A release with noise, of which this rank draws its own parts under `key`; with `shares` each silo its share of all
+  /// (block_noise.hpp). Without a plan and a key a release without noise: for comparison only.
+  explicit PartRelease(Communicator& ranks, std::optional<PlannedRelease> planned = {},
+                       std::optional<ReleaseKey> key = {}, std::optional<NoiseShares> shares = {})
+      : ranks_(ranks), planned_(std::move(planned)), key_(std::move(key)), shares_(shares) {
+    DPREDUCE_ASSERT(planned_.has_value() == key_.has_value());
+  }
 
   /// The largest standard deviation of the noise in the parts so far (sigma_of_sum), of each block: silos that share it
   /// may drop out between them. 0 without noise.
@@ -71,16 +73,13 @@ class PartRelease {
     std::vector<Sum> sums_;
   };
 
-  /// Adds the noise of the parts of one block and begins their sums. Of a symmetric block each part is an upper
-  /// triangle. Collective, with the same numbers, owners and lengths on every rank, and in the same order.
-  /// Preconditions (asserted): the release has that block; no part is made twice; all parts of a block have no more
-  /// elements than it. Throws what add_noise and Communicator throw.
+  /// Adds the noise of the parts of one block, each at its owner or, where silos add shares, at all silos, and begins
+  /// their sums. Of a symmetric block each part is an upper triangle. Collective, with the same numbers, owners and
+  /// lengths on every rank, and in the same order. Preconditions (asserted): the release has that block; no part is
+  /// made twice; all parts of a block have no more elements than it. Throws what add_noise and Communicator throw.
   Pending start(std::string_view block, std::span<const Part> parts);
 
  private:
-  /// Adds noise to the parts that this rank owns or, where silos add shares, to all of them at a silo.
-  void noise_own_parts(const PlannedBlock& planned, std::span<const Part> parts);
-
   Communicator& ranks_;
   std::optional<PlannedRelease> planned_;
   std::optional<ReleaseKey> key_;

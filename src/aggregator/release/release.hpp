@@ -23,8 +23,8 @@
 #include <vector>
 
 #include "aggregator/release/charged_run.hpp"
-#include "aggregator/release/noise_shares.hpp"
 #include "aggregator/release/part_release.hpp"
+#include "common/base/error.hpp"
 #include "common/ledger/noise_plan.hpp"
 #include "common/ledger/released_block.hpp"
 #include "common/ledger/statistic.hpp"
@@ -69,21 +69,17 @@ class Releaser {
   /// silo: it has taken part in all that the run releases; it throws alone there.
   void finish();
 
-  /// State of the ledger now, valid until the next call, its head before the run, and the run's name in it. On the
-  /// coordinator. Precondition: releases have noise. Throws as Ledger::read.
-  const LedgerState& ledger() const;
-  const LedgerHead& ledger_before() const { return run_->ledger_before(); }
-  const std::string& run_id() const;
+  /// The run whose releases have noise, on every rank: its name, its ledger (on a rank that writes it) and its way to
+  /// resume, to read only: it is charged here alone. Precondition (asserted): releases have noise.
+  const ChargedRun& run() const {
+    DPREDUCE_ASSERT(run_ != nullptr);
+    return *run_;
+  }
 
   /// ChargedRun::can_be_resumed; false without noise.
   bool can_be_resumed() const { return run_ && run_->can_be_resumed(); }
 
-  /// ChargedRun::way_to_resume of a run that an error has stopped.  Precondition: can_be_resumed().
-  std::string way_to_resume() const { return run_->way_to_resume(); }
-
-  /// Runs that this one goes on from, at the coordinator; below, releases that they charged and never showed
-  /// (ChargedRun::lost), the same on every rank.
-  std::vector<std::string> runs_before() const { return run_ ? run_->runs_before() : std::vector<std::string>{}; }
+  /// Releases that runs before charged and never showed (ChargedRun::lost), the same on every rank.
   const std::vector<std::string>& lost() const { return lost_; }
 
   /// Returns the next round of that release, or that selection, as a run that this one goes on from has saved it;
@@ -95,11 +91,10 @@ class Releaser {
   /// Release with these blocks, which a record held: of a run before, or of a release in parts.
   Release release_of(std::string_view name, NamedIntegers saved) const;
 
-  /// Returns a decision that follows from the release before it: as it was saved, else as `decide` makes it at the
-  /// coordinator, saved before anything follows from it. Another processor may decide otherwise. Known to every rank.
-  /// Collective.
-  std::vector<double> decision(const std::string& name, std::size_t numbers,
-                               const std::function<std::vector<double>()>& decide);
+  /// Returns a decision, a number, that follows from the release before it: as it was saved, else as `decide` makes it
+  /// at the coordinator, saved before anything follows from it. Another processor may decide otherwise. Known to every
+  /// rank. Collective.
+  double decision(const std::string& name, const std::function<double()>& decide);
 
   /// Noised sum over ranks of every rank's statistic `local`, at the coordinator:
   ///

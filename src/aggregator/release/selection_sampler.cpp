@@ -58,7 +58,7 @@ std::vector<std::uint64_t> SelectionSampler::draw(RandomStream& stream, std::spa
   const SecretVector<std::uint64_t> candidates = by_rank(utilities);
   SecretVector<std::int64_t> falling(candidates.size());
   for (std::size_t rank = 0; rank < falling.size(); ++rank) falling[rank] = utilities[candidates[rank]];
-  const std::uint64_t worst = select_exponential_weighted(stream, falling, *sets_by_worst_, rate_);
+  const std::uint64_t worst = select_exponential(stream, falling, rate_, &*sets_by_worst_);
   std::vector<std::uint64_t> chosen{candidates[worst]};
   for (const std::uint64_t rank : uniform_subset(stream, worst, terms_.chosen - 1)) chosen.push_back(candidates[rank]);
   std::sort(chosen.begin(), chosen.end());

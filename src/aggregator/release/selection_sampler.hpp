@@ -18,7 +18,7 @@
 #include <span>
 #include <vector>
 
-#include "common/accounting/selection_charge.hpp"
+#include "common/accounting/mechanism.hpp"
 #include "common/base/privacy_terms.hpp"
 #include "common/randomness/exponential_mechanism.hpp"
 #include "common/randomness/random_stream.hpp"

@@ -33,67 +33,50 @@ Uint128 in_units_of(Uint128 r, unsigned bits) {
   return reduced((r >> bits) + ((r & ((Uint128{1} << bits) - 1)) << (127 - bits)));
 }
 
-// sum_e r_e v_e, r_e coefficients of 127 bits, v_e integers of 64 bits with sign, reduced mod p at its end: all v are
-// taken 2^63 larger, so that none is below 0, and 2^63 sum_e r_e is taken off again.
-class SumOfProducts {
- public:
-  /// The next |values| coefficients: one block of the stream each.
-  void add(std::span<const std::int64_t> values, RandomStream& coefficients) {
-    std::array<RandomBlock, kBlocksAtOnce> blocks;
-    while (!values.empty()) {
-      const std::size_t count = std::min(values.size(), blocks.size());
-      coefficients.take_blocks(std::span(blocks).first(count));
-      Sums sums = sums_;  // in registers
-      for (std::size_t e = 0; e < count; ++e) {
-        std::array<std::uint64_t, 2> words;
-        std::memcpy(words.data(), &blocks[e], sizeof words);
-        const std::uint64_t v = static_cast<std::uint64_t>(values[e]) ^ (std::uint64_t{1} << 63);
-        const std::uint64_t high = words[0] & kLow63;
-        sums.low.add(Uint128{words[1]} * v);
-        sums.high.add(Uint128{high} * v);
-        sums.low_coefficients += words[1];
-        sums.high_coefficients += high;
-      }
-      sums_ = sums;
-      values = values.subspan(count);
-    }
-    cleanse(blocks.data(), sizeof blocks);
-  }
+Uint128 times_2_64(Uint128 x) {
+  return product(product(x, std::uint64_t{1} << 32), std::uint64_t{1} << 32);
+}
 
-  Uint128 reduced_sum() const {
-    const Uint128 sum = reduced(sums_.low.value() + times_2_64(sums_.high.value()));
-    const Uint128 of_coefficients =
-        reduced(reduced(sums_.low_coefficients) + times_2_64(reduced(sums_.high_coefficients)));
-    return reduced(sum + kPrime - product(of_coefficients, std::uint64_t{1} << 63));
-  }
+// A sum of up to 2^64 numbers of 128 bits.
+struct WideSum {
+  Uint128 sum = 0;
+  std::uint64_t carries = 0;
 
- private:
-  static Uint128 times_2_64(Uint128 x) { return product(product(x, std::uint64_t{1} << 32), std::uint64_t{1} << 32); }
-
-  // A sum of up to 2^64 numbers of 128 bits.
-  class Wide {
-   public:
-    void add(Uint128 x) { carries_ += __builtin_add_overflow(sum_, x, &sum_) ? 1 : 0; }
-    // 2^128 = 2 mod p
-    Uint128 value() const { return reduced(reduced(sum_) + 2 * Uint128{carries_}); }
-
-   private:
-    Uint128 sum_ = 0;
-    std::uint64_t carries_ = 0;
-  };
-
-  // With r = r1 2^64 + r0: of r0 v and r0, and of r1 v and r1.
-  struct Sums {
-    Wide low;
-    Wide high;
-    Uint128 low_coefficients = 0;
-    Uint128 high_coefficients = 0;
-  };
-
-  static constexpr std::size_t kBlocksAtOnce = 1024;
-
-  Sums sums_;
+  void add(Uint128 x) { carries += __builtin_add_overflow(sum, x, &sum) ? 1 : 0; }
+  // 2^128 = 2 mod p
+  Uint128 value() const { return reduced(reduced(sum) + 2 * Uint128{carries}); }
 };
+
+// sum_e r_e v_e mod p, r_e the next |values| coefficients of 127 bits, one block of the stream each; v_e integers of 64
+// bits with sign, reduced mod p at the end: all v are taken 2^63 larger, so that none is below 0, and 2^63 sum_e r_e is
+// taken off again.
+Uint128 sum_of_products(std::span<const std::int64_t> values, RandomStream& coefficients) {
+  std::array<RandomBlock, 1024> blocks;
+  // With r = r1 2^64 + r0: of r0 v and r0, and of r1 v and r1.
+  WideSum low;
+  WideSum high;
+  Uint128 low_coefficients = 0;
+  Uint128 high_coefficients = 0;
+  while (!values.empty()) {
+    const std::size_t count = std::min(values.size(), blocks.size());
+    coefficients.take_blocks(std::span(blocks).first(count));
+    for (std::size_t e = 0; e < count; ++e) {
+      std::array<std::uint64_t, 2> words;
+      std::memcpy(words.data(), &blocks[e], sizeof words);
+      const std::uint64_t v = static_cast<std::uint64_t>(values[e]) ^ (std::uint64_t{1} << 63);
+      const std::uint64_t r1 = words[0] & kLow63;
+      low.add(Uint128{words[1]} * v);
+      high.add(Uint128{r1} * v);
+      low_coefficients += words[1];
+      high_coefficients += r1;
+    }
+    values = values.subspan(count);
+  }
+  cleanse(blocks.data(), sizeof blocks);
+  const Uint128 sum = reduced(low.value() + times_2_64(high.value()));
+  const Uint128 of_coefficients = reduced(reduced(low_coefficients) + times_2_64(reduced(high_coefficients)));
+  return reduced(sum + kPrime - product(of_coefficients, std::uint64_t{1} << 63));
+}
 
 FingerprintPart digits_of(Uint128 sum) {
   FingerprintPart part{};
@@ -108,9 +91,8 @@ FingerprintPart digits_of(Uint128 sum) {
 FingerprintPart fingerprint_part(const Statistic& local, RandomStream& coefficients) {
   Uint128 sum = 0;
   for (std::size_t block = 0; block < local.shape().size(); ++block) {
-    SumOfProducts products;
-    products.add(local.block(block), coefficients);
-    sum = reduced(sum + in_units_of(products.reduced_sum(), local.shape()[block].fraction_bits));
+    const Uint128 products = sum_of_products(local.block(block), coefficients);
+    sum = reduced(sum + in_units_of(products, local.shape()[block].fraction_bits));
   }
   return digits_of(sum);
 }

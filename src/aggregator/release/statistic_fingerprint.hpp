@@ -1,5 +1,5 @@
 // A number that distinguishes exact statistics without revealing anything about them. Partial sums carry it sealed, and
-// silos under an engine carry it masked, so that words changed in transit are detected (fit/partial_sum.hpp,
+// silos under an engine carry it masked, so that words changed in transit are detected (fit/traveling_plan.hpp,
 // fit/masked_silo.cpp).
 //
 // Legend: S the statistic over all ranks (N integers of 64 bits), p = 2^127 - 1 (prime), r secret and uniform in F_p^N.

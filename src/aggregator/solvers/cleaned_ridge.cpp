@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <numeric>
 #include <stdexcept>
 
 #include <cblas.h>
@@ -70,10 +72,8 @@ class Krylov {
     return true;
   }
 
-  // Coordinates of f(M) start in the basis: |start| Z f(Lambda) Z^T e_1 with T = Z Lambda Z^T. `f_of` makes f of
-  // Lambda.
-  template <typename FunctionOf>
-  std::vector<double> coordinates(const FunctionOf& f_of) const {
+  // Coordinates of f(M) start in the basis: |start| Z f(Lambda) Z^T e_1 with T = Z Lambda Z^T, M of that trace.
+  std::vector<double> coordinates(double trace, double noise_radius, double ridge) const {
     const std::size_t steps = diagonal_.size();
     std::vector<double> values = diagonal_;
     std::vector<double> beside(beside_.begin(), beside_.begin() + static_cast<std::ptrdiff_t>(steps - 1));
@@ -81,10 +81,11 @@ class Krylov {
     std::vector<double> vectors(steps * steps);
     const auto order = static_cast<lapack_int>(steps);
     require_lapack(LAPACKE_dstev(LAPACK_COL_MAJOR, 'V', order, values.data(), beside.data(), vectors.data(), order));
-    const auto f = f_of(values);
+    const double middle = middle_of_bulk(values, trace, dim_, noise_radius);
     std::vector<double> result(steps, 0.0);
     for (std::size_t k = 0; k < steps; ++k) {
-      const double weight = norm_ * vectors[k * steps] * f(values[k]);
+      const double f = 1.0 / (shrunk_eigenvalue(values[k], noise_radius, middle) + ridge);
+      const double weight = norm_ * vectors[k * steps] * f;
       for (std::size_t i = 0; i < steps; ++i) result[i] += weight * vectors[k * steps + i];
     }
     return result;
@@ -105,15 +106,6 @@ class Krylov {
   std::vector<double> diagonal_;  // alpha
   std::vector<double> beside_;    // beta
 };
-
-double squared_distance(std::span<const double> shorter, std::span<const double> longer) {
-  double sum = 0.0;
-  for (std::size_t i = 0; i < longer.size(); ++i) {
-    const double difference = longer[i] - (i < shorter.size() ? shorter[i] : 0.0);
-    sum += difference * difference;
-  }
-  return sum;
-}
 
 }  // namespace
 
@@ -144,11 +136,6 @@ void solve_cleaned(std::span<double> matrix, double noise_radius, double ridge, 
 
   double trace = 0.0;
   for (std::size_t i = 0; i < dim; ++i) trace += matrix[i * dim + i];
-  const auto f_of = [&](std::span<const double> found) {
-    return [=, middle = middle_of_bulk(found, trace, dim, noise_radius)](double eigenvalue) {
-      return 1.0 / (shrunk_eigenvalue(eigenvalue, noise_radius, middle) + ridge);
-    };
-  };
   Krylov krylov(matrix, x);
   std::vector<double> coordinates;
   std::size_t next_check = kFirstCheck;
@@ -156,9 +143,11 @@ void solve_cleaned(std::span<double> matrix, double noise_radius, double ridge, 
     goes_on = krylov.step() && krylov.steps() < std::min(dim, kMostSteps);
     if (goes_on && krylov.steps() < next_check) continue;
     next_check += next_check / 2;
-    std::vector<double> better = krylov.coordinates(f_of);
-    const double change = squared_distance(coordinates, better);
-    const double size = squared_distance({}, better);
+    std::vector<double> better = krylov.coordinates(trace, noise_radius, ridge);
+    coordinates.resize(better.size(), 0.0);
+    const double change = std::inner_product(better.begin(), better.end(), coordinates.begin(), 0.0, std::plus<>(),
+                                             [](double one, double other) { return (one - other) * (one - other); });
+    const double size = std::inner_product(better.begin(), better.end(), better.begin(), 0.0);
     coordinates = std::move(better);
     if (change <= kTolerance * kTolerance * size) break;
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 
 #include "common/base/error.hpp"
 #include "common/lattice/lattice_rows.hpp"
@@ -54,12 +55,6 @@ double signal_of(double rows, double sigma_in_rows, double share, std::size_t di
 // Share of a normal distribution below `bound`.
 double share_below(double bound, double mean, double deviation) {
   return 0.5 * std::erfc((mean - bound) / (deviation * std::sqrt(2.0)));
-}
-
-double squared_length(std::span<const double> v, std::size_t stride, std::size_t kept) {
-  double sum = 0.0;
-  for (std::size_t e = 0; e < v.size(); ++e) sum += e % stride < kept ? v[e] * v[e] : 0.0;
-  return sum;
 }
 
 }  // namespace
@@ -132,9 +127,10 @@ std::vector<double> scores_of_class_means(std::span<const double> gradient, doub
     squared_sizes += sizes[c] * sizes[c] - noise_of_size * noise_of_size;
   }
   // L^2 = sum_c |D_c|^2 / sum_c n_c^2, each less its noise, and no less than noise alone may hide.
-  const double squared_sums =
-      std::max(squared_length(gradient, stride, dim) / (feature * feature) - k * d * noise_of_sum * noise_of_sum,
-               noise_of_sum * noise_of_sum * std::sqrt(2.0 * k * d));
+  double squares = 0.0;
+  for (std::size_t e = 0; e < gradient.size(); ++e) squares += e % stride < dim ? gradient[e] * gradient[e] : 0.0;
+  const double squared_sums = std::max(squares / (feature * feature) - k * d * noise_of_sum * noise_of_sum,
+                                       noise_of_sum * noise_of_sum * std::sqrt(2.0 * k * d));
   squared_sizes = std::max(squared_sizes, count * count / k);  // what equal classes have, the least there is
   const double of_means = std::clamp(squared_sums / squared_sizes, 1e-12 * one_row, kMostOfMeans * one_row);
   const double noise_of_mean = noise_of_sum / (count / k);

@@ -1,4 +1,4 @@
-// Scores that are linear in a row, and the choice of the features that they use.
+// Scores that are linear in a row, in which solvers end, and the choice of the features that they use.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,6 @@
 #include "common/lattice/row_transform.hpp"
 
 namespace dpreduce {
-
-// Solvers end in scores that are linear in a row.
 
 /// scores(x) = W x + b, W row-major classes x dim; with prototypes softmax(W x + b) + softmax(cosines to prototypes).
 struct LinearScores {

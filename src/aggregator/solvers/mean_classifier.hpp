@@ -1,9 +1,10 @@
-// Classifier from released sums: post-processing, so no privacy is spent here.
+// Classifiers by class means, from released sums: post-processing, so no privacy is spent here.
 //
 // Legend: v_c = released class sum c (d), n_c = released class count, s = its noise, scale = lattice units per feature
 // unit, C the clip norm.
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 #include "aggregator/solvers/linear_scores.hpp"

@@ -155,7 +155,7 @@ LinearScores with_public_refit(LinearScores scores, Preprocessing preprocessing,
 }
 
 std::size_t public_refit_bytes(std::size_t classes, std::size_t dim, std::uint64_t public_rows) {
-  return sizeof(double) * (rows_shown(public_rows, stride_of(public_rows, classes, kMostPosteriors)) * classes +
+  return sizeof(double) * (rows_shown(public_rows, stride_of(public_rows, classes, kMostPosteriors)) * (classes + 1) +
                            dim * dim + 3 * classes * dim + kRowsAtOnce * 2 * dim);
 }
 

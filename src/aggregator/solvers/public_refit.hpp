@@ -18,11 +18,12 @@ namespace dpreduce {
 //     N_c = sum_z p_zc,  mu_c = sum_z p_zc z / N_c,  D = (sum_z z z^T - sum_c N_c mu_c mu_c^T) / m
 //     t_c(x) = mu_c^T E x - mu_c^T E mu_c / 2,  E = (D + tr(D) / m I)^-1         s_c <- s_c + t_c
 //
-// Legend: z the m public rows as rows are prepared, d features; s_c scores without the classes' shares (class_balance),
-// pi the public rows' own mix of classes, which nobody needs to know; t linear discriminant analysis of rows that are
-// of each class as far as s says so. A direction that noise put into s_c and that public rows do not have is averaged
-// away; D is exact. tr(D) / m is the size of what m rows leave unknown of D in a direction. The sum is a product of
-// both posteriors: where s is good its own differences are large, where it is mostly noise those of t are.
+// Legend: z the m public rows as rows are prepared, d features; s_c scores without the classes' shares
+// (class_balance.hpp), pi the public rows' own mix of classes, which nobody needs to know; t linear discriminant
+// analysis of rows that are of each class as far as s says so. A direction that noise put into s_c and that public rows
+// do not have is averaged away; D is exact. tr(D) / m is the size of what m rows leave unknown of D in a direction. The
+// sum is a product of both posteriors: where s is good its own differences are large, where it is mostly noise those of
+// t are.
 //
 // Post-processing of released scores and of public rows. Sources: [dempster1977] (EM);
 // [saerens2002] (the mix of unlabeled rows; with one row more a class, so that none ends at 0).
@@ -38,7 +39,7 @@ inline constexpr std::uint64_t kMostPosteriors = std::uint64_t{1} << 27;
 LinearScores with_public_refit(LinearScores scores, Preprocessing preprocessing, ShardedArray& rows,
                                std::uint64_t most_posteriors = kMostPosteriors);
 
-/// Bytes that scores of public rows, moments and blocks of rows use.
+/// Bytes that posteriors of public rows and their sums, moments and blocks of rows use.
 std::size_t public_refit_bytes(std::size_t classes, std::size_t dim, std::uint64_t public_rows);
 
 // A released Gram matrix, cleaned about that of public rows.

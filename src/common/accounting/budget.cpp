@@ -7,8 +7,7 @@
 
 #include "common/accounting/argument_checks.hpp"
 #include "common/accounting/gaussian_dp.hpp"
-#include "common/accounting/selection_charge.hpp"
-#include "common/accounting/zcdp.hpp"
+#include "common/accounting/mechanism.hpp"
 #include "common/base/error.hpp"
 #include "common/base/json_text.hpp"
 

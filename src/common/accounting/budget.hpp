@@ -89,7 +89,7 @@ Guarantee sampled_guarantee_of(const BudgetOptions& options);
 /// require_budget, but that a delta may be missing.
 double selection_epsilon_of(const BudgetOptions& options);
 
-/// The guarantee of that selection: (epsilon, 0), mu and rho (selection_charge.hpp), and epsilon at the declared delta
+/// The guarantee of that selection: (epsilon, 0), mu and rho (mechanism.hpp), and epsilon at the declared delta
 /// or the one to report. Throws UsageError if epsilon is out of the accountants' range.
 Guarantee selection_guarantee_of(const BudgetOptions& options, double epsilon);
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "common/accounting/dear_functions.hpp"
 #include "common/accounting/loss_spectrum.hpp"
@@ -57,18 +56,36 @@ HalfWidth half_width(std::span<const LossSketch> losses, double tilt, double mea
   return {std::max(kSmallestWidth * std::abs(mean), width(std::exp(log_rate))), std::exp(log_rate)};
 }
 
+// Weights e^(-theta (s - c)) beyond e^600 are not needed: delta is 1 there.
+constexpr double kLargestLogWeight = 600;
+
+// sqrt(sum_(i >= 1) (e^(-theta i h) (1 - e^(-i h)))^2) over at most n terms: the L2 norm of delta's weights.
+double weight_norm(double tilt, double step, std::size_t n) {
+  double sum = 0;
+  for (std::size_t term = 1; term <= n; ++term) {
+    const double distance = static_cast<double>(term) * step;
+    const double weight = std::exp(-tilt * distance) * -std::expm1(-distance);
+    sum += weight * weight;
+    if (tilt * distance > 40) break;
+  }
+  return std::sqrt(sum) * (1 + 1e-9);
+}
+
+// max over s > 0 of e^(-theta s) (1 - e^-s), at e^-s = theta / (1 + theta).
+double largest_weight(double tilt) {
+  return tilt == 0 ? 1 : std::exp(tilt * std::log(tilt / (1 + tilt))) / (1 + tilt);
+}
+
 }  // namespace
 
 LossSketch::LossSketch(const LossLaw& law, std::uint64_t count)
-    : count_(static_cast<double>(count)),
-      smallest_(std::numeric_limits<double>::infinity()),
-      largest_(-std::numeric_limits<double>::infinity()) {
+    : count_(static_cast<double>(count)), smallest_(kInfinity), largest_(-kInfinity) {
   if (law.smooth) {
-    const double range = law.smooth->high() - law.smooth->low();
+    const double range = law.smooth->high - law.smooth->low;
     const double points = std::ceil(std::max(2000.0, range / 0.05));
     const double width = range / points;
     for (double point = 0.5; point < points; ++point) {
-      const SmoothLoss::Point at = law.smooth->at(law.smooth->low() + point * width);
+      const SmoothLoss::Point at = law.smooth->at(law.smooth->low + point * width);
       if (at.density > 0) samples_.push_back({at.loss, std::log(at.density * width)});
     }
   }
@@ -79,16 +96,8 @@ LossSketch::LossSketch(const LossLaw& law, std::uint64_t count)
   }
 }
 
-double LossSketch::log_moment(double theta) const {
-  double largest = -std::numeric_limits<double>::infinity();
-  for (const Sample& sample : samples_) largest = std::max(largest, theta * sample.loss + sample.log_mass);
-  double sum = 0;
-  for (const Sample& sample : samples_) sum += std::exp(theta * sample.loss + sample.log_mass - largest);
-  return count_ * (largest + std::log(sum));
-}
-
-double LossSketch::mean(double theta) const {
-  double largest = -std::numeric_limits<double>::infinity();
+LossSketch::Moments LossSketch::moments(double theta) const {
+  double largest = -kInfinity;
   for (const Sample& sample : samples_) largest = std::max(largest, theta * sample.loss + sample.log_mass);
   double sum = 0;
   double first = 0;
@@ -97,7 +106,7 @@ double LossSketch::mean(double theta) const {
     sum += weight;
     first += weight * sample.loss;
   }
-  return count_ * first / sum;
+  return {count_ * (largest + std::log(sum)), count_ * first / sum};
 }
 
 double LossSketch::reach(double theta, double sign) const {
@@ -107,7 +116,7 @@ double LossSketch::reach(double theta, double sign) const {
 
 double log_moment(std::span<const LossSketch> losses, double theta) {
   double total = 0;
-  for (const LossSketch& loss : losses) total += loss.log_moment(theta);
+  for (const LossSketch& loss : losses) total += loss.moments(theta).log_moment;
   return total;
 }
 
@@ -134,30 +143,6 @@ LossWindow window_around(std::span<const LossSketch> losses, double tilt) {
   const HalfWidth above = half_width(losses, tilt, mean, +1);
   return {tilt, mean, mean - below.width, mean + above.width, below.rate, above.rate};
 }
-
-namespace {
-
-// Weights e^(-theta (s - c)) beyond e^600 are not needed: delta is 1 there.
-constexpr double kLargestLogWeight = 600;
-
-// sqrt(sum_(i >= 1) (e^(-theta i h) (1 - e^(-i h)))^2) over at most n terms: the L2 norm of delta's weights.
-double weight_norm(double tilt, double step, std::size_t n) {
-  double sum = 0;
-  for (std::size_t term = 1; term <= n; ++term) {
-    const double distance = static_cast<double>(term) * step;
-    const double weight = std::exp(-tilt * distance) * -std::expm1(-distance);
-    sum += weight * weight;
-    if (tilt * distance > 40) break;
-  }
-  return std::sqrt(sum) * (1 + 1e-9);
-}
-
-// max over s > 0 of e^(-theta s) (1 - e^-s), at e^-s = theta / (1 + theta).
-double largest_weight(double tilt) {
-  return tilt == 0 ? 1 : std::exp(tilt * std::log(tilt / (1 + tilt))) / (1 + tilt);
-}
-
-}  // namespace
 
 ComposedLoss::ComposedLoss(std::span<const RepeatedGrid> parts, const LossWindow& window, Side side)
     : side_(side), step_(parts.front().grid.step), tilt_(window.tilt), center_(window.center) {

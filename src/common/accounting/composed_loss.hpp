@@ -46,10 +46,12 @@ struct LossWindow {
 class LossSketch {
  public:
   LossSketch(const LossLaw& law, std::uint64_t count);
-  /// count ln E[e^(theta L)]
-  double log_moment(double theta) const;
-  /// count times mean of L under the tilted law.
-  double mean(double theta) const;
+  struct Moments {
+    double log_moment;  ///< count ln E[e^(theta L)]
+    double mean;        ///< count times mean of L under the tilted law
+  };
+  Moments moments(double theta) const;
+  double mean(double theta) const { return moments(theta).mean; }
   double largest_loss() const { return largest_; }
   /// Largest distance of one loss above (sign > 0) or below its tilted mean.
   double reach(double theta, double sign) const;

@@ -25,7 +25,9 @@ HighPrecision normal_cdf(const HighPrecision& x) {
 }
 
 HighPrecision normal_density(const HighPrecision& x) {
-  return exp(-x * x / 2) * one_div_root_two_pi();
+  static const HighPrecision inverse_root_two_pi(
+      "0.3989422804014326779399460599343818684758586311649346576659258296706579258993");
+  return exp(-x * x / 2) * inverse_root_two_pi;
 }
 
 // The hockey-stick divergence of N(mu, 1) from N(0, 1), and the second of its two terms.
@@ -58,7 +60,7 @@ HighPrecision solve_mu(const HighPrecision& epsilon, const HighPrecision& delta)
       const HighPrecision slope = mu * normal_density(mu / 2 - epsilon / mu) / value;
       const HighPrecision root = mu * exp(-log(value / delta) / slope);
       if (root > low && root < high) next = root;
-      if (fabs(root - mu) <= kRootTolerance * mu) return root;
+      if (std::max(root - mu, mu - root) <= kRootTolerance * mu) return root;
     }
     mu = next;
   }
@@ -79,7 +81,7 @@ HighPrecision solve_epsilon(const HighPrecision& mu, const HighPrecision& delta)
     if (stick.delta > 0) {
       const HighPrecision root = epsilon + log(stick.delta / delta) * stick.delta / stick.shifted_tail;
       if (root > low && root < high) next = root;
-      if (fabs(root - epsilon) <= kRootTolerance * epsilon) return root;
+      if (std::max(root - epsilon, epsilon - root) <= kRootTolerance * epsilon) return root;
     }
     epsilon = next;
   }
@@ -108,17 +110,58 @@ double computed_epsilon(double mu, double delta) {
   return epsilon;
 }
 
+[[noreturn]] void refuse_small_budget(double epsilon, double delta) {
+  throw UsageError(
+      "epsilon = {}, delta = {}: so small a budget needs noise beyond 1e20 times the sensitivity; give a larger one",
+      print_number(epsilon), print_number(delta));
+}
+
 double computed_mu(double epsilon, double delta) {
   require_between("epsilon", epsilon, 0, kLargestEpsilon);
   require_probability("delta", delta);
   const HighPrecision target = HighPrecision(delta) * (1 - kTailError);
-  if (hockey_stick(epsilon, kSmallestMu).delta > target) {
-    throw UsageError("epsilon = " + print_number(epsilon) + ", delta = " + print_number(delta) +
-                     ": so small a budget needs noise beyond 1e20 times the sensitivity; give a larger one");
-  }
+  if (hockey_stick(epsilon, kSmallestMu).delta > target) refuse_small_budget(epsilon, delta);
   double mu = round_down(solve_mu(epsilon, target));
   while (hockey_stick(epsilon, mu).delta > target) mu = std::nextafter(mu, 0.0);
   return mu;
+}
+
+// Far above the rounding of 50 digits, far below that of double.
+const HighPrecision kZcdpArithmeticError("1e-30");
+
+HighPrecision log_inverse(double delta) {
+  return -log(HighPrecision(delta));
+}
+
+// ln(1 - 1/alpha) + (L - ln alpha) / (alpha - 1), alpha = 1 + excess: what the order alpha adds to alpha rho.
+HighPrecision order_cost(const HighPrecision& excess, const HighPrecision& log_inverse_delta) {
+  const HighPrecision alpha = 1 + excess;
+  return log(excess / alpha) + (log_inverse_delta - log(alpha)) / excess;
+}
+
+// The point where a decreasing function crosses zero on (kSmallestExcess, high), by bisection of the logarithm. Double
+// is enough here: every order gives a true bound, and the bounds are flat around the best one.
+constexpr double kSmallestExcess = 1e-30;
+
+template <typename Decreasing>
+double bisect_order(double high, Decreasing decreasing) {
+  double low = kSmallestExcess;
+  for (int step = 0; step < 200; ++step) {
+    const double middle = std::sqrt(low) * std::sqrt(high);
+    if (middle <= low || middle >= high) break;
+    (decreasing(middle) > 0 ? low : high) = middle;
+  }
+  return high;
+}
+
+// (L - ln alpha) / (alpha - 1)^2, the rho whose best order is alpha = 1 + excess: where the derivative of the bound,
+// rho - (L - ln alpha) / (alpha - 1)^2, vanishes. It falls from infinity to 0 on 1 < alpha < 1/delta.
+double rho_of_best_order(double excess, double log_inverse_delta) {
+  return (log_inverse_delta - std::log1p(excess)) / excess / excess;
+}
+
+void require_rho(double rho) {
+  require_between("rho", rho, kSmallestRho, kLargestRho);
 }
 
 }  // namespace
@@ -195,6 +238,51 @@ std::vector<NoiseOfBlock> split_blocks(std::span<const WeightedBlock> blocks, do
                      .share_of_mu2 = static_cast<double>(sensitivity * sensitivity / (realized * squared_mu))});
   }
   return noise;
+}
+
+double epsilon_from_zcdp_simple(double rho, double delta) {
+  require_rho(rho);
+  require_probability("delta", delta);
+  const HighPrecision exact_rho(rho);
+  return round_up((exact_rho + 2 * sqrt(exact_rho * log_inverse(delta))) * (1 + kZcdpArithmeticError));
+}
+
+double epsilon_from_zcdp_tight(double rho, double delta) {
+  require_rho(rho);
+  require_probability("delta", delta);
+  const double length = -std::log(delta);
+  const HighPrecision excess(
+      bisect_order(std::sqrt(length / rho), [&](double trial) { return rho_of_best_order(trial, length) - rho; }));
+  const HighPrecision epsilon = (1 + excess) * HighPrecision(rho) + order_cost(excess, log_inverse(delta));
+  return epsilon > 0 ? round_up(epsilon + kZcdpArithmeticError) : 0.0;
+}
+
+double zcdp_from_epsilon_tight(double epsilon, double delta) {
+  require_positive("epsilon", epsilon, kLargestEpsilon);
+  require_probability("delta", delta);
+  // Along the best orders, rho(alpha) and epsilon(alpha) = alpha rho(alpha) + cost(alpha) both fall with alpha, from
+  // infinity at 1 to rho = 0 and epsilon < 0 at 1/delta: one crossing.
+  const double length = -std::log(delta);
+  const double excess = bisect_order(std::min(1 / delta, 1e300), [&](double trial) {
+    const double left = length - std::log1p(trial);
+    return (1 + trial) * (left / trial / trial) + left / trial - std::log1p(1 / trial) - epsilon;
+  });
+  // Any order gives a true bound: alpha rho + cost(alpha) = epsilon.
+  const HighPrecision exact_excess(excess);
+  const HighPrecision rho =
+      (HighPrecision(epsilon) - order_cost(exact_excess, log_inverse(delta))) / (1 + exact_excess);
+  if (rho < HighPrecision(kSmallestRho)) refuse_small_budget(epsilon, delta);
+  return round_down(rho * (1 - kZcdpArithmeticError));
+}
+
+double mu_from_zcdp(double rho) {
+  require_rho(rho);
+  return round_down(sqrt(2 * HighPrecision(rho)));
+}
+
+double zcdp_from_mu(double mu) {
+  require_between("mu", mu, kSmallestMu, kLargestMu);
+  return round_up(HighPrecision(mu) * mu / 2);
 }
 
 }  // namespace dpreduce

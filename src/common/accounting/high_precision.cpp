@@ -4,7 +4,6 @@
 #include <cstring>
 #include <limits>
 
-#include <boost/math/constants/constants.hpp>
 #include <boost/math/special_functions/erf.hpp>
 #include <boost/multiprecision/cpp_bin_float.hpp>
 
@@ -26,63 +25,45 @@ struct HighPrecisionDigits {
     std::memcpy(static_cast<void*>(&number), value.digits_, sizeof(Number));
     return number;
   }
-  static void set(HighPrecision& value, const Number& number) {
-    std::memcpy(value.digits_, static_cast<const void*>(&number), sizeof(Number));
-  }
+  Number number;
 };
 
 namespace {
 
-Number number(const HighPrecision& value) {
-  return HighPrecisionDigits::of(value);
-}
-
-HighPrecision digits(const Number& number) {
-  HighPrecision value;
-  HighPrecisionDigits::set(value, number);
-  return value;
-}
+constexpr auto& number = HighPrecisionDigits::of;
+using Digits = HighPrecisionDigits;
 
 }  // namespace
 
-HighPrecision::HighPrecision(double value) {
-  HighPrecisionDigits::set(*this, Number(value));
+HighPrecision::HighPrecision(const HighPrecisionDigits& digits) {
+  std::memcpy(digits_, static_cast<const void*>(&digits.number), sizeof(Number));
 }
-
-HighPrecision::HighPrecision(unsigned long long value) {
-  HighPrecisionDigits::set(*this, Number(value));
-}
-
-HighPrecision::HighPrecision(long long value) {
-  HighPrecisionDigits::set(*this, Number(value));
-}
-
-HighPrecision::HighPrecision(const char* decimal) {
-  HighPrecisionDigits::set(*this, Number(decimal));
-}
+HighPrecision::HighPrecision(double value) : HighPrecision(Digits{Number(value)}) {}
+HighPrecision::HighPrecision(std::uint64_t value) : HighPrecision(Digits{Number(value)}) {}
+HighPrecision::HighPrecision(const char* decimal) : HighPrecision(Digits{Number(decimal)}) {}
 
 HighPrecision::operator double() const {
   return static_cast<double>(number(*this));
 }
 
 HighPrecision HighPrecision::operator-() const {
-  return digits(-number(*this));
+  return Digits{-number(*this)};
 }
 
 HighPrecision& HighPrecision::operator+=(const HighPrecision& other) {
-  return *this = digits(number(*this) + number(other));
+  return *this = Digits{number(*this) + number(other)};
 }
 
 HighPrecision& HighPrecision::operator-=(const HighPrecision& other) {
-  return *this = digits(number(*this) - number(other));
+  return *this = Digits{number(*this) - number(other)};
 }
 
 HighPrecision& HighPrecision::operator*=(const HighPrecision& other) {
-  return *this = digits(number(*this) * number(other));
+  return *this = Digits{number(*this) * number(other)};
 }
 
 HighPrecision& HighPrecision::operator/=(const HighPrecision& other) {
-  return *this = digits(number(*this) / number(other));
+  return *this = Digits{number(*this) / number(other)};
 }
 
 int HighPrecision::compare(const HighPrecision& other) const {
@@ -90,39 +71,27 @@ int HighPrecision::compare(const HighPrecision& other) const {
 }
 
 HighPrecision sqrt(const HighPrecision& x) {
-  return digits(boost::multiprecision::sqrt(number(x)));
+  return Digits{boost::multiprecision::sqrt(number(x))};
 }
 
 HighPrecision exp(const HighPrecision& x) {
-  return digits(boost::multiprecision::exp(number(x)));
+  return Digits{boost::multiprecision::exp(number(x))};
 }
 
 HighPrecision expm1(const HighPrecision& x) {
-  return digits(boost::multiprecision::expm1(number(x)));
+  return Digits{boost::multiprecision::expm1(number(x))};
 }
 
 HighPrecision log(const HighPrecision& x) {
-  return digits(boost::multiprecision::log(number(x)));
-}
-
-HighPrecision fabs(const HighPrecision& x) {
-  return digits(boost::multiprecision::fabs(number(x)));
+  return Digits{boost::multiprecision::log(number(x))};
 }
 
 HighPrecision erfc(const HighPrecision& x) {
-  return digits(boost::math::erfc(number(x)));
+  return Digits{boost::math::erfc(number(x))};
 }
 
 HighPrecision erfc_inv(const HighPrecision& x) {
-  return digits(boost::math::erfc_inv(number(x)));
-}
-
-HighPrecision root_two() {
-  return digits(boost::math::constants::root_two<Number>());
-}
-
-HighPrecision one_div_root_two_pi() {
-  return digits(boost::math::constants::one_div_root_two_pi<Number>());
+  return Digits{boost::math::erfc_inv(number(x))};
 }
 
 double round_up(const HighPrecision& value) {

@@ -7,25 +7,23 @@
 #pragma once
 
 #include <compare>
-#include <concepts>
 #include <cstddef>
-#include <type_traits>
+#include <cstdint>
 
 namespace dpreduce {
+
+struct HighPrecisionDigits;
 
 /// 168 bits of significand, exponents to +-2^31: exp(1e8) is a number, and Phi(-1e4) is not zero.
 class HighPrecision {
  public:
   HighPrecision() : HighPrecision(0.0) {}
   HighPrecision(double value);
-  HighPrecision(unsigned long long value);
-  HighPrecision(long long value);
-  template <std::integral Integer>
-  HighPrecision(Integer value)
-      : HighPrecision(
-            static_cast<std::conditional_t<std::signed_integral<Integer>, long long, unsigned long long>>(value)) {}
+  HighPrecision(int value) : HighPrecision(static_cast<double>(value)) {}
+  HighPrecision(std::uint64_t value);
   /// A number in decimal notation.
   explicit HighPrecision(const char* decimal);
+  HighPrecision(const HighPrecisionDigits& digits);
   explicit operator double() const;  ///< the nearest
 
   HighPrecision operator-() const;
@@ -51,11 +49,13 @@ HighPrecision sqrt(const HighPrecision& x);
 HighPrecision exp(const HighPrecision& x);
 HighPrecision expm1(const HighPrecision& x);
 HighPrecision log(const HighPrecision& x);
-HighPrecision fabs(const HighPrecision& x);
 HighPrecision erfc(const HighPrecision& x);      ///< to 44 digits up to arguments of 1e4
 HighPrecision erfc_inv(const HighPrecision& x);  ///< of 0 < x < 2
-HighPrecision root_two();
-HighPrecision one_div_root_two_pi();
+
+inline const HighPrecision& root_two() {
+  static const HighPrecision root = sqrt(HighPrecision(2));
+  return root;
+}
 
 /// Far above the rounding of 50 digits in sums, products and roots without cancellation; far below that of double.
 inline const HighPrecision kArithmeticError("1e-40");

@@ -60,10 +60,10 @@ Cell integrate(const SmoothLoss& loss, double u_left, double u_right, double lef
   double spread = 0;
   const double width = u_right - u_left;
   if (!(width > 0)) return cell;
-  const auto is_wide_enough = [&](const Rule& rule) { return width <= rule.widest * loss.radius(); };
+  const auto is_wide_enough = [&](const Rule& rule) { return width <= rule.widest * loss.radius; };
   const auto found = std::ranges::find_if(rules(), is_wide_enough);
   const Rule& rule = found != rules().end() ? *found : rules().back();
-  const double pieces = std::max(1.0, std::ceil(width / (rule.widest * loss.radius())));
+  const double pieces = std::max(1.0, std::ceil(width / (rule.widest * loss.radius)));
   const double half = width / pieces / 2;
   for (double piece = 0; piece < pieces; ++piece) {
     const double center = u_left + (2 * piece + 1) * half;
@@ -247,15 +247,15 @@ LossCells loss_cells(const LossLaw& law, double step) {
   LossCells result{.step = step};
   if (!law.smooth) return result;
   const SmoothLoss& loss = *law.smooth;
-  result.offset = loss.anchor();
-  result.first = static_cast<std::int64_t>(std::floor((loss.at(loss.low()).loss - result.offset) / step));
-  const auto last = static_cast<std::int64_t>(std::ceil((loss.at(loss.high()).loss - result.offset) / step));
+  result.offset = loss.anchor;
+  result.first = static_cast<std::int64_t>(std::floor((loss.at(loss.low).loss - result.offset) / step));
+  const auto last = static_cast<std::int64_t>(std::ceil((loss.at(loss.high).loss - result.offset) / step));
   result.cells.resize(static_cast<std::size_t>(std::max<std::int64_t>(1, last - result.first)));
-  double u_left = loss.low();
+  double u_left = loss.low;
   for (std::size_t cell = 0; cell < result.cells.size(); ++cell) {
     const double left_node = result.offset + static_cast<double>(result.first + static_cast<std::int64_t>(cell)) * step;
     const bool is_last = cell + 1 == result.cells.size();
-    const double u_right = is_last ? loss.high() : std::max(u_left, loss.where(left_node + step));
+    const double u_right = is_last ? loss.high : std::max(u_left, loss.where(left_node + step));
     result.cells[cell] = integrate(loss, u_left, u_right, left_node, step);
     u_left = u_right;
   }
@@ -272,7 +272,7 @@ LossGrid pessimistic_grid(const LossLaw& law, const LossCells& cells) {
       grid.mass[cell + 1] += cells.cells[cell].right;
     }
     grid.mass.front() += law.tail;
-    grid.loss_error = law.smooth->loss_error();
+    grid.loss_error = law.smooth->loss_error;
   }
   for (const LossAtom& atom : law.atoms) add_atom(grid, atom, false);
   for (double& mass : grid.mass) mass *= 1 + kMassError;
@@ -284,7 +284,7 @@ LossGrid optimistic_grid(const LossLaw& law, const LossCells& cells) {
   LossGrid grid{.step = cells.step, .offset = cells.offset};
   if (law.smooth) {
     add_optimistic_smooth(grid, cells);
-    grid.loss_error = law.smooth->loss_error();
+    grid.loss_error = law.smooth->loss_error;
   }
   for (const LossAtom& atom : law.atoms) add_atom(grid, {atom.loss, atom.mass * (1 - kMassError)}, true);
   grid.loss_error += node_rounding(grid);

@@ -1,6 +1,5 @@
 #include "common/accounting/loss_law.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -34,103 +33,69 @@ double normal_cut(double tail) {
   return std::sqrt(-2 * std::log(tail));
 }
 
-// The loss of a record that a sample of rate q holds.
-class RecordLoss : public SmoothLoss {
- public:
-  RecordLoss(double low, double high, double radius, double mu, double q)
-      : SmoothLoss(low, high, radius), mu_(mu), q_(q) {}
-  // Error of one mixture_loss, for |u| <= high().
-  double loss_error() const override {
-    return 8 * kUnitRoundoff * (2 * mu_ * (high() + mu_) + (q_ > 0.5 && q_ < 1 ? 1 : 0));
-  }
-
- protected:
-  double mu_;
-  double q_;
-};
+// Error of one mixture_loss, for |u| <= high.
+double mixture_error(double mu, double q, double high) {
+  return 8 * kUnitRoundoff * (2 * mu * (high + mu) + (q > 0.5 && q < 1 ? 1 : 0));
+}
 
 // (1-q) N(0,1) + q N(mu,1) against N(0,1): u in [-U, mu + U]. All growth within the radius 4/(U + 2) is that of a
 // normal density around its mean, e^(4 + r^2/2); between far bumps, where that fails, lies less than the tail.
-class RemovedRecord : public RecordLoss {
- public:
-  RemovedRecord(double mu, double q, double tail)
-      : RecordLoss(-normal_cut(tail), mu + normal_cut(tail), 4 / (normal_cut(tail) + 2), mu, q) {}
-  Point at(double u) const override {
-    double density = q_ * normal_density(u - mu_);
-    if (q_ < 1) density += (1 - q_) * normal_density(u);
-    return {density, mixture_loss(q_, mu_ * (u - mu_ / 2))};
-  }
-  double where(double loss) const override {
-    return std::clamp(mu_ / 2 + mixture_loss_inverse(q_, loss) / mu_, low(), high());
-  }
-  double anchor() const override { return q_ < 1 ? at(0).loss : 0.0; }
-};
+SmoothLoss removed_record(double mu, double q, double cut) {
+  const auto at = [mu, q](double u) -> SmoothLoss::Point {
+    double density = q * normal_density(u - mu);
+    if (q < 1) density += (1 - q) * normal_density(u);
+    return {density, mixture_loss(q, mu * (u - mu / 2))};
+  };
+  const auto outcome = [mu, q](double loss) { return mu / 2 + mixture_loss_inverse(q, loss) / mu; };
+  return {-cut, mu + cut, 4 / (cut + 2), mixture_error(mu, q, mu + cut), at, outcome, q < 1 ? at(0).loss : 0.0};
+}
 
 // N(0,1) against (1-q) N(0,1) + q N(mu,1), mirrored so that the loss grows with u: u in [-U, U].
-class AddedRecord : public RecordLoss {
- public:
-  AddedRecord(double mu, double q, double tail)
-      : RecordLoss(-normal_cut(tail), normal_cut(tail), 4 / (normal_cut(tail) + 2 + mu), mu, q) {}
-  Point at(double u) const override { return {normal_density(u), -mixture_loss(q_, mu_ * (-u - mu_ / 2))}; }
-  double where(double loss) const override {
-    return std::clamp(-(mu_ / 2 + mixture_loss_inverse(q_, -loss) / mu_), low(), high());
-  }
-  double anchor() const override { return at(0).loss; }
-};
+SmoothLoss added_record(double mu, double q, double cut) {
+  const auto at = [mu, q](double u) -> SmoothLoss::Point {
+    return {normal_density(u), -mixture_loss(q, mu * (-u - mu / 2))};
+  };
+  const auto outcome = [mu, q](double loss) { return -(mu / 2 + mixture_loss_inverse(q, -loss) / mu); };
+  return {-cut, cut, 4 / (cut + 2 + mu), mixture_error(mu, q, cut), at, outcome, at(0).loss};
+}
 
 // (1-q) N(0,1) + q N(mu,1) against (1-q) N(0,1) + q N(-mu,1): u in [-U, mu + U]. Both bumps of the second are within
 // 2 mu + U.
-class ExchangedRecord : public RecordLoss {
- public:
-  ExchangedRecord(double mu, double q, double tail)
-      : RecordLoss(-normal_cut(tail), mu + normal_cut(tail), 4 / (normal_cut(tail) + 2 + 2 * mu), mu, q) {}
-  Point at(double u) const override {
-    const double middle = mu_ * mu_ / 2;
-    return {q_ * normal_density(u - mu_) + (1 - q_) * normal_density(u),
-            mixture_loss(q_, mu_ * u - middle) - mixture_loss(q_, -mu_ * u - middle)};
-  }
+SmoothLoss exchanged_record(double mu, double q, double cut) {
+  const double middle = mu * mu / 2;
+  const auto at = [mu, q, middle](double u) -> SmoothLoss::Point {
+    return {q * normal_density(u - mu) + (1 - q) * normal_density(u),
+            mixture_loss(q, mu * u - middle) - mixture_loss(q, -mu * u - middle)};
+  };
   // With c = q e^(-mu^2/2) and x = e^(mu u): c x^2 - (1-q) (e^l - 1) x - e^l c = 0, here for l >= 0 and over e^l.
-  double where(double loss) const override {
+  const auto outcome = [mu, q, log_c = std::log(q) - middle](double loss) {
     const double size = std::abs(loss);
-    const double log_c = std::log(q_) - mu_ * mu_ / 2;
-    const double linear = (1 - q_) * -std::expm1(-size);
+    const double linear = (1 - q) * -std::expm1(-size);
     const double root = linear + std::hypot(linear, 2 * std::exp(log_c - size / 2));
-    const double u = root > 0 ? (size + std::log(root / 2) - log_c) / mu_ : 0;
-    return std::clamp(std::copysign(u, loss), low(), high());
-  }
-  double loss_error() const override { return 2 * RecordLoss::loss_error(); }
-};
+    const double u = root > 0 ? (size + std::log(root / 2) - log_c) / mu : 0;
+    return std::copysign(u, loss);
+  };
+  return {-cut, mu + cut, 4 / (cut + 2 + 2 * mu), 2 * mixture_error(mu, q, mu + cut), at, outcome};
+}
 
 // Density scale * e^(u/2) on [-range, range]; the loss is u itself.
-class HalfExponential : public SmoothLoss {
- public:
-  HalfExponential(double range, double scale) : SmoothLoss(-range, range, 2), scale_(scale) {}
-  Point at(double u) const override { return {scale_ * std::exp(u / 2), u}; }
-  double where(double loss) const override { return std::clamp(loss, low(), high()); }
-  double loss_error() const override { return 2 * kUnitRoundoff * high(); }
-
- private:
-  double scale_;
-};
-
-LossLaw gaussian_law(double mu, double q, Direction direction, double tail) {
-  // The two directions of a plain Gaussian are mirror images.
-  if (direction == Direction::kRemove || q == 1) return {std::make_unique<RemovedRecord>(mu, q, tail), {}, tail};
-  return {std::make_unique<AddedRecord>(mu, q, tail), {}, tail};
+SmoothLoss half_exponential(double range, double scale) {
+  const auto at = [scale](double u) -> SmoothLoss::Point { return {scale * std::exp(u / 2), u}; };
+  return {-range, range, 2, 2 * kUnitRoundoff * range, at, [](double loss) { return loss; }};
 }
 
 // P[loss = t] = (e^E - e^t) / (e^E - 1), P[loss = t - E] the rest.
 LossLaw two_point_law(double range, double t) {
   const double p = -std::expm1(t - range) / -std::expm1(-range);
-  return {nullptr, {{t - range, std::exp(t - range) * -std::expm1(-t) / -std::expm1(-range)}, {t, p}}};
+  return {{}, {{t - range, std::exp(t - range) * -std::expm1(-t) / -std::expm1(-range)}, {t, p}}};
 }
 
 LossLaw randomized_response(double epsilon) {
-  return {nullptr, {{-epsilon, 1 / (1 + std::exp(epsilon))}, {epsilon, 1 / (1 + std::exp(-epsilon))}}};
+  return {{}, {{-epsilon, 1 / (1 + std::exp(epsilon))}, {epsilon, 1 / (1 + std::exp(-epsilon))}}};
 }
 
 LossLaw no_loss() {
-  return {nullptr, {{0, 1}}};
+  return {{}, {{0, 1}}};
 }
 
 }  // namespace
@@ -141,11 +106,14 @@ LossLaw pessimistic_law(const Mechanism& mechanism, Direction direction, double 
     double tail;
     LossLaw operator()(const GaussianMechanism& m) const {
       const double mu = 1 / m.noise_multiplier;
-      if (m.is_exchange) return {std::make_unique<ExchangedRecord>(mu, m.q(), tail), {}, tail};
-      return gaussian_law(mu, m.q(), direction, tail);
+      // The two directions of a plain Gaussian are mirror images.
+      const auto& of_record = m.is_exchange                                   ? exchanged_record
+                              : direction == Direction::kRemove || m.q() == 1 ? removed_record
+                                                                              : added_record;
+      return {of_record(mu, m.q(), normal_cut(tail)), {}, tail};
     }
     LossLaw operator()(const ExponentialMechanism& m) const {
-      return {std::make_unique<HalfExponential>(m.epsilon, 1 / (4 * std::sinh(m.epsilon / 2))), {}};
+      return {half_exponential(m.epsilon, 1 / (4 * std::sinh(m.epsilon / 2)))};
     }
     LossLaw operator()(const PureMechanism& m) const { return randomized_response(m.epsilon); }
   };
@@ -153,7 +121,7 @@ LossLaw pessimistic_law(const Mechanism& mechanism, Direction direction, double 
 }
 
 LossLaw optimistic_law(const Mechanism& mechanism, Direction direction, double tail, double step, double tilt) {
-  const double atom = atom_loss(mechanism);
+  const double atom = pure_epsilon(mechanism);
   if (atom == 0) return pessimistic_law(mechanism, direction, tail);
   // A quotient within 1e-9 of a whole number is that number: the step was made to divide an atom. What this moves a
   // loss by, the grid adds to its loss error.
@@ -169,12 +137,6 @@ LossLaw optimistic_law(const Mechanism& mechanism, Direction direction, double t
   }
   const double node = std::clamp(std::round(t / step), 1.0, cells);
   return cells < 2 ? no_loss() : two_point_law(epsilon, std::min(node, cells - 1) * step);
-}
-
-double atom_loss(const Mechanism& mechanism) {
-  if (const auto* exponential = std::get_if<ExponentialMechanism>(&mechanism)) return exponential->epsilon;
-  const auto* pure = std::get_if<PureMechanism>(&mechanism);
-  return pure ? pure->epsilon : 0;
 }
 
 bool is_symmetric(const Mechanism& mechanism) {

@@ -21,7 +21,9 @@
 //       E]. One pair for all t, so that an adversary may choose t anew, and adaptively, in every step.
 #pragma once
 
-#include <memory>
+#include <algorithm>
+#include <functional>
+#include <optional>
 #include <vector>
 
 #include "common/accounting/mechanism.hpp"
@@ -32,32 +34,23 @@ namespace dpreduce {
 enum class Direction { kRemove, kAdd };
 
 /// The part of a loss law that has a density. The outcome u runs over [low, high]; the loss grows with u.
-class SmoothLoss {
- public:
+struct SmoothLoss {
   struct Point {
     double density;  ///< of u under P
     double loss;
   };
-  SmoothLoss(double low, double high, double radius) : low_(low), high_(high), radius_(radius) {}
-  virtual ~SmoothLoss() = default;
-  virtual Point at(double u) const = 0;
-  /// The u in [low, high] whose loss is nearest to this one.
-  virtual double where(double loss) const = 0;
-  /// A loss around which much mass may lie within less than a step; grids put a node there.
-  virtual double anchor() const { return 0; }
-  /// Bounds how far a computed loss lies from the true one.
-  virtual double loss_error() const = 0;
-
-  double low() const { return low_; }
-  double high() const { return high_; }
+  double low;
+  double high;
   /// Within this distance of [low, high] in the complex plane, densities and their products with e^-loss are analytic
   /// and at most e^5 times as large.
-  double radius() const { return radius_; }
+  double radius;
+  double loss_error;  ///< bounds how far a computed loss lies from the true one
+  std::function<Point(double u)> at;
+  std::function<double(double loss)> outcome;  ///< the u of this loss; beyond [low, high] where no u there has it
+  double anchor = 0;  ///< a loss around which much mass may lie within less than a step; grids put a node there
 
- private:
-  double low_;
-  double high_;
-  double radius_;
+  /// The u in [low, high] whose loss is nearest to this one.
+  double where(double loss) const { return std::clamp(outcome(loss), low, high); }
 };
 
 struct LossAtom {
@@ -66,8 +59,8 @@ struct LossAtom {
 };
 
 struct LossLaw {
-  std::unique_ptr<SmoothLoss> smooth;  ///< may be null
-  std::vector<LossAtom> atoms;
+  std::optional<SmoothLoss> smooth;
+  std::vector<LossAtom> atoms{};
   double tail = 0;  ///< P-mass above smooth's range is at most this, and below it too
 };
 
@@ -81,9 +74,6 @@ LossLaw pessimistic_law(const Mechanism& mechanism, Direction direction, double 
 /// two outcomes and losses {t, t - epsilon}, t the worst for the moment E_P[e^(tilt loss)]. Preconditions: as
 /// pessimistic_law; step > 0; tilt >= 0.
 LossLaw optimistic_law(const Mechanism& mechanism, Direction direction, double tail, double step, double tilt);
-
-/// The loss at which a law of this mechanism has an atom that a grid should hit; 0 for none.
-double atom_loss(const Mechanism& mechanism);
 
 /// Returns whether remove and add have the same law.
 bool is_symmetric(const Mechanism& mechanism);

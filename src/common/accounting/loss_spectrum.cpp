@@ -15,7 +15,13 @@
 namespace dpreduce {
 namespace {
 
-std::mutex planner;  // of FFTW, which keeps global state
+// FFTW keeps global state. Recursive: a shared_ptr::reset that throws calls destroy under the lock.
+std::recursive_mutex planner;
+
+void destroy(fftw_plan plan) {
+  const std::scoped_lock lock(planner);
+  fftw_destroy_plan(plan);
+}
 
 using Complex = std::complex<double>;
 
@@ -122,25 +128,16 @@ std::int64_t core_reach(const TiltedLoss& loss) {
 
 }  // namespace
 
-void RealFourier::Free::operator()(void* memory) const {
-  fftw_free(memory);
-}
-
-void RealFourier::Destroy::operator()(fftw_plan_s* plan) const {
-  const std::scoped_lock lock(planner);
-  fftw_destroy_plan(plan);
-}
-
 RealFourier::RealFourier(std::size_t n) : n_(n) {
   DPREDUCE_ASSERT(n > 0 && n % 2 == 0 && n < (std::size_t{1} << 30));
-  values_.reset(fftw_alloc_real(n));
+  values_.reset(fftw_alloc_real(n), fftw_free);
   fftw_complex* const modes = fftw_alloc_complex(n / 2 + 1);
-  coefficients_.reset(reinterpret_cast<std::complex<double>*>(modes));
+  coefficients_.reset(reinterpret_cast<std::complex<double>*>(modes), fftw_free);
   if (values_ == nullptr || coefficients_ == nullptr) throw std::bad_alloc();
   const std::scoped_lock lock(planner);
   // ESTIMATE: no timing, hence the same algorithm and the same bits in every run.
-  forward_.reset(fftw_plan_dft_r2c_1d(static_cast<int>(n), values_.get(), modes, FFTW_ESTIMATE));
-  backward_.reset(fftw_plan_dft_c2r_1d(static_cast<int>(n), modes, values_.get(), FFTW_ESTIMATE));
+  forward_.reset(fftw_plan_dft_r2c_1d(static_cast<int>(n), values_.get(), modes, FFTW_ESTIMATE), destroy);
+  backward_.reset(fftw_plan_dft_c2r_1d(static_cast<int>(n), modes, values_.get(), FFTW_ESTIMATE), destroy);
   DPREDUCE_ASSERT(forward_ != nullptr && backward_ != nullptr);
 }
 

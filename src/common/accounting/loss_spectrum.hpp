@@ -34,6 +34,8 @@ class RealFourier {
  public:
   /// Precondition: n even and > 0.
   explicit RealFourier(std::size_t n);
+  RealFourier(const RealFourier&) = delete;
+  RealFourier& operator=(const RealFourier&) = delete;
 
   std::size_t size() const { return n_; }
   /// The buffers of both transforms.
@@ -50,17 +52,11 @@ class RealFourier {
   double relative_error() const;
 
  private:
-  struct Free {
-    void operator()(void* memory) const;
-  };
-  struct Destroy {
-    void operator()(fftw_plan_s* plan) const;
-  };
   std::size_t n_;
-  std::unique_ptr<double[], Free> values_;
-  std::unique_ptr<std::complex<double>[], Free> coefficients_;
-  std::unique_ptr<fftw_plan_s, Destroy> forward_;
-  std::unique_ptr<fftw_plan_s, Destroy> backward_;
+  std::shared_ptr<double> values_;  // each with what frees it, which only fftw3.h declares
+  std::shared_ptr<std::complex<double>> coefficients_;
+  std::shared_ptr<fftw_plan_s> forward_;
+  std::shared_ptr<fftw_plan_s> backward_;
 };
 
 /// The least even length >= n that is a power of 2, or 3 times one.

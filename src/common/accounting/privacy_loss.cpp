@@ -45,7 +45,7 @@ Totals totals(std::span<const RepeatedMechanism> parts) {
   std::uint64_t most = 0;
   for (const RepeatedMechanism& part : parts) {
     result.count += static_cast<double>(part.count);
-    const double atom = atom_loss(part.mechanism);
+    const double atom = pure_epsilon(part.mechanism);
     if (atom > 0 && part.count > most) {
       most = part.count;
       result.atom = atom;
@@ -103,7 +103,7 @@ Grids discretized(std::span<const RepeatedMechanism> parts, const Plan& plan, Si
     const LossCells cells = loss_cells(law, plan.step);
     grids.upper.push_back({pessimistic_grid(law, cells), part.count});
     if (sides == Sides::kUpper) continue;
-    if (atom_loss(part.mechanism) == 0) {
+    if (pure_epsilon(part.mechanism) == 0) {
       grids.lower.push_back({optimistic_grid(law, cells), part.count});
     } else {
       const LossLaw below = optimistic_law(part.mechanism, plan.direction, plan.tail, plan.step, plan.window.tilt);
@@ -188,7 +188,7 @@ PrivacyLossBounds epsilon_bounds(std::span<const RepeatedMechanism> run, double 
     if (sides == Sides::kUpper) continue;
     bounds.lower = std::max(bounds.lower, ComposedLoss(grids.lower, plan.window, Side::kLower).epsilon_at(delta));
   }
-  bounds.upper = std::min(bounds.upper, rdp_epsilon(parts, delta).epsilon);
+  bounds.upper = std::min(bounds.upper, rdp_epsilon(parts, delta));
   return bounds;
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <vector>
 
 #include "common/accounting/argument_checks.hpp"
 #include "common/accounting/dear_functions.hpp"
@@ -144,18 +145,15 @@ double rdp_of_run(std::span<const RepeatedMechanism> run, double order) {
   return total;
 }
 
-}  // namespace
-
-const std::vector<double>& default_rdp_orders() {
-  static const std::vector<double> orders = [] {
-    std::vector<double> list;
-    for (int tenth = 1; tenth < 100; ++tenth) list.push_back(1 + tenth / 10.);
-    for (int whole = 11; whole < 64; ++whole) list.push_back(whole);
-    for (const double power : {128., 256., 512., 1024.}) list.push_back(power);
-    return list;
-  }();
+std::vector<double> orders_of_grid() {
+  std::vector<double> orders;
+  for (int tenth = 1; tenth < 100; ++tenth) orders.push_back(1 + tenth / 10.);
+  for (int whole = 11; whole < 64; ++whole) orders.push_back(whole);
+  for (const double power : {128., 256., 512., 1024.}) orders.push_back(power);
   return orders;
 }
+
+}  // namespace
 
 double rdp(const Mechanism& mechanism, double order) {
   require_mechanism(mechanism);
@@ -180,33 +178,26 @@ double epsilon_from_rdp(double rdp, double order, double delta) {
   return std::max(0.0, epsilon + rounding);
 }
 
-RdpEpsilon rdp_epsilon(std::span<const RepeatedMechanism> run, double delta, std::span<const double> orders) {
+double rdp_epsilon(std::span<const RepeatedMechanism> run, double delta) {
   require_run(run);
   require_probability("delta", delta);
-  if (orders.empty()) throw UsageError("no RDP order: give at least one");
-  RdpEpsilon best{std::numeric_limits<double>::infinity(), orders.front()};
-  for (const double order : orders) {
+  double least = std::numeric_limits<double>::infinity();
+  const auto epsilon_at = [&](double order) {
     const double epsilon = epsilon_from_rdp(rdp_of_run(run, order), order, delta);
-    if (epsilon < best.epsilon) best = {epsilon, order};
-  }
-  return best;
-}
-
-RdpEpsilon rdp_epsilon(std::span<const RepeatedMechanism> run, double delta) {
-  const std::vector<double>& orders = default_rdp_orders();
-  RdpEpsilon best = rdp_epsilon(run, delta, orders);
-  const auto found = std::find(orders.begin(), orders.end(), best.order);
-  // Orders below the grid's first serve huge budgets; those above its last, tiny ones.
-  const double low = found == orders.begin() ? 1.0101 : *std::prev(found);
-  const double high = std::next(found) == orders.end() ? kLargestOrder : *std::next(found);
-  const auto cost = [&](double log_excess) {
-    const double order = std::clamp(1 + std::exp(log_excess), kSmallestOrder, kLargestOrder);
-    const double epsilon = epsilon_from_rdp(rdp_of_run(run, order), order, delta);
-    if (epsilon < best.epsilon) best = {epsilon, order};
+    least = std::min(least, epsilon);
     return epsilon;
   };
-  golden_section(std::log(low - 1), std::log(high - 1), 60, cost);
-  return best;
+  static const std::vector<double> orders = orders_of_grid();
+  std::vector<double> epsilons;
+  for (const double order : orders) epsilons.push_back(epsilon_at(order));
+  const auto best = static_cast<std::size_t>(std::ranges::min_element(epsilons) - epsilons.begin());
+  // Orders below the grid's first serve huge budgets; those above its last, tiny ones.
+  const double low = best == 0 ? 1.0101 : orders[best - 1];
+  const double high = best + 1 == orders.size() ? kLargestOrder : orders[best + 1];
+  golden_section(std::log(low - 1), std::log(high - 1), 60, [&](double log_excess) {
+    return epsilon_at(std::clamp(1 + std::exp(log_excess), kSmallestOrder, kLargestOrder));
+  });
+  return least;
 }
 
 }  // namespace dpreduce

@@ -10,7 +10,6 @@
 #pragma once
 
 #include <span>
-#include <vector>
 
 #include "common/accounting/mechanism.hpp"
 
@@ -19,9 +18,6 @@ namespace dpreduce {
 /// Orders outside are not computed.
 inline constexpr double kSmallestOrder = 1.001;
 inline constexpr double kLargestOrder = 1e6;
-
-/// 1.1, 1.2, ..., 10.9; 11, 12, ..., 63; 128, 256, 512, 1024.
-const std::vector<double>& default_rdp_orders();
 
 /// rdp(alpha) of one use of the mechanism, E its epsilon:
 ///
@@ -36,21 +32,14 @@ const std::vector<double>& default_rdp_orders();
 /// require_mechanism; kSmallestOrder <= order <= kLargestOrder. Throws UsageError naming the argument.
 double rdp(const Mechanism& mechanism, double order);
 
-struct RdpEpsilon {
-  double epsilon;
-  double order;  ///< the best one
-};
-
 /// The epsilon of one order: rdp + ln(1 - 1/alpha) - ln(delta alpha) / (alpha - 1), at least 0, rounded up; 0 also
 /// where delta^2 > 1 - e^-rdp (then the total variation is at most delta); infinite for orders up to 1.01, whose
 /// conversion loses its digits. Preconditions: rdp >= 0; order > 1; 0 < delta < 1. Throws UsageError naming the
 /// argument.
 double epsilon_from_rdp(double rdp, double order, double delta);
 
-/// The least epsilon_from_rdp over the orders given. Precondition: some order. Throws UsageError.
-RdpEpsilon rdp_epsilon(std::span<const RepeatedMechanism> run, double delta, std::span<const double> orders);
-
-/// The same over all real orders in range, by golden section from the best default order: never more than the grid's.
-RdpEpsilon rdp_epsilon(std::span<const RepeatedMechanism> run, double delta);
+/// The least epsilon_from_rdp over all real orders in range, by golden section from the best of 1.1, 1.2, ..., 10.9;
+/// 11, 12, ..., 63; 128, 256, 512, 1024: never more than theirs. Throws UsageError.
+double rdp_epsilon(std::span<const RepeatedMechanism> run, double delta);
 
 }  // namespace dpreduce

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
-#include <string_view>
 #include <system_error>
 
 #include <fcntl.h>
@@ -61,6 +60,15 @@ namespace {
 constexpr std::string_view kCureOfModes =
     "name a path on another, or have it mounted with file mode 0600, as FAT, exFAT and SMB can be";
 
+// How a file of such an address becomes one of this machine.
+std::string_view fetched_by(std::string_view scheme) {
+  if (scheme == "s3") return "aws s3 cp";
+  if (scheme == "gs") return "gcloud storage cp";
+  if (scheme == "http" || scheme == "https") return "curl -O";
+  if (scheme == "hdfs") return "hdfs dfs -get";
+  return "";
+}
+
 }  // namespace
 
 bool is_for_want_of(int error_number, FileFeature needed) {
@@ -100,19 +108,6 @@ bool has_name(int file, const std::filesystem::path& path) {
   return ::fstat(file, &opened) == 0 && ::lstat(path.c_str(), &named) == 0 && opened.st_dev == named.st_dev &&
          opened.st_ino == named.st_ino;
 }
-
-namespace {
-
-// How a file of such an address becomes one of this machine.
-std::string_view fetched_by(std::string_view scheme) {
-  if (scheme == "s3") return "aws s3 cp";
-  if (scheme == "gs") return "gcloud storage cp";
-  if (scheme == "http" || scheme == "https") return "curl -O";
-  if (scheme == "hdfs") return "hdfs dfs -get";
-  return "";
-}
-
-}  // namespace
 
 void require_local(const std::string& path) {
   const bool has_drive = path.size() > 2 && std::isalpha(static_cast<unsigned char>(path[0])) != 0 && path[1] == ':' &&

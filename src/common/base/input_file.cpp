@@ -27,6 +27,33 @@ std::size_t page_size() {
   return size;
 }
 
+constexpr std::uint32_t kLocalHeader = 0x04034b50;
+constexpr std::uint32_t kCentralHeader = 0x02014b50;
+constexpr std::uint32_t kEnd = 0x06054b50;
+constexpr std::uint32_t kEnd64 = 0x06064b50;
+constexpr std::uint32_t kEnd64Place = 0x07064b50;
+constexpr std::size_t kEndBytes = 22;
+constexpr std::size_t kLongestComment = 65535;
+constexpr std::uint64_t kIn64 = 0xffffffff;  // the number is in the extra field
+constexpr std::uint64_t kDeflateBest = 1032;
+
+constexpr std::int64_t kNanoseconds = 1'000'000'000;  // a second
+
+// Drawn when the kernel starts. /etc/machine-id would be the same on cloned machines. Without /proc the machine's name.
+std::string running_machine() {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string id;
+  if (file >> id) return id;
+  std::array<char, 256> name{};
+  ::gethostname(name.data(), name.size() - 1);
+  return name.data();
+}
+
+// Returns whether a device belongs to a mount, not to a disk: Linux gives such a device the major number 0.
+bool is_of_a_mount(std::uint64_t device) {
+  return major(device) == 0;
+}
+
 }  // namespace
 
 MappedFile::MappedFile(const std::string& path) {
@@ -78,27 +105,9 @@ void MappedFile::release(std::size_t offset, std::size_t length) const {
   if (first < last) ::madvise(data_ + first, last - first, MADV_DONTNEED);
 }
 
-namespace {
-
-constexpr std::uint32_t kLocalHeader = 0x04034b50;
-constexpr std::uint32_t kCentralHeader = 0x02014b50;
-constexpr std::uint32_t kEnd = 0x06054b50;
-constexpr std::uint32_t kEnd64 = 0x06064b50;
-constexpr std::uint32_t kEnd64Place = 0x07064b50;
-constexpr std::size_t kEndBytes = 22;
-constexpr std::size_t kLongestComment = 65535;
-constexpr std::uint64_t kIn64 = 0xffffffff;  // the number is in the extra field
-constexpr std::uint64_t kDeflateBest = 1032;
-
-}  // namespace
-
 bool is_zip(std::span<const std::byte> bytes) {
   constexpr std::string_view kMagic = "PK\x03\x04";
   return std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()).starts_with(kMagic);
-}
-
-ZipFile::ZipFile(MappedFile file, std::string name) : file_(std::move(file)), name_(std::move(name)) {
-  read_directory();
 }
 
 void ZipFile::refuse(const std::string& fault) const {
@@ -113,7 +122,7 @@ std::uint64_t ZipFile::number(std::size_t offset, std::size_t bytes) const {
   return value;
 }
 
-void ZipFile::read_directory() {
+ZipFile::ZipFile(MappedFile file, std::string name) : file_(std::move(file)), name_(std::move(name)) {
   const std::size_t size = file_.bytes().size();
   if (size < kEndBytes) refuse("it is too short");
   const std::size_t first = size - kEndBytes - std::min(size - kEndBytes, kLongestComment);
@@ -215,27 +224,6 @@ StoredBytes ZipFile::take(const Member& member) && {
   if (member.is_packed) bytes = unpacked(member);
   return {std::move(file_), member.offset, member.stored, std::move(bytes), member.is_packed};
 }
-
-namespace {
-
-constexpr std::int64_t kNanoseconds = 1'000'000'000;  // a second
-
-// Drawn when the kernel starts. /etc/machine-id would be the same on cloned machines. Without /proc the machine's name.
-std::string running_machine() {
-  std::ifstream file("/proc/sys/kernel/random/boot_id");
-  std::string id;
-  if (file >> id) return id;
-  std::array<char, 256> name{};
-  ::gethostname(name.data(), name.size() - 1);
-  return name.data();
-}
-
-// Returns whether a device belongs to a mount, not to a disk: Linux gives such a device the major number 0.
-bool is_of_a_mount(std::uint64_t device) {
-  return major(device) == 0;
-}
-
-}  // namespace
 
 FileIdentity file_identity(const std::string& file, std::uint64_t place) {
   static const std::string machine = running_machine();

@@ -50,7 +50,7 @@ bool is_zip(std::span<const std::byte> bytes);
 
 /// Bytes of a file, or of a part of it: where they are mapped, or unpacked into memory.
 struct StoredBytes {
-  MappedFile file;
+  MappedFile file{};
   std::size_t offset = 0;  ///< of the first byte in the file
   std::size_t length = 0;
   std::vector<std::byte> unpacked{};  ///< instead, where the file has them packed
@@ -91,7 +91,6 @@ class ZipFile {
  private:
   [[noreturn]] void refuse(const std::string& fault) const;
   std::uint64_t number(std::size_t offset, std::size_t bytes) const;
-  void read_directory();
   std::size_t read_member(std::size_t offset);
   std::vector<std::byte> unpacked(const Member& member) const;
 

@@ -33,15 +33,9 @@ const nlohmann::json& JsonFields::member(const std::string& name) const {
   return found == object_->end() ? kNone : *found;
 }
 
-const nlohmann::json& JsonFields::list(const std::string& name) const {
+const nlohmann::json& JsonFields::typed(const std::string& name, Is is, const char* type) const {
   const nlohmann::json& value = member(name);
-  if (!value.is_null() && !value.is_array()) refuse(name, "must be a list");
-  return value;
-}
-
-const nlohmann::json& JsonFields::number(const std::string& name) const {
-  const nlohmann::json& value = member(name);
-  if (!value.is_null() && !value.is_number()) refuse(name, "must be a number");
+  if (!value.is_null() && !(value.*is)()) refuse(name, fmt::format("must be {}", type));
   return value;
 }
 
@@ -51,17 +45,13 @@ std::optional<double> JsonFields::optional_number(const std::string& name) const
 }
 
 std::string JsonFields::text(const std::string& name) const {
-  const nlohmann::json& value = member(name);
-  if (value.is_null()) return {};
-  if (!value.is_string()) refuse(name, "must be a text");
-  return value.get<std::string>();
+  const nlohmann::json& value = typed(name, &nlohmann::json::is_string, "a text");
+  return value.is_null() ? std::string() : value.get<std::string>();
 }
 
 bool JsonFields::flag(const std::string& name) const {
-  const nlohmann::json& value = member(name);
-  if (value.is_null()) return false;
-  if (!value.is_boolean()) refuse(name, "must be true or false");
-  return value.get<bool>();
+  const nlohmann::json& value = typed(name, &nlohmann::json::is_boolean, "true or false");
+  return !value.is_null() && value.get<bool>();
 }
 
 JsonFields JsonFields::object(const std::string& name) const {

@@ -26,7 +26,9 @@ class JsonFields {
   const nlohmann::json& json() const { return *object_; }
 
   // Members that may be absent: then null, an empty text, false, an object without members, or an empty list.
-  const nlohmann::json& number(const std::string& name) const;
+  const nlohmann::json& number(const std::string& name) const {
+    return typed(name, &nlohmann::json::is_number, "a number");
+  }
   std::string text(const std::string& name) const;
   bool flag(const std::string& name) const;
   JsonFields object(const std::string& name) const;
@@ -72,8 +74,11 @@ class JsonFields {
   [[noreturn]] void refuse(const std::string& reason) const;
 
  private:
+  using Is = bool (nlohmann::json::*)() const noexcept;
   const nlohmann::json& member(const std::string& name) const;
-  const nlohmann::json& list(const std::string& name) const;
+  // The member, which must be null or of that type.
+  const nlohmann::json& typed(const std::string& name, Is is, const char* type) const;
+  const nlohmann::json& list(const std::string& name) const { return typed(name, &nlohmann::json::is_array, "a list"); }
 
   const nlohmann::json* object_;
   std::string document_;

@@ -5,7 +5,6 @@
 #include <charconv>
 #include <cmath>
 #include <stdexcept>
-#include <utility>
 
 #include "common/base/error.hpp"
 #include "common/base/text.hpp"
@@ -86,11 +85,12 @@ Option& OptionTable::add(Option option) {
   return options_.back();
 }
 
-Option& OptionTable::flag(const std::string& names, bool& value, std::string help) {
-  return add_of(value, {.names = names,
-                        .help = std::move(help),
-                        .values = OptionValues::kNone,
-                        .read = [&value](const std::vector<std::string>&) { value = true; }});
+Option& OptionTable::flag(const std::string& names, bool& value, const std::string& help, Option marked) {
+  marked.names = names;
+  marked.help = help;
+  marked.values = OptionValues::kNone;
+  marked.read = [&value](const std::vector<std::string>&) { value = true; };
+  return add_of(value, std::move(marked));
 }
 
 Option& OptionTable::optional_text(const std::string& names, std::optional<std::string>& value, std::string help) {
@@ -102,21 +102,23 @@ Option& OptionTable::optional_text(const std::string& names, std::optional<std::
       .shown_as([&value] { return value ? "given " + *value : std::string(); });
 }
 
-Option& OptionTable::files(const std::string& names, std::vector<std::string>& values, std::string help) {
-  return add_of(values, {.names = names,
-                         .help = std::move(help),
-                         .type = "FILE",
-                         .values = OptionValues::kMany,
-                         .read = [&values](const std::vector<std::string>& arguments) { values = arguments; }});
+Option& OptionTable::files(const std::string& names, std::vector<std::string>& values, const std::string& help,
+                           Option marked) {
+  marked.names = names;
+  marked.help = help;
+  marked.type = "FILE";
+  marked.values = OptionValues::kMany;
+  marked.read = [&values](const std::vector<std::string>& arguments) { values = arguments; };
+  return add_of(values, std::move(marked));
 }
 
-Option& OptionTable::number_or_auto(const std::string& names, std::optional<double>& value, std::string help) {
+Option& OptionTable::number_or_auto(const std::string& names, std::optional<double>& value, const std::string& help) {
   const auto read = [names](const std::string& given) {
     const std::optional<double> number = number_of(given);
     if (!number && given != "auto") throw UsageError("{} {}: must be a number or auto", names, given);
     return number;
   };
-  return word(names, value, std::move(help), "NUMBER|auto", read).defaults_to("auto");
+  return word(names, value, help, "NUMBER|auto", read).defaults_to("auto");
 }
 
 Option& OptionTable::numbers(const std::string& names, std::vector<double>& values, std::string help) {

@@ -66,6 +66,7 @@ struct Option {
   std::string first_help = {};  ///< one line; not empty: of the first options, which help shows before all others
   OptionValues values = OptionValues::kOne;
   bool is_required = false;
+  bool hides_usual = false;              ///< help names no default, though there is one
   std::vector<std::string> writes = {};  ///< it names files that the command writes: with these endings
   char delimiter = '\0';                 ///< splits a word into values; 0: none does
   SetBy set_by = SetBy::kAll;
@@ -106,6 +107,7 @@ struct Option {
   Option& in_group(std::string heading) { return group = std::move(heading), *this; }
   Option& typed(std::string word) { return type = std::move(word), *this; }
   Option& defaults_to(std::string word) { return usual = std::move(word), *this; }
+  Option& without_default() { return hides_usual = true, defaults_to(""); }
   Option& split_at(char character) { return delimiter = character, *this; }
   Option& said(SetBy who) { return set_by = who, *this; }
   /// Allowed numbers; help prints them.
@@ -182,7 +184,7 @@ E read_choice(std::string_view option, const std::string& text) {
 }
 
 /// Options in the order of help. Every function adds an option that writes into `value`, which outlives the table; the
-/// default that help shows is the present value.
+/// default that help shows is the present value. Some take an option with marks, as Option().typed("DIR").required().
 class OptionTable {
  public:
   Option& add(Option option);
@@ -217,46 +219,49 @@ class OptionTable {
   /// Sets the heading of all options added from here on, unless they set another; empty: no heading.
   void begin_group(std::string heading) { group_ = std::move(heading); }
 
-  Option& flag(const std::string& names, bool& value, std::string help);
+  Option& flag(const std::string& names, bool& value, const std::string& help, Option marked = {});
   template <typename Text>
-  Option& text(const std::string& names, Text& value, std::string help) {
-    return word(names, value, std::move(help), "TEXT", [](const std::string& given) { return given; });
+  Option& text(const std::string& names, Text& value, const std::string& help, Option marked = {}) {
+    return word(
+        names, value, help, "TEXT", [](const std::string& given) { return given; }, std::move(marked));
   }
   /// The path of a file.
-  Option& file(const std::string& names, std::string& value, std::string help) {
-    return text(names, value, std::move(help)).typed("FILE");
+  Option& file(const std::string& names, std::string& value, const std::string& help, Option marked = {}) {
+    return text(names, value, help, std::move(marked)).typed("FILE");
   }
   /// A text that may be left out.
   Option& optional_text(const std::string& names, std::optional<std::string>& value, std::string help);
-  Option& files(const std::string& names, std::vector<std::string>& values, std::string help);
+  Option& files(const std::string& names, std::vector<std::string>& values, const std::string& help,
+                Option marked = {});
 
   template <typename Number>
-  Option& number(const std::string& names, Number& value, std::string help) {
-    return word(names, value, std::move(help), "NUMBER",
-                [names](const std::string& given) { return read_number(names, given); });
+  Option& number(const std::string& names, Number& value, const std::string& help, Option marked = {}) {
+    const auto read = [names](const std::string& given) { return read_number(names, given); };
+    return word(names, value, help, "NUMBER", read, std::move(marked));
   }
 
   /// A number, or the word auto for the program's own choice.
-  Option& number_or_auto(const std::string& names, std::optional<double>& value, std::string help);
+  Option& number_or_auto(const std::string& names, std::optional<double>& value, const std::string& help);
 
   /// A list of numbers, separated by commas.
   Option& numbers(const std::string& names, std::vector<double>& values, std::string help);
 
   /// A number that counts something.
   template <typename Count>
-  Option& count(const std::string& names, Count& value, std::string help) {
+  Option& count(const std::string& names, Count& value, const std::string& help, Option marked = {}) {
     using Number = Plain<Count>;
-    return word(names, value, std::move(help), "COUNT", [names](const std::string& given) {
+    const auto read = [names](const std::string& given) {
       return static_cast<Number>(read_count(names, given, std::numeric_limits<Number>::max()));
-    });
+    };
+    return word(names, value, help, "COUNT", read, std::move(marked));
   }
 
   /// A value of an enumeration.
   template <typename Choice>
-  Option& choice(const std::string& names, Choice& value, std::string help) {
+  Option& choice(const std::string& names, Choice& value, const std::string& help, Option marked = {}) {
     using E = Plain<Choice>;
-    return word(names, value, std::move(help), all_spellings<E>(),
-                [names](const std::string& given) { return read_choice<E>(names, given); });
+    const auto read = [names](const std::string& given) { return read_choice<E>(names, given); };
+    return word(names, value, help, all_spellings<E>(), read, std::move(marked));
   }
 
   /// Marks the option of this name as one of the most used, which help shows first, with this line. Precondition: the
@@ -287,9 +292,12 @@ class OptionTable {
 
   // An option with one argument, which `read` makes a value of; an optional has no default that help shows.
   template <typename Value, typename Read>
-  Option& word(const std::string& names, Value& value, std::string help, std::string type, Read read) {
-    Option option{.names = names, .help = std::move(help), .type = std::move(type)};
-    if constexpr (std::is_same_v<Plain<Value>, Value>) option.usual = option_word(value);
+  Option& word(const std::string& names, Value& value, const std::string& help, std::string type, Read read,
+               Option option = {}) {
+    option.names = names;
+    option.help.insert(0, help);  // before the range, if it is marked with one
+    if (option.type.empty()) option.type = std::move(type);
+    if (std::is_same_v<Plain<Value>, Value> && !option.hides_usual) option.usual = option_word(value);
     option.read = [&value, read](const std::vector<std::string>& arguments) { value = read(arguments.back()); };
     return add_of(value, std::move(option));
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cctype>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -12,7 +13,6 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -28,15 +28,6 @@ constexpr std::size_t kShownOfName = 32;  // the rest of a long name is in its h
 std::string folder_of(const std::string& target) {
   const std::string folder = std::filesystem::path(target).parent_path().string();
   return folder.empty() ? "." : folder;
-}
-
-// The same for every path to the file, whoever asks. All users of the machine can list such names: the name reveals no
-// file's.
-std::string name_of_claim(const std::string& target) {
-  struct stat status {};
-  if (::stat(folder_of(target).c_str(), &status) != 0) return {};
-  const std::string name = std::filesystem::path(target).filename().string();
-  return fmt::format("dpreduce {:x} {:x} {:x}", status.st_dev, status.st_ino, std::hash<std::string>{}(name));
 }
 
 // Follows symbolic links at the end of the path, also to where nothing is yet.
@@ -128,19 +119,47 @@ std::string name_beside(const std::string& target) {
       .string();
 }
 
-}  // namespace
-
-OutputClaim::OutputClaim(const std::string& path, const std::string& target) {
-  const std::string name = name_of_claim(target);
-  if (name.empty()) return;
-  FileDescriptor made(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  if (made.get() < 0) return;  // where sockets are forbidden there are no claims
-  if (with_kernel_name(::bind, made.get(), name) == 0) {
-    socket_ = std::move(made);
-  } else if (errno == EADDRINUSE) {
-    throw UsageError("{}: another process is writing it; give another name, or wait until it has ended", path);
-  }
+[[noreturn]] void fail(const std::string& path, const std::string& what) {
+  throw BadInput("{}: {} ({})", path, what, std::generic_category().message(errno));
 }
+
+std::filesystem::path best_parent() {
+  const std::filesystem::path memory = "/dev/shm";
+  std::error_code error;
+  if (std::filesystem::is_directory(memory, error) && access(memory.c_str(), W_OK | X_OK) == 0) return memory;
+  const std::filesystem::path usual = std::filesystem::temp_directory_path(error);
+  return error ? "/tmp" : usual;
+}
+
+// The exclusive right to write a file of some name, held by one living process of a machine at a time, also before the
+// file exists. Of several runs with the same output, one gets the claim. The claim is the name of a socket, which the
+// kernel releases when the process ends, and which leaves nothing in the folder. `target` is the file itself, in an
+// existing folder; `path` may be a link to it. Throws UsageError naming `path` if it is already claimed.
+FileDescriptor claim_of(const std::string& path, const std::string& target) {
+  FileDescriptor none(-1);
+  struct stat status {};
+  if (::stat(folder_of(target).c_str(), &status) != 0) return none;
+  // The same for every path to the file, whoever asks. All users of the machine can list such names: the name reveals
+  // no file's.
+  const std::string name = fmt::format("dpreduce {:x} {:x} {:x}", status.st_dev, status.st_ino,
+                                       std::hash<std::string>{}(std::filesystem::path(target).filename().string()));
+  FileDescriptor made(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (made.get() < 0) return none;  // where sockets are forbidden there are no claims
+  if (with_kernel_name(::bind, made.get(), name) == 0) return made;
+  if (errno != EADDRINUSE) return none;
+  throw UsageError("{}: another process is writing it; give another name, or wait until it has ended", path);
+}
+
+constexpr std::size_t kBufferBytes = std::size_t{1} << 20;
+
+std::string lower_suffix(const std::string& path) {
+  std::string suffix = std::filesystem::path(path).extension().string();
+  std::transform(suffix.begin(), suffix.end(), suffix.begin(),
+                 [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
+  return suffix;
+}
+
+}  // namespace
 
 NewFile::NewFile(std::string target, unsigned mode) : target_(std::move(target)) {
   file_ = FileDescriptor(::open(folder_of(target_).c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, mode));
@@ -217,7 +236,7 @@ AtomicFile::AtomicFile(const std::string& path, Existing existing, Readers reade
     return;
   }
   const std::string target = without_links(path);
-  claim_ = OutputClaim(path, target);
+  claim_ = claim_of(path, target);
   if (existing_ == Existing::kKeep && is_file(target)) refuse_existing(path_);  // perhaps by who had the claim before
   std::optional<unsigned> mode;
   if (exists) mode = status.st_mode & 07777;
@@ -270,7 +289,7 @@ void AtomicFile::commit() {
   if (::fsync(number()) != 0) fail("cannot be flushed to disk");
   rename_onto_target();
   committed_ = true;
-  claim_ = OutputClaim();
+  claim_ = FileDescriptor(-1);
   // The rename itself is durable once its directory is; a file system that cannot do this has done what it can.
   if (!sync_folder_of(file_->target()) && errno == EIO) {
     fail("is written, but may be lost: its directory cannot be flushed");
@@ -310,20 +329,12 @@ void MadeFiles::make_folder(const std::filesystem::path& folder) {
   }
 }
 
-namespace {
-
-[[noreturn]] void fail(const std::string& path, const std::string& what) {
-  throw BadInput("{}: {} ({})", path, what, std::generic_category().message(errno));
-}
-
-}  // namespace
-
 int LineFile::opened(Existing existing) {
   if (path_.empty()) throw BadInput("an output path is empty; name a file");
   require_local(path_);
   std::error_code error;
   if (is_file(path_) || !std::filesystem::exists(path_, error)) {
-    claim_ = OutputClaim(path_, std::filesystem::weakly_canonical(path_, error));
+    claim_ = claim_of(path_, std::filesystem::weakly_canonical(path_, error));
   }
   const int made = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
   is_new_ = made >= 0;
@@ -352,18 +363,6 @@ void LineFile::write(std::string_view line) {
   if (write_all(file_.get(), std::as_bytes(std::span(bytes))) < bytes.size()) fail(path_, "a line cannot be written");
 }
 
-namespace {
-
-std::filesystem::path best_parent() {
-  const std::filesystem::path memory = "/dev/shm";
-  std::error_code error;
-  if (std::filesystem::is_directory(memory, error) && access(memory.c_str(), W_OK | X_OK) == 0) return memory;
-  const std::filesystem::path usual = std::filesystem::temp_directory_path(error);
-  return error ? "/tmp" : usual;
-}
-
-}  // namespace
-
 PrivateFolder::PrivateFolder() {
   std::string name = best_parent() / "dpreduce.XXXXXX";
   if (mkdtemp(name.data()) == nullptr) {
@@ -377,6 +376,49 @@ PrivateFolder::~PrivateFolder() {
   std::error_code error;
   std::filesystem::remove_all(path_, error);
   unfinished_names.remove(path_.string());
+}
+
+CsvWriter::CsvWriter(const std::string& path, std::span<const std::string> columns, Existing existing)
+    : file_(path, existing), columns_(columns.size()) {
+  DPREDUCE_ASSERT(columns_ > 0);
+  for (const std::string& column : columns) add(std::string_view(column));
+}
+
+void CsvWriter::add(std::string_view text) {
+  if (text.find_first_of(",\"\r\n") == std::string_view::npos) {
+    buffer_ += text;
+  } else {
+    buffer_ += '"';
+    for (const char character : text) {
+      if (character == '"') buffer_ += '"';
+      buffer_ += character;
+    }
+    buffer_ += '"';
+  }
+  fields_ = (fields_ + 1) % columns_;
+  buffer_ += fields_ == 0 ? '\n' : ',';
+  if (buffer_.size() >= kBufferBytes) flush();
+}
+
+void CsvWriter::flush() {
+  file_.write(buffer_);
+  buffer_.clear();
+}
+
+void CsvWriter::commit() {
+  DPREDUCE_ASSERT(fields_ == 0);
+  flush();
+  file_.commit();
+}
+
+bool is_csv(const std::string& path) {
+  return lower_suffix(path) == ".csv";
+}
+
+void require_table_path(const std::string& option, const std::string& path) {
+  const std::string suffix = lower_suffix(path);
+  if (suffix.empty() || suffix == ".npy" || suffix == ".csv") return;
+  throw UsageError("{} {}: tables are written as .npy or .csv; end the name with one of these", option, path);
 }
 
 }  // namespace dpreduce

@@ -8,30 +8,17 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "common/base/file_descriptor.hpp"
 
 namespace dpreduce {
 
 // A file that appears whole or not at all.
-
-/// The exclusive right to write a file of some name, held by one living process of a machine at a time, also before the
-/// file exists. Of several runs with the same output, one gets the claim. The claim is the name of a socket, which the
-/// kernel releases when the process ends, and which leaves nothing in the folder. Processes that do not share the
-/// machine's network (other machines, containers with their own network) do not see each other's claims.
-class OutputClaim {
- public:
-  /// Claims nothing.
-  OutputClaim() = default;
-  /// `target` is the file itself, in an existing folder; `path` may be a link to it. Throws UsageError naming `path` if
-  /// it is already claimed.
-  OutputClaim(const std::string& path, const std::string& target);
-
- private:
-  FileDescriptor socket_{-1};
-};
 
 /// Treatment of a file that has the target's name already. Devices and pipes are written in any case.
 enum class Existing {
@@ -88,8 +75,9 @@ class NewFile {
 /// unchanged and, with O_TMPFILE, no trace. (Replacing an existing target needs a name for the moment between link and
 /// rename.)
 ///
-/// The name is claimed (OutputClaim) until the file exists: other processes that would write the same file are refused
-/// before they do any work.
+/// The name is claimed until the file exists: other processes that would write the same file are refused before they do
+/// any work. Processes that do not share the machine's network (other machines, containers with their own network) do
+/// not see each other's claims.
 ///
 /// A symbolic link is followed: what it points to is replaced, with its permissions kept. A device or pipe, such as
 /// /dev/stdout, is written directly.
@@ -138,7 +126,7 @@ class AtomicFile {
 
   std::string path_;  // as given
   Existing existing_;
-  OutputClaim claim_;            // longer than a name beside the target
+  FileDescriptor claim_{-1};     // longer than a name beside the target
   std::optional<NewFile> file_;  // of path_ without symbolic links at its end
   FileDescriptor device_{-1};    // written directly, instead
   std::uint64_t written_ = 0;
@@ -189,7 +177,7 @@ class LineFile {
 
   std::string path_;
   bool is_new_ = false;
-  OutputClaim claim_;
+  FileDescriptor claim_{-1};
   FileDescriptor file_;
   bool is_written_ = false;
 };
@@ -212,5 +200,38 @@ class PrivateFolder {
  private:
   std::filesystem::path path_;
 };
+
+// Tables as CSV files (RFC 4180, but lines end with \n), appearing whole or not at all.
+
+class CsvWriter {
+ public:
+  /// The first line names the columns. Throws BadInput as AtomicFile does.
+  CsvWriter(const std::string& path, std::span<const std::string> columns, Existing existing = Existing::kKeep);
+
+  /// The next field of a row, and behind its last one the end of the line. A text with a comma, a quote or the end of a
+  /// line is quoted; a float has the digits that bring it back. Throws BadInput.
+  void add(std::string_view text);
+  template <typename Number>
+  requires std::is_arithmetic_v<Number>
+  void add(Number number) { add(fmt::format("{}", number)); }
+
+  /// Makes the file appear. Precondition (asserted): rows are whole. Throws BadInput.
+  void commit();
+
+ private:
+  void flush();
+
+  AtomicFile file_;
+  std::size_t columns_;
+  std::size_t fields_ = 0;  // of the row
+  std::string buffer_;
+};
+
+/// Returns whether the name ends with .csv. Otherwise the table is an .npy file.
+bool is_csv(const std::string& path);
+
+/// Throws UsageError where the name ends with a suffix other than .npy and .csv. Without one (a device, a pipe) it is
+/// .npy.
+void require_table_path(const std::string& option, const std::string& path);
 
 }  // namespace dpreduce

@@ -83,6 +83,20 @@ std::set<std::size_t> numbers_of(const std::string& name, const std::string& pat
   return numbers;
 }
 
+// Throws BadInput where the file cannot hold rows that can be read.
+struct stat status_of_rows(const std::string& file) {
+  struct stat status {};
+  if (::stat(file.c_str(), &status) != 0) throw BadInput("{}: {}; check the path", file, std::strerror(errno));
+  if (S_ISDIR(status.st_mode)) {
+    throw BadInput("{}: is a directory; name the files in it, as in '{}/*.npy'", file, file);
+  }
+  if (::faccessat(AT_FDCWD, file.c_str(), R_OK, AT_EACCESS) != 0) {
+    throw BadInput("{}: cannot be read: {}; check its permissions", file, std::strerror(errno));
+  }
+  if (S_ISREG(status.st_mode) && status.st_size == 0) throw BadInput("{}: is empty; write it again", file);
+  return status;
+}
+
 }  // namespace
 
 ArrayPath split_array_path(const std::string& path) {
@@ -109,24 +123,6 @@ bool paths_are_per_worker(const std::vector<std::string>& patterns) {
   if (without == patterns.end()) return true;
   throw UsageError("{}: has no {{rank}}, but other paths of the same option have; use it in all or in none", *without);
 }
-
-namespace {
-
-// Throws BadInput where the file cannot hold rows that can be read.
-struct stat status_of_rows(const std::string& file) {
-  struct stat status {};
-  if (::stat(file.c_str(), &status) != 0) throw BadInput("{}: {}; check the path", file, std::strerror(errno));
-  if (S_ISDIR(status.st_mode)) {
-    throw BadInput("{}: is a directory; name the files in it, as in '{}/*.npy'", file, file);
-  }
-  if (::faccessat(AT_FDCWD, file.c_str(), R_OK, AT_EACCESS) != 0) {
-    throw BadInput("{}: cannot be read: {}; check its permissions", file, std::strerror(errno));
-  }
-  if (S_ISREG(status.st_mode) && status.st_size == 0) throw BadInput("{}: is empty; write it again", file);
-  return status;
-}
-
-}  // namespace
 
 std::vector<std::string> expand_paths(const std::vector<std::string>& patterns, std::size_t worker) {
   std::vector<std::string> paths;

@@ -42,6 +42,15 @@ Decoded decoded(std::string_view text) {
   return {code_point, length};
 }
 
+constexpr std::size_t kMostEdits = 2;
+constexpr std::size_t kCharactersAnEdit = 3;
+
+bool is_same_letter(char first, char second) {
+  return std::tolower(static_cast<unsigned char>(first)) == std::tolower(static_cast<unsigned char>(second));
+}
+
+constexpr std::string_view kRank = "{rank}";
+
 }  // namespace
 
 char32_t take_code_point(std::string_view& text) {
@@ -106,21 +115,6 @@ std::vector<std::string> parts_of(std::string_view text, char separator) {
   return parts;
 }
 
-namespace {
-
-constexpr std::size_t kMostEdits = 2;
-constexpr std::size_t kCharactersAnEdit = 3;
-
-bool is_same_letter(char first, char second) {
-  return std::tolower(static_cast<unsigned char>(first)) == std::tolower(static_cast<unsigned char>(second));
-}
-
-bool begins_with(std::string_view name, std::string_view start) {
-  return name.size() >= start.size() && std::equal(start.begin(), start.end(), name.begin(), is_same_letter);
-}
-
-}  // namespace
-
 std::size_t edits_between(std::string_view first, std::string_view second) {
   // rows[a][b]: edits between the first a characters of one and the first b of the other; the last three rows.
   std::vector<std::size_t> before(second.size() + 1), last(second.size() + 1), now(second.size() + 1);
@@ -151,7 +145,9 @@ std::string nearest_name(std::string_view typed, std::span<const std::string> na
     nearest = name;
   }
   if (!nearest.empty()) return nearest;
-  const auto is_continued = [&](const std::string& name) { return begins_with(name, typed); };
+  const auto is_continued = [&](const std::string& name) {
+    return name.size() >= typed.size() && std::equal(typed.begin(), typed.end(), name.begin(), is_same_letter);
+  };
   if (typed.empty() || std::count_if(names.begin(), names.end(), is_continued) != 1) return "";
   return *std::find_if(names.begin(), names.end(), is_continued);
 }
@@ -160,12 +156,6 @@ std::string did_you_mean(std::string_view typed, std::span<const std::string> na
   const std::string nearest = nearest_name(typed, names);
   return nearest.empty() ? "" : fmt::format("; did you mean {}?", nearest);
 }
-
-namespace {
-
-constexpr std::string_view kRank = "{rank}";
-
-}  // namespace
 
 bool has_rank(const std::string& pattern) {
   return pattern.find(kRank) != std::string::npos;

@@ -1,4 +1,5 @@
-// Text: UTF-8, text that is safe for terminals and logs, suggestions for mistyped names, and {rank} in names of files.
+// Text: UTF-8, text that is safe for terminals and logs, suggestions for mistyped names, {rank} in names of files, and
+// numbers.
 #pragma once
 
 #include <charconv>

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <fstream>
-#include <tuple>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -12,11 +12,6 @@
 
 namespace dpreduce {
 namespace {
-
-struct PlacedItem {
-  TomlItem item;
-  std::size_t column;
-};
 
 std::string scalar_text(const toml::node& node, const std::string& key) {
   if (const auto* text = node.as_string()) return text->get();
@@ -35,7 +30,7 @@ std::vector<std::string> values_of(const toml::node& node, const std::string& ke
   return values;
 }
 
-void collect(const toml::table& table, const std::vector<std::string>& section, std::vector<PlacedItem>& items) {
+void collect(const toml::table& table, const std::vector<std::string>& section, std::vector<TomlItem>& items) {
   for (const auto& [key, node] : table) {
     const std::string name(key.str());
     if (const toml::table* const inner = node.as_table()) {
@@ -45,24 +40,20 @@ void collect(const toml::table& table, const std::vector<std::string>& section, 
       continue;
     }
     const toml::source_position place = key.source().begin;
-    items.push_back({{section, name, values_of(node, name), place.line}, place.column});
+    items.push_back({section, name, values_of(node, name), place.line, place.column});
   }
 }
 
 }  // namespace
 
 std::vector<TomlItem> toml_items(const std::string& text) {
-  std::vector<PlacedItem> placed;
+  std::vector<TomlItem> items;
   try {
-    collect(toml::parse(text), {}, placed);
+    collect(toml::parse(text), {}, items);
   } catch (const toml::parse_error& error) {
     throw TomlError(error.source().begin.line, std::string(error.description()));
   }
-  std::sort(placed.begin(), placed.end(), [](const PlacedItem& first, const PlacedItem& second) {
-    return std::tie(first.item.line, first.column) < std::tie(second.item.line, second.column);
-  });
-  std::vector<TomlItem> items;
-  for (PlacedItem& one : placed) items.push_back(std::move(one.item));
+  std::ranges::sort(items, {}, [](const TomlItem& item) { return std::pair(item.line, item.column); });
   return items;
 }
 

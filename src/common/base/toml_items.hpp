@@ -15,6 +15,7 @@ struct TomlItem {
   std::string key;
   std::vector<std::string> values;  ///< one; of an array all. Numbers are decimal, truth values true and false
   std::size_t line = 0;             ///< of the key; the first is 1
+  std::size_t column = 0;           ///< of the key, in its line
 };
 
 /// Error in a text, with the line of the error.

@@ -1,6 +1,8 @@
 #include "common/base/version.hpp"
 
-#include <charconv>
+#include <vector>
+
+#include "common/base/text.hpp"
 
 namespace dpreduce {
 
@@ -10,16 +12,14 @@ std::string version() {
 
 std::optional<VersionNumbers> version_numbers(std::string_view text) {
   VersionNumbers numbers{};
-  const char* const end = text.data() + text.size();
-  const char* at = text.data();
-  for (unsigned& number : numbers) {
-    const auto [next, error] = std::from_chars(at, end, number);
-    if (error != std::errc()) return std::nullopt;
-    if (next == end) return numbers;
-    if (*next != '.') return std::nullopt;
-    at = next + 1;
+  const std::vector<std::string> parts = parts_of(text, '.');
+  if (parts.size() > numbers.size()) return std::nullopt;
+  for (std::size_t place = 0; place < parts.size(); ++place) {
+    const std::optional<unsigned> number = plain_number<unsigned>(parts[place]);
+    if (!number) return std::nullopt;
+    numbers[place] = *number;
   }
-  return std::nullopt;
+  return numbers;
 }
 
 }  // namespace dpreduce

@@ -8,8 +8,6 @@
 
 namespace dpreduce {
 
-// Identification of this program.
-
 /// The program's version, as in --version and in every file that it writes.
 std::string version();
 

@@ -1,26 +1,26 @@
 #include "common/data/array_file.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <cstring>
+#include <limits>
 
 #include <fmt/format.h>
 
-#include "common/base/csv_writer.hpp"
 #include "common/base/error.hpp"
+#include "common/base/output_file.hpp"
 #include "common/base/paths.hpp"
 #include "common/base/text.hpp"
-#include "common/data/csv_array.hpp"
-#include "common/data/hdf5_array.hpp"
-#include "common/data/npy_array.hpp"
+#include "common/data/array_formats.hpp"
 
 namespace dpreduce {
 namespace {
 
 constexpr std::uint64_t kBlockBytes = 4 << 20;
+constexpr std::uint64_t kIntegersAtOnce = 1 << 16;
 
 // The places of ones among the zeros and ones of one row, into its slots.
-void fill_slots(std::span<const std::int32_t> entries, std::span<std::int32_t> slots) {
+void fill_slots(std::span<const std::int64_t> entries, std::span<std::int32_t> slots) {
   std::size_t found = 0;
   std::fill(slots.begin(), slots.end(), kNoLabel);
   for (std::size_t c = 0; c < entries.size(); ++c) {
@@ -68,6 +68,53 @@ std::string cure_of(std::string_view label, std::uint64_t classes) {
   refuse_names(file, fmt::format(": row {} has {}", row, in_quotes(cell)));
 }
 
+// NumPy's NaT (not a time) as an integer.
+constexpr std::int64_t kNoPerson = std::numeric_limits<std::int64_t>::min();
+
+// In lower case.
+constexpr std::array<std::string_view, 9> kNobody = {
+    "nan", "nat", "none", "na", "<na>", "n/a", "#n/a", "null", "-9223372036854775808"};
+
+char in_lower_case(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+
+// Unicode's White_Space.
+bool is_white_space(char32_t c) {
+  return (c >= 0x09 && c <= 0x0d) || c == 0x20 || c == 0x85 || c == 0xa0 || c == 0x1680 ||
+         (c >= 0x2000 && c <= 0x200a) || c == 0x2028 || c == 0x2029 || c == 0x202f || c == 0x205f || c == 0x3000;
+}
+
+// The bytes of `text` between the first character that is no white space and the last one.
+std::string_view trimmed(std::string_view text) {
+  std::size_t first = text.size();
+  std::size_t end = 0;
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::size_t place = text.size() - rest.size();
+    if (is_white_space(take_code_point(rest))) continue;
+    first = std::min(first, place);
+    end = text.size() - rest.size();
+  }
+  return end == 0 ? std::string_view() : text.substr(first, end - first);
+}
+
+// The first byte decides for nearly all identifiers.
+bool may_name_nobody(unsigned char first) {
+  return first <= ' ' || first >= 0x80 || first == 'n' || first == 'N' || first == '<' || first == '#' || first == '-';
+}
+
+// Returns whether the text is what tables write for a missing identifier: nothing or white space alone, and nan, NaT,
+// None, NA, <NA>, N/A, #N/A and null, in upper or lower case and with white space around them; also the digits of
+// kNoPerson. All rows that have one would otherwise be one person's.
+bool names_no_person(std::string_view identifier) {
+  if (identifier.empty()) return true;
+  if (!may_name_nobody(static_cast<unsigned char>(identifier.front()))) return false;
+  const std::string_view word = trimmed(identifier);
+  return word.empty() || std::ranges::any_of(kNobody, [&](std::string_view nobody) {
+           return std::ranges::equal(word, nobody, {}, in_lower_case);
+         });
+}
+
 }  // namespace
 
 ArrayFile::ArrayFile(std::string name, DType dtype, ByteOrder byte_order, Shape shape, std::size_t element_bytes)
@@ -80,12 +127,7 @@ ArrayFile::ArrayFile(std::string name, DType dtype, ByteOrder byte_order, Shape 
     throw BadInput("{}: holds a single number; give an array with one row per record", name_);
   }
   byte_size(shape_, dtype_, element_bytes_, name_);
-  // The product of the extents after the first may still overflow where one of all is 0: then there is nothing to read.
-  if (std::find(shape_.begin(), shape_.end(), 0u) == shape_.end() || shape_.size() <= 2) {
-    for (std::size_t axis = 1; axis < shape_.size(); ++axis) columns_ *= shape_[axis];
-  } else {
-    columns_ = 0;
-  }
+  for (std::size_t axis = 1; axis < shape_.size(); ++axis) columns_ *= shape_[axis];
 }
 
 void ArrayFile::require_holds_features() const {
@@ -140,14 +182,46 @@ void ArrayFile::require_holds_labels(const NamedClasses* names) const {
   }
 }
 
+void ArrayFile::require_holds_persons() {
+  const bool is_one_a_row = shape_.size() <= 2 && columns_ == 1;
+  if (is_float(dtype_) && is_one_a_row) refuse_float_persons();
+  if (is_float(dtype_) || dtype_ == DType::kBool) {
+    throw BadInput("{}: identifiers of persons are {}; convert them to integers or strings, one a row", name_,
+                   to_string(dtype_));
+  }
+  if (is_one_a_row) return;
+  throw BadInput("{}: identifiers of persons have shape {}; give one a row, shape (n,) or (n, 1){}", name_,
+                 to_string(shape_), kForOwnerOnly);
+}
+
 template <typename Visit>
-void ArrayFile::for_each_block(std::uint64_t first_row, std::uint64_t count, const Visit& visit) {
+void ArrayFile::for_each_block(std::uint64_t first_row, std::uint64_t count, const Visit& visit, std::uint64_t most) {
   DPREDUCE_ASSERT(first_row <= rows() && count <= rows() - first_row);
-  const std::uint64_t at_once = std::max<std::uint64_t>(1, kBlockBytes / std::max<std::uint64_t>(1, row_bytes()));
+  const std::uint64_t at_once =
+      std::clamp<std::uint64_t>(kBlockBytes / std::max<std::uint64_t>(1, row_bytes()), 1, most);
   for (std::uint64_t done = 0; done < count; done += at_once) {
     const std::uint64_t block = std::min(at_once, count - done);
     visit(done, block, stored_rows(first_row + done, block, scratch_));
   }
+}
+
+template <typename Visit>
+void ArrayFile::for_integers(std::uint64_t first_row, std::uint64_t count, const Visit& visit, std::uint64_t most) {
+  std::vector<std::int64_t> integers;
+  const auto visit_block = [&](std::uint64_t done, std::uint64_t block, std::span<const std::byte> stored) {
+    for (std::uint64_t row = 0; row < block; row += integers.size()) {
+      integers.resize(std::min(kIntegersAtOnce, block - row));
+      const auto elements = stored.subspan(row * element_bytes_, integers.size() * element_bytes_);
+      convert_integers(elements, dtype_, byte_order_, integers);
+      visit(first_row + done + row, integers);
+    }
+  };
+  for_each_block(first_row, count, visit_block, most);
+}
+
+// Unsigned numbers of 2^63 and more are converted to 2^64 less.
+std::string ArrayFile::decimal(std::int64_t integer) const {
+  return dtype_ == DType::kUint64 ? std::to_string(static_cast<std::uint64_t>(integer)) : std::to_string(integer);
 }
 
 void ArrayFile::read_features(std::uint64_t first_row, std::uint64_t count, std::span<float> out) {
@@ -181,16 +255,19 @@ void ArrayFile::read_labels(std::uint64_t first_row, std::uint64_t count, std::u
     return read_named_labels(first_row, count, *names, out, unlisted);
   }
   if (is_string(dtype_)) return read_cells_as_classes(first_row, count, classes, out, unlisted);
-  for_each_block(first_row, count, [&](std::uint64_t done, std::uint64_t block, std::span<const std::byte> stored) {
-    for (std::uint64_t first = 0; first < block; ++first) {
-      const auto bad = convert_labels(stored.subspan(first * element_bytes_), dtype_, byte_order_, classes,
-                                      out.subspan(done + first, block - first));
-      if (!bad) return;
-      first += bad->index;
-      if (unlisted == UnlistedLabels::kRefused) {
-        refuse_index(name_, first_row + done + first, bad->value, classes);
+  read_integer_labels(first_row, count, classes, out, unlisted);
+}
+
+void ArrayFile::read_integer_labels(std::uint64_t first_row, std::uint64_t count, std::uint64_t classes,
+                                    std::span<std::int32_t> out, UnlistedLabels unlisted) {
+  for_integers(first_row, count, [&](std::uint64_t first, std::span<const std::int64_t> labels) {
+    DPREDUCE_ASSERT(classes >= 1 && classes <= std::numeric_limits<std::int32_t>::max());
+    for (std::size_t k = 0; k < labels.size(); ++k) {
+      const bool is_class = static_cast<std::uint64_t>(labels[k]) < classes;
+      if (!is_class && unlisted == UnlistedLabels::kRefused) {
+        refuse_index(name_, first + k, decimal(labels[k]), classes);
       }
-      out[done + first] = kUnlistedLabel;
+      out[first - first_row + k] = is_class ? static_cast<std::int32_t>(labels[k]) : kUnlistedLabel;
     }
   });
 }
@@ -226,18 +303,15 @@ void ArrayFile::read_named_labels(std::uint64_t first_row, std::uint64_t count, 
 }
 
 void ArrayFile::visit_names(std::uint64_t first_row, std::uint64_t count, const VisitName& visit) {
+  if (!is_string(dtype_)) {  // of a text table
+    return for_integers(first_row, count, [&](std::uint64_t first, std::span<const std::int64_t> integers) {
+      for (std::size_t k = 0; k < integers.size(); ++k) visit(first + k, std::to_string(integers[k]));
+    });
+  }
   std::string buffer;
   for_each_block(first_row, count, [&](std::uint64_t done, std::uint64_t block, std::span<const std::byte> stored) {
     for (std::uint64_t row = 0; row < block; ++row) {
       const auto element = stored.subspan(row * element_bytes_, element_bytes_);
-      if (!is_string(dtype_)) {  // of a text table
-        std::int64_t integer = 0;
-        DPREDUCE_ASSERT(dtype_ == DType::kInt64 && byte_order_ == kNativeByteOrder);
-        std::memcpy(&integer, element.data(), sizeof(integer));
-        buffer = std::to_string(integer);
-        visit(first_row + done + row, buffer);
-        continue;
-      }
       visit(first_row + done + row, stored_name(element, dtype_, byte_order_, buffer));
     }
   });
@@ -251,17 +325,69 @@ void ArrayFile::read_label_sets(std::uint64_t first_row, std::uint64_t count, st
   }
   const std::uint64_t per_row = count == 0 ? 1 : out.size() / count;
   DPREDUCE_ASSERT(out.size() == count * per_row && per_row >= 1);
-  std::vector<std::int32_t> entries(columns_);
+  std::vector<std::int64_t> entries(columns_);
   for_each_block(first_row, count, [&](std::uint64_t done, std::uint64_t block, std::span<const std::byte> stored) {
     for (std::uint64_t row = 0; row < block; ++row) {
-      const auto bad = convert_labels(stored.subspan(row * row_bytes(), row_bytes()), dtype_, byte_order_, 2, entries);
-      if (bad) {
+      convert_integers(stored.subspan(row * row_bytes(), row_bytes()), dtype_, byte_order_, entries);
+      const auto bad = std::ranges::find_if(entries, [](std::int64_t entry) { return entry != 0 && entry != 1; });
+      if (bad != entries.end()) {
         throw BadInput("{}: row {} has entry {} for class {}; an array of labels holds 0 and 1 only{}", name_,
-                       first_row + done + row, bad->value, bad->index, kForOwnerOnly);
+                       first_row + done + row, decimal(*bad), bad - entries.begin(), kForOwnerOnly);
       }
       fill_slots(entries, out.subspan((done + row) * per_row, per_row));
     }
   });
+}
+
+// Floats are what tables make of integers where some are missing: the first row that is no integer is what to look at.
+void ArrayFile::refuse_float_persons() {
+  std::vector<float> values;
+  const auto visit_block = [&](std::uint64_t done, std::uint64_t block, std::span<const std::byte> stored) {
+    values.resize(block);
+    convert_features(stored, dtype_, byte_order_, values);
+    const auto bad =
+        std::ranges::find_if_not(values, [](float one) { return std::isfinite(one) && one == std::trunc(one); });
+    if (bad == values.end()) return;
+    throw BadInput("{}: row {} has the identifier {}, a {}; give each row a person, as an integer or a string{}", name_,
+                   done + static_cast<std::uint64_t>(bad - values.begin()), *bad, to_string(dtype_), kForOwnerOnly);
+  };
+  for_each_block(0, rows(), visit_block, kIntegersAtOnce);
+  if (rows() == 0) return;
+  throw BadInput(
+      "{}: row 0 and the rows after it have identifiers of persons that are {}; convert them to "
+      "integers or strings",
+      name_, to_string(dtype_));
+}
+
+void ArrayFile::refuse_missing_person(std::uint64_t row, std::string_view identifier) const {
+  if (identifier.empty()) {
+    throw BadInput("{}: row {} has no identifier of a person; give each row one{}", name_, row, kForOwnerOnly);
+  }
+  throw BadInput(
+      "{}: row {} has the identifier {}, which means a missing one; give the row its person, or rename a "
+      "person with that name{}",
+      name_, row, in_quotes(identifier), kForOwnerOnly);
+}
+
+void ArrayFile::visit_persons(std::uint64_t first_row, std::uint64_t count, const VisitPersons& visit) {
+  if (is_string(dtype_)) {
+    visit_names(first_row, count, [&](std::uint64_t row, std::string_view name) {
+      if (names_no_person(name)) refuse_missing_person(row, name);
+      visit.name(name);
+    });
+    return;
+  }
+  const bool has_sign = number_type(dtype_).code.front() == 'i';
+  const auto visit_integers = [&](std::uint64_t first, std::span<const std::int64_t> integers) {
+    if (const auto missing = std::ranges::find(integers, kNoPerson); has_sign && missing != integers.end()) {
+      refuse_missing_person(first + static_cast<std::uint64_t>(missing - integers.begin()), decimal(kNoPerson));
+    }
+    if (has_sign || std::ranges::all_of(integers, [](std::int64_t integer) { return integer >= 0; })) {
+      return visit.integers(integers);
+    }
+    for (const std::int64_t integer : integers) visit.name(decimal(integer));
+  };
+  for_integers(first_row, count, visit_integers, kIntegersAtOnce);
 }
 
 void ArrayFile::read_stored(std::uint64_t first_row, std::uint64_t count, std::span<std::byte> out) {

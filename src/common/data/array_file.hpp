@@ -70,8 +70,8 @@ class ArrayFile {
   using VisitName = std::function<void(std::uint64_t row, std::string_view name)>;
 
   /// Calls visit with the identifiers of those rows, in order, as they are stored. Preconditions (asserted): the file
-  /// holds identifiers; the rows exist. Throws BadInput with file and row where one is missing (array_persons.cpp), or
-  /// the file cannot be read.
+  /// holds identifiers; the rows exist. Throws BadInput with file and row where one is missing, or the file cannot be
+  /// read.
   void visit_persons(std::uint64_t first_row, std::uint64_t count, const VisitPersons& visit);
 
   /// Writes out[r * d + a] = feature a of row first_row + r as float32, for r < count. Exact but for float64, which is
@@ -123,7 +123,7 @@ class ArrayFile {
   virtual std::uint64_t held_bytes() const { return 0; }
 
   /// Returns whether keeping the file open costs neither a descriptor nor a cache.
-  virtual bool is_cheap_to_keep_open() const = 0;
+  virtual bool is_cheap_to_keep_open() const { return held_bytes() == 0; }
 
  protected:
   /// Throws BadInput where `shape` has no extent (a single number), or more than 2^63 bytes.
@@ -139,6 +139,8 @@ class ArrayFile {
 
   void refuse_float_persons();
   [[noreturn]] void refuse_missing_person(std::uint64_t row, std::string_view identifier) const;
+  void read_integer_labels(std::uint64_t first_row, std::uint64_t count, std::uint64_t classes,
+                           std::span<std::int32_t> out, UnlistedLabels unlisted);
   // Reads a column of text in which some cell is no integer: cells that are class indices are classes.
   void read_cells_as_classes(std::uint64_t first_row, std::uint64_t count, std::uint64_t classes,
                              std::span<std::int32_t> out, UnlistedLabels unlisted);
@@ -146,9 +148,13 @@ class ArrayFile {
                          std::span<std::int32_t> out, UnlistedLabels unlisted);
   void read_label_sets(std::uint64_t first_row, std::uint64_t count, std::uint64_t classes,
                        std::span<std::int32_t> out);
-  // Calls visit(rows before, rows, their bytes) for one block of those rows after the other.
+  // Calls visit(rows before, rows, their bytes) for one block of those rows after the other, of `most` rows at most.
   template <typename Visit>
-  void for_each_block(std::uint64_t first_row, std::uint64_t count, const Visit& visit);
+  void for_each_block(std::uint64_t first_row, std::uint64_t count, const Visit& visit, std::uint64_t most = ~0ULL);
+  // Calls visit(number of the first row, their integers) for parts of these blocks, of rows of one integer.
+  template <typename Visit>
+  void for_integers(std::uint64_t first_row, std::uint64_t count, const Visit& visit, std::uint64_t most = ~0ULL);
+  std::string decimal(std::int64_t integer) const;
 
   std::string name_;
   DType dtype_;
@@ -159,8 +165,8 @@ class ArrayFile {
   std::vector<std::byte> scratch_;
 };
 
-/// Opens `path`: file.h5:/dataset as HDF5, file.npz[:name] and file.safetensors[:name] (npy_array.hpp),
-/// file.csv[:columns] (csv_array.hpp, which needs the role), anything else as .npy. Throws BadInput.
+/// Opens `path`: file.h5:/dataset as HDF5, file.npz[:name] and file.safetensors[:name],
+/// file.csv[:columns] (which needs the role), anything else as .npy (array_formats.hpp). Throws BadInput.
 std::unique_ptr<ArrayFile> open_array(const std::string& path, ArrayRole role = ArrayRole::kLabels);
 
 }  // namespace dpreduce

@@ -54,16 +54,8 @@ inline std::pair<double, double> portable_cos_sin_turn(double u) {
     sine = 1.0 - s / (k * (k + 1)) * sine;
   }
   sine *= x;
-  switch (quarter & 3) {
-    case 0:
-      return {cosine, sine};
-    case 1:
-      return {-sine, cosine};
-    case 2:
-      return {-cosine, -sine};
-    default:
-      return {sine, -cosine};
-  }
+  const std::pair<double, double> turned[] = {{cosine, sine}, {-sine, cosine}, {-cosine, -sine}, {sine, -cosine}};
+  return turned[quarter & 3];
 }
 
 class CounterRandom {

@@ -1,5 +1,4 @@
-#include "common/data/csv_array.hpp"
-
+// Tables as text: CSV.
 #include <algorithm>
 #include <cstring>
 #include <limits>
@@ -12,33 +11,10 @@
 
 #include "common/base/error.hpp"
 #include "common/base/text.hpp"
-#include "common/data/memory_array.hpp"
+#include "common/data/array_formats.hpp"
 
 namespace dpreduce {
 namespace {
-
-// An array in memory that owns what it looks at: of a file whose elements do not lie there as rows.
-class HeldArray final : public MemoryArray {
- public:
-  /// `view` looks at `bytes`.
-  HeldArray(std::vector<std::byte> bytes, const ArrayView& view, std::string name, std::string file,
-            std::vector<std::string> column_names)
-      : MemoryArray(view, std::move(name)),
-        bytes_(std::move(bytes)),
-        file_(std::move(file)),
-        column_names_(std::move(column_names)) {}
-
-  /// Identity of the whole table, whichever columns are read.
-  FileIdentity identity() const override { return file_identity(file_, 0); }
-  std::vector<std::string> column_names() const override { return column_names_; }
-  std::uint64_t held_bytes() const override { return bytes_.size(); }
-  bool is_cheap_to_keep_open() const override { return false; }
-
- private:
-  std::vector<std::byte> bytes_;
-  std::string file_;
-  std::vector<std::string> column_names_;
-};
 
 constexpr std::size_t kLongestName = 1024;  // bytes: a class name is shorter
 
@@ -74,7 +50,8 @@ class CsvReader {
     std::string_view line;
     for (bool was_empty = false; line.empty(); was_empty = true) {
       if (text_.empty()) return false;
-      if (was_empty && !trimmed_lines().empty()) refuse("is empty; leave it out, or write what is missing");
+      const bool has_more = text_.find_first_not_of(" \t\r\n") != std::string_view::npos;
+      if (was_empty && has_more) refuse("is empty; leave it out, or write what is missing");
       const std::size_t end = std::min(text_.find('\n'), text_.size());
       line = without_space(text_.substr(0, end));
       text_.remove_prefix(std::min(end + 1, text_.size()));
@@ -184,10 +161,6 @@ class CsvReader {
                        in_quotes(fmt::format("{}", fmt::join(cells, ", ")))));
   }
 
-  std::string_view trimmed_lines() const {
-    return text_.substr(std::min(text_.find_first_not_of(" \t\r\n"), text_.size()));
-  }
-
   std::string_view text_;
   const std::string& path_;
   std::size_t line_ = 0;
@@ -243,19 +216,25 @@ std::vector<Number> numbers_of(CsvReader& reader, const Read& read, std::string&
   return numbers;
 }
 
-std::unique_ptr<ArrayFile> held(std::vector<std::byte> bytes, DType dtype, const CsvReader& reader,
-                                const ArrayPath& path, std::size_t string_bytes = 0) {
+std::unique_ptr<ArrayFile> held(std::vector<std::byte> bytes, DType dtype, std::size_t element_bytes,
+                                const CsvReader& reader, const ArrayPath& path) {
   if (bytes.empty()) throw BadInput(path.file + ": has no row; write it again");
-  ArrayView view = rows_in_c_order(bytes, dtype, reader.columns(), string_bytes);
-  view.is_text = true;
+  const std::size_t columns = reader.columns();
+  const std::uint64_t rows = bytes.size() / (columns * element_bytes);
   const std::string name = path.dataset.empty() ? path.file : path.file + ":" + path.dataset;
-  return std::make_unique<HeldArray>(std::move(bytes), view, name, path.file, reader.names());
+  return open_elements({.unpacked = std::move(bytes), .is_packed = true}, name, path.file,
+                       {.dtype = dtype,
+                        .byte_order = kNativeByteOrder,
+                        .element_bytes = element_bytes,
+                        .shape = {rows, columns},
+                        .is_text = true},
+                       reader.names());
 }
 
 template <typename Number>
 std::unique_ptr<ArrayFile> held(const std::vector<Number>& numbers, const CsvReader& reader, const ArrayPath& path) {
   const auto bytes = std::as_bytes(std::span(numbers));
-  return held(std::vector<std::byte>(bytes.begin(), bytes.end()), dtype_of<Number>(), reader, path);
+  return held({bytes.begin(), bytes.end()}, dtype_of<Number>(), sizeof(Number), reader, path);
 }
 
 std::unique_ptr<ArrayFile> held_strings(std::span<const std::byte> text, const ArrayPath& path) {
@@ -276,7 +255,7 @@ std::unique_ptr<ArrayFile> held_strings(std::span<const std::byte> text, const A
   for (std::size_t row = 0; reader.next(cells); ++row) {
     std::memcpy(strings.data() + row * longest, cells.front().data(), cells.front().size());
   }
-  return held(std::move(strings), DType::kBytes, reader, path, longest);
+  return held(std::move(strings), DType::kBytes, longest, reader, path);
 }
 
 // Labels in several columns are zeros and ones; a table of an identifier and a label is not.
@@ -296,26 +275,22 @@ void require_zeros_and_ones(const std::vector<std::int64_t>& labels, const CsvRe
 std::unique_ptr<ArrayFile> open_csv(MappedFile file, const ArrayPath& path, ArrayRole role) {
   CsvReader reader(file.bytes(), path);
   std::string bad_cell;
-  const auto refuse_cell = [&](const char* advice) {
+  if (role == ArrayRole::kTargets || role == ArrayRole::kWeights) refuse_decimal_commas(file.bytes(), path);
+  const auto held_numbers = [&]<typename Number>(Number, bool are_targets) {
+    const std::vector<Number> numbers = numbers_of<Number>(reader, number_or_nan, bad_cell);
+    const bool is_of_others = bad_cell.find_first_of(";\t") != std::string::npos;
+    const char* const advice = are_targets ? "give numbers as targets"
+                               : is_of_others
+                                   ? "separate cells by commas"
+                                   : "write the column as numbers, or leave it out by its name, as in t.csv:-name";
     if (!bad_cell.empty()) {
       reader.refuse(fmt::format("has the cell {}, which is not a number; {}", in_quotes(bad_cell), advice));
     }
+    reader.require_text_names();
+    return held(numbers, reader, path);
   };
-  if (role == ArrayRole::kTargets || role == ArrayRole::kWeights) refuse_decimal_commas(file.bytes(), path);
-  if (role == ArrayRole::kFeatures || role == ArrayRole::kWeights) {
-    const std::vector<float> features = numbers_of<float>(reader, number_or_nan, bad_cell);
-    const bool is_of_others = bad_cell.find_first_of(";\t") != std::string::npos;
-    refuse_cell(is_of_others ? "separate cells by commas"
-                             : "write the column as numbers, or leave it out by its name, as in t.csv:-name");
-    reader.require_text_names();
-    return held(features, reader, path);
-  }
-  if (role == ArrayRole::kTargets) {
-    const std::vector<double> targets = numbers_of<double>(reader, number_or_nan, bad_cell);
-    refuse_cell("give numbers as targets");
-    reader.require_text_names();
-    return held(targets, reader, path);
-  }
+  if (role == ArrayRole::kFeatures || role == ArrayRole::kWeights) return held_numbers(float{}, false);
+  if (role == ArrayRole::kTargets) return held_numbers(double{}, true);
   // Another way to write one, as 07, is a name, whatever the other cells are.
   const std::vector<std::int64_t> integers = numbers_of<std::int64_t>(reader, usual_integer, bad_cell);
   if (integers.empty()) return held_strings(file.bytes(), path);

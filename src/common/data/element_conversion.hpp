@@ -7,7 +7,6 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -44,6 +43,7 @@ struct NumberType {
   std::string_view tensor;
 };
 
+/// In the order of DType.
 inline constexpr std::array<NumberType, 12> kNumberTypes{{{DType::kBool, "bool", "b1", 1, "BOOL"},
                                                           {DType::kInt8, "int8", "i1", 1, "I8"},
                                                           {DType::kInt16, "int16", "i2", 2, "I16"},
@@ -67,7 +67,9 @@ requires std::is_arithmetic_v<T> &&(sizeof(T) <= 8) constexpr DType dtype_of() {
 }
 
 /// Precondition (asserted): of a number.
-const NumberType& number_type(DType dtype);
+inline const NumberType& number_type(DType dtype) {
+  return kNumberTypes.at(static_cast<std::size_t>(dtype));
+}
 
 enum class ByteOrder { kLittle, kBig };
 
@@ -90,13 +92,21 @@ enum class MemoryOrder { kC, kFortran };
 using Shape = std::vector<std::uint64_t>;
 
 /// Bytes an element. Precondition (asserted): of a number; how long a string is, its array says.
-std::size_t size_of(DType dtype);
+inline std::size_t size_of(DType dtype) {
+  return number_type(dtype).bytes;
+}
 
-bool is_float(DType dtype);
-bool is_string(DType dtype);
+constexpr bool is_float(DType dtype) {
+  return dtype >= DType::kFloat16 && dtype <= DType::kFloat64;
+}
+constexpr bool is_string(DType dtype) {
+  return dtype >= DType::kBytes;
+}
 
 /// NumPy's name, such as "float32"; of strings "strings".
-std::string_view to_string(DType dtype);
+inline std::string_view to_string(DType dtype) {
+  return is_string(dtype) ? "strings" : number_type(dtype).name;
+}
 
 /// The shape as Python prints a tuple: "(60000, 784)", "(10,)", "()".
 std::string to_string(const Shape& shape);
@@ -153,18 +163,6 @@ void convert_numbers(std::span<const std::byte> stored, DType dtype, ByteOrder o
 /// Writes out[k] = element k, a truth value as 0 or 1; unsigned numbers of 2^63 and more as 2^64 less.
 /// Preconditions (asserted): dtype is bool or an integer type; `stored` holds out.size() elements.
 void convert_integers(std::span<const std::byte> stored, DType dtype, ByteOrder order, std::span<std::int64_t> out);
-
-/// A label that is no class index.
-struct BadLabel {
-  std::size_t index;  ///< of the element
-  std::string value;  ///< in decimal
-};
-
-/// Writes out[k] = element k and returns nothing; or returns the first element outside 0 .. classes - 1.
-/// Preconditions (asserted): dtype is bool or an integer type; `stored` holds out.size() elements;
-/// 1 <= classes < 2^31.
-std::optional<BadLabel> convert_labels(std::span<const std::byte> stored, DType dtype, ByteOrder order,
-                                       std::uint64_t classes, std::span<std::int32_t> out);
 
 // Floats as a file or memory holds them, decoded where they are used: no float32 copy of all of them is ever made.
 

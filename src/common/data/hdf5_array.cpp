@@ -1,6 +1,7 @@
-#include "common/data/hdf5_array.hpp"
-
+// A dataset of an HDF5 file, read by ranges of rows.
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cerrno>
 #include <cmath>
 #include <cstring>
@@ -13,7 +14,7 @@
 #include <sys/stat.h>
 
 #include "common/base/error.hpp"
-#include "common/data/element_conversion.hpp"
+#include "common/data/array_formats.hpp"
 #include "common/data/hdf5_written.hpp"
 
 namespace dpreduce {
@@ -43,7 +44,7 @@ class Hdf5Call {
 
 // The type that elements are read as: native, of the same kind and size (a half as a float).
 std::pair<Hdf5Handle, DType> memory_type(hid_t stored, const std::string& name) {
-  const auto native = [](hid_t type, DType dtype) { return std::pair(Hdf5Handle(H5Tcopy(type), H5Tclose), dtype); };
+  const auto native = [](hid_t type, DType dtype) { return std::pair(Hdf5Handle(H5Tcopy(type)), dtype); };
   const std::size_t size = H5Tget_size(stored);
   const H5T_class_t kind = H5Tget_class(stored);
   if (kind == H5T_FLOAT && size <= 4) return native(H5T_NATIVE_FLOAT, DType::kFloat32);
@@ -56,16 +57,13 @@ std::pair<Hdf5Handle, DType> memory_type(hid_t stored, const std::string& name) 
     if (!is_variable) H5Tset_strpad(strings.first.get(), H5T_STR_NULLPAD);
     return strings;
   }
-  if (kind == H5T_INTEGER) {
+  const std::array signed_types{H5T_NATIVE_INT8, H5T_NATIVE_INT16, H5T_NATIVE_INT32, H5T_NATIVE_INT64};
+  const std::array unsigned_types{H5T_NATIVE_UINT8, H5T_NATIVE_UINT16, H5T_NATIVE_UINT32, H5T_NATIVE_UINT64};
+  if (kind == H5T_INTEGER && std::has_single_bit(size) && size <= 8) {
+    const auto power = static_cast<std::size_t>(std::countr_zero(size));
     const bool is_signed = H5Tget_sign(stored) == H5T_SGN_2;
-    const std::tuple<std::size_t, bool, hid_t, DType> integers[] = {
-        {1, true, H5T_NATIVE_INT8, DType::kInt8},   {1, false, H5T_NATIVE_UINT8, DType::kUint8},
-        {2, true, H5T_NATIVE_INT16, DType::kInt16}, {2, false, H5T_NATIVE_UINT16, DType::kUint16},
-        {4, true, H5T_NATIVE_INT32, DType::kInt32}, {4, false, H5T_NATIVE_UINT32, DType::kUint32},
-        {8, true, H5T_NATIVE_INT64, DType::kInt64}, {8, false, H5T_NATIVE_UINT64, DType::kUint64}};
-    for (const auto& [bytes, has_sign, type, dtype] : integers) {
-      if (bytes == size && has_sign == is_signed) return native(type, dtype);
-    }
+    const auto first = static_cast<std::size_t>(is_signed ? DType::kInt8 : DType::kUint8);
+    return native((is_signed ? signed_types : unsigned_types).at(power), static_cast<DType>(first + power));
   }
   throw BadInput(
       "{}: holds elements that are neither floats nor integers of up to 64 bits, nor strings of up to "
@@ -80,7 +78,7 @@ class LentStrings {
   LentStrings(std::size_t count, hid_t type) : pointers_(count, nullptr), type_(type) {}
   ~LentStrings() {
     const hsize_t extent = pointers_.size();
-    const Hdf5Handle space(H5Screate_simple(1, &extent, nullptr), H5Sclose);
+    const Hdf5Handle space(H5Screate_simple(1, &extent, nullptr));
     H5Dvlen_reclaim(type_, space.get(), H5P_DEFAULT, pointers());
   }
   LentStrings(const LentStrings&) = delete;
@@ -114,7 +112,7 @@ std::optional<std::uint64_t> address_of(hid_t object) {
 // The bytes of an element that say that it was never written: a fill value that was chosen, unless it is zero, which
 // may be a value, or is not finite, which --bad-rows is about. Empty if there is none. For numbers only.
 std::vector<std::byte> chosen_fill(hid_t dataset, hid_t type, DType dtype) {
-  const Hdf5Handle creation(H5Dget_create_plist(dataset), H5Pclose);
+  const Hdf5Handle creation(H5Dget_create_plist(dataset));
   H5D_fill_value_t chosen = H5D_FILL_VALUE_ERROR;
   if (is_string(dtype) || !creation.is_valid() || H5Pfill_value_defined(creation.get(), &chosen) < 0) return {};
   std::vector<std::byte> fill(size_of(dtype));
@@ -129,12 +127,12 @@ std::vector<std::byte> chosen_fill(hid_t dataset, hid_t type, DType dtype) {
 
 // A cache that holds one row of chunks, so that a chunk is unpacked once while rows pass; the default otherwise.
 Hdf5Handle chunk_cache_for(hid_t dataset, const Shape& shape) {
-  Hdf5Handle access(H5Pcreate(H5P_DATASET_ACCESS), H5Pclose);
-  const Hdf5Handle creation(H5Dget_create_plist(dataset), H5Pclose);
+  Hdf5Handle access(H5Pcreate(H5P_DATASET_ACCESS));
+  const Hdf5Handle creation(H5Dget_create_plist(dataset));
   if (!creation.is_valid() || shape.empty() || H5Pget_layout(creation.get()) != H5D_CHUNKED) return access;
   std::vector<hsize_t> chunk(shape.size());
   if (H5Pget_chunk(creation.get(), static_cast<int>(chunk.size()), chunk.data()) < 0) return access;
-  const Hdf5Handle type(H5Dget_type(dataset), H5Tclose);
+  const Hdf5Handle type(H5Dget_type(dataset));
   long double bytes = static_cast<long double>(H5Tget_size(type.get())) * static_cast<long double>(chunk[0]);
   for (std::size_t axis = 1; axis < shape.size(); ++axis) {
     const hsize_t chunks = shape[axis] / chunk[axis] + (shape[axis] % chunk[axis] != 0 ? 1 : 0);
@@ -150,7 +148,7 @@ Hdf5Handle chunk_cache_for(hid_t dataset, const Shape& shape) {
 
 // Throws BadInput where the name is that of a group: a sparse matrix or a categorical column of AnnData is one.
 void refuse_group(hid_t file, const std::string& path, const std::string& group, const std::string& name) {
-  const Hdf5Handle opened(H5Gopen2(file, group.c_str(), H5P_DEFAULT), H5Gclose);
+  const Hdf5Handle opened(H5Gopen2(file, group.c_str(), H5P_DEFAULT));
   if (!opened.is_valid()) return;
   const auto has = [&](const char* member) { return H5Lexists(opened.get(), member, H5P_DEFAULT) > 0; };
   std::string what = "is a group; name a dataset in it: list the file with h5ls -r";
@@ -192,13 +190,13 @@ Dataset opened_dataset(const std::string& path, const std::string& dataset_name,
   Dataset opened;
   opened.file = open_to_read(path);
   require_written(opened.file.get(), dataset_name, name);
-  opened.dataset = Hdf5Handle(H5Dopen2(opened.file.get(), dataset_name.c_str(), H5P_DEFAULT), H5Dclose);
+  opened.dataset = Hdf5Handle(H5Dopen2(opened.file.get(), dataset_name.c_str(), H5P_DEFAULT));
   if (!opened.dataset.is_valid()) {
     refuse_group(opened.file.get(), path, dataset_name, name);
     throw BadInput("{}: has no such dataset: {}; list the file with h5ls -r", name, hdf5_reason());
   }
-  const Hdf5Handle stored(H5Dget_type(opened.dataset.get()), H5Tclose);
-  const Hdf5Handle space(H5Dget_space(opened.dataset.get()), H5Sclose);
+  const Hdf5Handle stored(H5Dget_type(opened.dataset.get()));
+  const Hdf5Handle space(H5Dget_space(opened.dataset.get()));
   if (!stored.is_valid() || !space.is_valid()) throw BadInput("{}: {}", name, hdf5_reason());
   std::tie(opened.type, opened.dtype) = memory_type(stored.get(), name);
   opened.has_variable_strings = opened.dtype == DType::kBytes && H5Tis_variable_str(stored.get()) > 0;
@@ -209,7 +207,7 @@ Dataset opened_dataset(const std::string& path, const std::string& dataset_name,
   opened.fill = chosen_fill(opened.dataset.get(), opened.type.get(), opened.dtype);
 
   const Hdf5Handle access = chunk_cache_for(opened.dataset.get(), opened.shape);
-  Hdf5Handle cached(H5Dopen2(opened.file.get(), dataset_name.c_str(), access.get()), H5Dclose);
+  Hdf5Handle cached(H5Dopen2(opened.file.get(), dataset_name.c_str(), access.get()));
   if (cached.is_valid()) opened.dataset = std::move(cached);
   return opened;
 }
@@ -242,7 +240,7 @@ class Hdf5Array final : public ArrayFile {
   // True of virtual data sets, and of those with raw files.
   bool lies_in_other_files() const override {
     const Hdf5Call call;
-    const Hdf5Handle creation(H5Dget_create_plist(dataset_.dataset.get()), H5Pclose);
+    const Hdf5Handle creation(H5Dget_create_plist(dataset_.dataset.get()));
     return H5Pget_layout(creation.get()) == H5D_VIRTUAL || H5Pget_external_count(creation.get()) != 0;
   }
 
@@ -297,8 +295,8 @@ class Hdf5Array final : public ArrayFile {
     start.front() = first_row;
     extent.front() = count;
 
-    const Hdf5Handle in_file(H5Dget_space(dataset_.dataset.get()), H5Sclose);
-    const Hdf5Handle in_memory(H5Screate_simple(static_cast<int>(extent.size()), extent.data(), nullptr), H5Sclose);
+    const Hdf5Handle in_file(H5Dget_space(dataset_.dataset.get()));
+    const Hdf5Handle in_memory(H5Screate_simple(static_cast<int>(extent.size()), extent.data(), nullptr));
     const bool read =
         in_file.is_valid() && in_memory.is_valid() &&
         H5Sselect_hyperslab(in_file.get(), H5S_SELECT_SET, start.data(), nullptr, extent.data(), nullptr) >= 0 &&

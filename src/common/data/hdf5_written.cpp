@@ -51,9 +51,9 @@ std::string hdf5_reason() {
 
 // The library locks a file against those that write it. Where the file system has no locks, it is read without.
 Hdf5Handle open_to_read(const std::string& path) {
-  const Hdf5Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
+  const Hdf5Handle access(H5Pcreate(H5P_FILE_ACCESS));
   if (!has_locks(path)) H5Pset_file_locking(access.get(), 0, 1);
-  Hdf5Handle file(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get()), H5Fclose);
+  Hdf5Handle file(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get()));
   if (file.is_valid()) return file;
   const std::string reason = hdf5_reason();
   if (reason.find("unable to lock file") != std::string::npos ||
@@ -167,7 +167,7 @@ std::vector<fs::path> places_of_source(const std::string& name, hid_t dataset) {
 }
 
 Hdf5Handle file_of_source(const std::string& name, hid_t dataset) {
-  if (name == ".") return {H5Iget_file_id(dataset), H5Fclose};
+  if (name == ".") return Hdf5Handle(H5Iget_file_id(dataset));
   std::error_code error;
   for (const fs::path& place : places_of_source(name, dataset)) {
     if (fs::is_regular_file(place, error)) return open_to_read(place);
@@ -178,13 +178,13 @@ Hdf5Handle file_of_source(const std::string& name, hid_t dataset) {
 // Returns whether a virtual dataset with unlimited mappings continues past a row that no source has. The dataset must
 // not be open.
 bool goes_on_past_missing(hid_t file, const std::string& dataset) {
-  const Hdf5Handle access(H5Pcreate(H5P_DATASET_ACCESS), H5Pclose);
+  const Hdf5Handle access(H5Pcreate(H5P_DATASET_ACCESS));
   if (H5Pset_virtual_view(access.get(), H5D_VDS_FIRST_MISSING) < 0) return true;
   const auto extents_with = [&](hid_t how) {
-    const Hdf5Handle opened(H5Dopen2(file, dataset.c_str(), how), H5Dclose);
-    const Hdf5Handle creation(opened.is_valid() ? H5Dget_create_plist(opened.get()) : -1, H5Pclose);
+    const Hdf5Handle opened(H5Dopen2(file, dataset.c_str(), how));
+    const Hdf5Handle creation(opened.is_valid() ? H5Dget_create_plist(opened.get()) : -1);
     if (!creation.is_valid() || H5Pget_layout(creation.get()) != H5D_VIRTUAL) return std::vector<hsize_t>();
-    const Hdf5Handle space(H5Dget_space(opened.get()), H5Sclose);
+    const Hdf5Handle space(H5Dget_space(opened.get()));
     return extents_of(space.get());
   };
   const std::vector<hsize_t> until_missing = extents_with(access.get());
@@ -219,9 +219,9 @@ std::optional<std::string> source_fault(hid_t dataset, const SourceName& name, h
   const Hdf5Handle file = file_of_source(name.file, dataset);
   if (!file.is_valid()) return std::nullopt;
   if (goes_on_past_missing(file.get(), name.object)) return fmt::format("a source of {} ends too early", name.text());
-  const Hdf5Handle source(H5Dopen2(file.get(), name.object.c_str(), H5P_DEFAULT), H5Dclose);
+  const Hdf5Handle source(H5Dopen2(file.get(), name.object.c_str(), H5P_DEFAULT));
   if (!source.is_valid()) return std::nullopt;
-  const Hdf5Handle space(H5Dget_space(source.get()), H5Sclose);
+  const Hdf5Handle space(H5Dget_space(source.get()));
   const std::vector<hsize_t> extents = extents_of(space.get());
   bool fits = H5Sget_select_type(taken) != H5S_SEL_ERROR;  // -1 elements are then no selection without an end
   if (H5Sget_select_type(taken) == H5S_SEL_ALL) {          // the whole source, whose extents are not in the mapping
@@ -248,7 +248,7 @@ SourceName source_of(hid_t creation, std::size_t mapping) {
 // The same of all sources of a mapping. How far a pattern goes on is a matter of goes_on_past_missing.
 std::string mapping_fault(hid_t dataset, hid_t creation, std::size_t mapping, hssize_t wanted, int depth) {
   const SourceName name = source_of(creation, mapping);
-  const Hdf5Handle taken(H5Pget_virtual_srcspace(creation, mapping), H5Sclose);
+  const Hdf5Handle taken(H5Pget_virtual_srcspace(creation, mapping));
   for (std::size_t block = 0;; ++block) {
     const SourceName own = name.of_block(block);
     const std::optional<std::string> fault = source_fault(dataset, own, taken.get(), wanted, depth);
@@ -275,7 +275,7 @@ std::string missing_virtual(hid_t dataset, hid_t creation, hid_t left, int depth
   }
   bool has_end = true;
   for (std::size_t mapping = 0; mapping < mappings; ++mapping) {
-    const Hdf5Handle covered(H5Pget_virtual_vspace(creation, mapping), H5Sclose);
+    const Hdf5Handle covered(H5Pget_virtual_vspace(creation, mapping));
     const H5S_sel_type selection = H5Sget_select_type(covered.get());
     if (selection == H5S_SEL_ERROR) return "the sources of the virtual dataset cannot be listed";
     const bool is_all = selection == H5S_SEL_ALL;
@@ -292,9 +292,9 @@ std::string missing_virtual(hid_t dataset, hid_t creation, hid_t left, int depth
 }
 
 std::string missing_of(hid_t dataset, int depth) {
-  const Hdf5Handle creation(H5Dget_create_plist(dataset), H5Pclose);
-  const Hdf5Handle space(H5Dget_space(dataset), H5Sclose);
-  const Hdf5Handle type(H5Dget_type(dataset), H5Tclose);
+  const Hdf5Handle creation(H5Dget_create_plist(dataset));
+  const Hdf5Handle space(H5Dget_space(dataset));
+  const Hdf5Handle type(H5Dget_type(dataset));
   const hssize_t elements = H5Sget_simple_extent_npoints(space.get());
   if (!creation.is_valid() || !type.is_valid() || elements < 0) return "it cannot be inspected";
   if (elements == 0) return "";
@@ -323,9 +323,9 @@ std::string missing_of(hid_t dataset, int depth) {
 
 void require_written(hid_t file, const std::string& dataset, const std::string& name) {
   const bool ends_early = goes_on_past_missing(file, dataset);
-  const Hdf5Handle opened(H5Dopen2(file, dataset.c_str(), H5P_DEFAULT), H5Dclose);
+  const Hdf5Handle opened(H5Dopen2(file, dataset.c_str(), H5P_DEFAULT));
   if (!opened.is_valid()) return;
-  const Hdf5Handle space(H5Dget_space(opened.get()), H5Sclose);
+  const Hdf5Handle space(H5Dget_space(opened.get()));
   if (extents_of(space.get()).empty()) return;
   const std::string missing =
       ends_early ? "a source of the virtual dataset ends too early, or is missing" : missing_of(opened.get(), 0);

@@ -4,7 +4,7 @@
 // short; in virtual datasets, mappings with gaps, and sources that are missing, of another size than a mapping, or have
 // such parts themselves, used or not.
 // Not detected: rows that were never written in allocated space, as in a chunk that others share. They hold the fill
-// value in the file. If that was chosen, and is not zero, the array that is read (hdf5_array.hpp) finds them by it.
+// value in the file. If that was chosen, and is not zero, the array that is read (hdf5_array.cpp) finds them by it.
 #pragma once
 
 #include <string>
@@ -15,19 +15,17 @@
 
 namespace dpreduce {
 
-/// An identifier of the HDF5 library, closed with its scope, and the function that closes it.
+/// An identifier of the HDF5 library, given back with its scope. Below 0: none.
 class Hdf5Handle {
  public:
-  using Close = herr_t (*)(hid_t);
   Hdf5Handle() = default;
-  Hdf5Handle(hid_t id, Close close) : id_(id), close_(close) {}
+  explicit Hdf5Handle(hid_t id) : id_(id) {}
   ~Hdf5Handle() {
-    if (id_ >= 0) close_(id_);
+    if (id_ >= 0) H5Idec_ref(id_);
   }
-  Hdf5Handle(Hdf5Handle&& other) noexcept : id_(std::exchange(other.id_, -1)), close_(other.close_) {}
+  Hdf5Handle(Hdf5Handle&& other) noexcept : id_(std::exchange(other.id_, -1)) {}
   Hdf5Handle& operator=(Hdf5Handle&& other) noexcept {
     std::swap(id_, other.id_);
-    std::swap(close_, other.close_);
     return *this;
   }
   hid_t get() const { return id_; }
@@ -35,7 +33,6 @@ class Hdf5Handle {
 
  private:
   hid_t id_ = -1;
-  Close close_ = nullptr;
 };
 
 /// Reason that the library reports for the failure just seen.

@@ -12,15 +12,12 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <limits>
 #include <span>
-#include <string_view>
-#include <utility>
 
 #include "common/base/described_types.hpp"
 

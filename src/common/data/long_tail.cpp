@@ -7,7 +7,6 @@
 
 #include "common/base/error.hpp"
 #include "common/data/counter_random.hpp"
-#include "common/data/worker_rows.hpp"
 
 namespace dpreduce {
 namespace {

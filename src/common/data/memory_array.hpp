@@ -1,15 +1,13 @@
 // An array that the caller holds in memory, read where it lies.
 #pragma once
 
-#include <algorithm>
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <ranges>
 #include <span>
 #include <string>
 #include <type_traits>
+#include <vector>
 
 #include "common/data/array_file.hpp"
 
@@ -34,21 +32,16 @@ struct ArrayView {
   bool is_c_order() const;
 };
 
-/// Throws UsageError unless columns >= 1 and so many elements are whole rows of them.
-void require_whole_rows(std::size_t elements, std::size_t columns);
-
-/// Rows of `columns` >= 1 elements in C order, strings of `string_bytes` bytes; `elements` are whole rows of them.
-ArrayView rows_in_c_order(std::span<const std::byte> elements, DType dtype, std::size_t columns,
-                          std::size_t string_bytes = 0);
+/// Rows of `columns` numbers in C order. Throws UsageError unless columns >= 1 and these are whole rows of them.
+ArrayView rows_in_c_order(std::span<const std::byte> elements, DType dtype, std::size_t columns);
 
 /// `elements`, row-major, as n rows of `columns`: features, class indices (one column) or zeros and ones for each
 /// class. They outlive the view: a container that dies with the statement does not compile. Throws as
-/// require_whole_rows.
+/// rows_in_c_order.
 template <std::ranges::contiguous_range Elements>
 requires std::ranges::borrowed_range<Elements> ArrayView array_view(Elements&& elements, std::size_t columns = 1) {
   using Element = std::remove_cvref_t<std::ranges::range_reference_t<Elements>>;
   const std::span<const Element> view(std::ranges::data(elements), std::ranges::size(elements));
-  require_whole_rows(view.size(), columns);
   return rows_in_c_order(std::as_bytes(view), dtype_of<Element>(), columns);
 }
 
@@ -60,8 +53,12 @@ class MemoryArray : public ArrayFile {
   StoredFloats features_in_place(std::uint64_t first_row, std::uint64_t count) const override;
   /// The identity of all memory from the first to the last of its bytes (identity_of_memory).
   FileIdentity identity() const override;
-  bool is_cheap_to_keep_open() const override { return true; }
   bool is_text() const override { return view_.is_text; }
+
+ protected:
+  /// `shape` is that of the array, whose view this is.
+  MemoryArray(const ArrayView& view, std::string name, Shape shape);
+  const ArrayView& view() const { return view_; }
 
  private:
   std::span<const std::byte> stored_rows(std::uint64_t first_row, std::uint64_t count,

@@ -69,10 +69,9 @@ std::vector<std::string> parse_class_names(std::string_view text, const std::str
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   std::vector<std::string> names;
   std::unordered_map<std::string, std::size_t> lines;
-  while (!text.empty()) {
-    const std::size_t end = text.find('\n');
-    std::string_view name = text.substr(0, end);
-    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  std::vector<std::string> listed = parts_of(text, '\n');
+  if (listed.back().empty()) listed.pop_back();
+  for (std::string_view name : listed) {
     if (name.ends_with('\r')) name.remove_suffix(1);
     const std::size_t line = names.size() + 1;
     if (const std::string flaw = class_name_fault(name); !flaw.empty()) {

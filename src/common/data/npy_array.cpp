@@ -1,8 +1,6 @@
-#include "common/data/npy_array.hpp"
-
+// Files of NumPy and of tensors, read: .npy, .npz and .safetensors.
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -12,6 +10,7 @@
 
 #include "common/base/error.hpp"
 #include "common/base/text.hpp"
+#include "common/data/array_formats.hpp"
 #include "common/data/safetensors.hpp"
 
 namespace dpreduce {
@@ -57,7 +56,7 @@ class HeaderText {
  public:
   HeaderText(std::string_view text, const std::string& name) : text_(text), name_(name) {}
 
-  void parse(NpyHeader& header) {
+  void parse(ArrayLayout& header) {
     expect("{");
     std::set<std::string_view> missing{"descr", "fortran_order", "shape"};
     while (!accept("}")) {
@@ -141,7 +140,7 @@ class HeaderText {
     return extents;
   }
 
-  void descr(NpyHeader& header) {
+  void descr(ArrayLayout& header) {
     if (accept("[")) {
       throw BadInput(
           "{}: holds records with named fields; save one plain array of float32 features, "
@@ -163,7 +162,7 @@ class HeaderText {
   }
 
   // "f4"; "S12": 12 bytes; "U12": 12 code points of 4 bytes.
-  static bool accept_type(std::string_view code, NpyHeader& header) {
+  static bool accept_type(std::string_view code, ArrayLayout& header) {
     const auto number = std::ranges::find(kNumberTypes, code, &NumberType::code);
     if (number != kNumberTypes.end()) {
       header.dtype = number->dtype;
@@ -182,6 +181,32 @@ class HeaderText {
   std::size_t position_ = 0;
 };
 
+constexpr std::string_view kSuffix = ".npy";
+
+// The place of `name` among `names`; of an empty name that of the only one.
+std::size_t place_of_array(const std::vector<std::string>& names, const std::string& path, const std::string& name) {
+  if (names.empty()) {
+    throw BadInput("{}: has no array; unpack what else it holds, or write arrays with numpy.savez", path);
+  }
+  if (name.empty() && names.size() == 1) return 0;
+  const auto found = std::ranges::find(names, name);
+  if (!name.empty() && found != names.end()) return static_cast<std::size_t>(found - names.begin());
+  constexpr std::size_t kMostListed = 8;
+  std::string told;
+  for (std::size_t k = 0; k < std::min(names.size(), kMostListed); ++k) {
+    told += (k == 0 ? "" : ", ") + in_quotes(names[k]);
+  }
+  if (names.size() > kMostListed) told += ", ...";
+  throw BadInput("{}: {}; it has {}: name one, as in {}:NAME", path,
+                 name.empty() ? "has several arrays" : "there is no array " + in_quotes(name), told, path);
+}
+
+bool has_member(const ZipFile& archive, const std::string& name) {
+  return std::ranges::any_of(archive.members(), [&](const ZipFile::Member& member) {
+    return member.name == name || member.name.ends_with("/" + name);
+  });
+}
+
 }  // namespace
 
 void refuse_other_formats(std::span<const std::byte> file, const std::string& name) {
@@ -192,7 +217,7 @@ void refuse_other_formats(std::span<const std::byte> file, const std::string& na
   }
 }
 
-NpyHeader parse_npy_header(std::span<const std::byte> file, const std::string& name) {
+ArrayLayout parse_npy_header(std::span<const std::byte> file, const std::string& name) {
   const std::string_view bytes(reinterpret_cast<const char*>(file.data()), file.size());
   refuse_other_formats(file, name);
   if (!bytes.starts_with(kMagic)) {
@@ -225,116 +250,15 @@ NpyHeader parse_npy_header(std::span<const std::byte> file, const std::string& n
   }
   if (text_length > bytes.size() - text_offset) throw cut();
 
-  NpyHeader header;
+  ArrayLayout header;
   HeaderText(bytes.substr(text_offset, text_length), name).parse(header);
   header.data_offset = text_offset + text_length;
   return header;
 }
 
-namespace {
-
-class NpyArray final : public ArrayFile {
- public:
-  NpyArray(StoredBytes bytes, const std::string& name, const std::string& path, NpyHeader header)
-      : ArrayFile(name, header.dtype, header.byte_order, header.shape, header.element_bytes),
-        header_(std::move(header)),
-        stored_(std::move(bytes)),
-        elements_(stored_.bytes().subspan(header_.data_offset)),
-        path_(path) {
-    const std::uint64_t wanted = byte_size(header_.shape, header_.dtype, header_.element_bytes, name);
-    if (elements_.size() == wanted) return;
-    throw BadInput("{}: holds {} bytes of elements where its shape {} of {} needs {}; {}{}", name, elements_.size(),
-                   to_string(header_.shape), to_string(header_.dtype), wanted,
-                   elements_.size() < wanted ? "it was cut short: write or copy it again"
-                                             : "something was appended: write it again",
-                   kForOwnerOnly);
-  }
-
-  StoredFloats features_in_place(std::uint64_t first_row, std::uint64_t count) const override {
-    DPREDUCE_ASSERT(first_row <= rows() && count <= rows() - first_row);
-    if (header_.memory_order != MemoryOrder::kC) return {};
-    return {elements_.subspan(first_row * row_bytes(), count * row_bytes()), header_.dtype, header_.byte_order};
-  }
-
-  void expect_rows(std::uint64_t first_row, std::uint64_t count) const override {
-    DPREDUCE_ASSERT(first_row <= rows() && count <= rows() - first_row);
-    if (stored_.is_packed || header_.memory_order != MemoryOrder::kC) return;
-    stored_.file.expect(stored_.offset + header_.data_offset + first_row * row_bytes(), count * row_bytes());
-  }
-
-  void release_rows(std::uint64_t first_row, std::uint64_t count) const override {
-    DPREDUCE_ASSERT(first_row <= rows() && count <= rows() - first_row);
-    if (stored_.is_packed) return;
-    const std::size_t first_element = stored_.offset + header_.data_offset;
-    if (header_.memory_order == MemoryOrder::kC) {
-      stored_.file.release(first_element + first_row * row_bytes(), count * row_bytes());
-    } else if (first_row + count == rows()) {
-      stored_.file.release(first_element, elements_.size());
-    }
-  }
-
-  FileIdentity identity() const override { return file_identity(path_, stored_.offset); }
-  // But where it was unpacked into memory.
-  std::uint64_t held_bytes() const override { return stored_.unpacked.size(); }
-  bool is_cheap_to_keep_open() const override { return !stored_.is_packed; }
-
- private:
-  std::span<const std::byte> stored_rows(std::uint64_t first_row, std::uint64_t count,
-                                         std::vector<std::byte>& scratch) override {
-    const bool rows_are_contiguous = header_.memory_order == MemoryOrder::kC || columns() == 1;
-    if (rows_are_contiguous) return elements_.subspan(first_row * row_bytes(), count * row_bytes());
-
-    // Element (r, a) of a Fortran-ordered n x d array is number a n + r; in C order it is number r d + a.
-    DPREDUCE_ASSERT(shape().size() == 2);
-    const std::size_t element = header_.element_bytes;
-    scratch.resize(count * row_bytes());
-    for (std::uint64_t column = 0; column < columns(); ++column) {
-      const std::byte* source = elements_.data() + (column * rows() + first_row) * element;
-      std::byte* target = scratch.data() + column * element;
-      for (std::uint64_t row = 0; row < count; ++row) {
-        std::memcpy(target + row * row_bytes(), source + row * element, element);
-      }
-    }
-    return scratch;
-  }
-
-  NpyHeader header_;
-  StoredBytes stored_;
-  std::span<const std::byte> elements_;
-  std::string path_;
-};
-
-constexpr std::string_view kSuffix = ".npy";
-
-// The place of `name` among `names`; of an empty name that of the only one.
-std::size_t place_of_array(const std::vector<std::string>& names, const std::string& path, const std::string& name) {
-  if (names.empty()) {
-    throw BadInput("{}: has no array; unpack what else it holds, or write arrays with numpy.savez", path);
-  }
-  if (name.empty() && names.size() == 1) return 0;
-  const auto found = std::ranges::find(names, name);
-  if (!name.empty() && found != names.end()) return static_cast<std::size_t>(found - names.begin());
-  constexpr std::size_t kMostListed = 8;
-  std::string told;
-  for (std::size_t k = 0; k < std::min(names.size(), kMostListed); ++k) {
-    told += (k == 0 ? "" : ", ") + in_quotes(names[k]);
-  }
-  if (names.size() > kMostListed) told += ", ...";
-  throw BadInput("{}: {}; it has {}: name one, as in {}:NAME", path,
-                 name.empty() ? "has several arrays" : "there is no array " + in_quotes(name), told, path);
-}
-
-bool has_member(const ZipFile& archive, const std::string& name) {
-  return std::ranges::any_of(archive.members(), [&](const ZipFile::Member& member) {
-    return member.name == name || member.name.ends_with("/" + name);
-  });
-}
-
-}  // namespace
-
 std::unique_ptr<ArrayFile> open_npy(StoredBytes bytes, const std::string& name, const std::string& path) {
-  NpyHeader header = parse_npy_header(bytes.bytes(), name);
-  return std::make_unique<NpyArray>(std::move(bytes), name, path, std::move(header));
+  const ArrayLayout layout = parse_npy_header(bytes.bytes(), name);
+  return open_elements(std::move(bytes), name, path, layout);
 }
 
 std::unique_ptr<ArrayFile> open_archive(MappedFile file, const std::string& path, const std::string& name) {
@@ -367,9 +291,8 @@ std::unique_ptr<ArrayFile> open_safetensors(MappedFile file, const std::string& 
   const TensorEntry& entry = header.entries.at(own);
   StoredBytes stored{
       .file = std::move(file), .offset = header.data_offset + entry.begin, .length = entry.end - entry.begin};
-  return std::make_unique<NpyArray>(
-      std::move(stored), path + ":" + own, path,
-      NpyHeader{.dtype = entry.type, .element_bytes = size_of(entry.type), .shape = entry.shape});
+  return open_elements(std::move(stored), path + ":" + own, path,
+                       {.dtype = entry.type, .element_bytes = size_of(entry.type), .shape = entry.shape});
 }
 
 }  // namespace dpreduce

@@ -1,14 +1,11 @@
 #include "common/data/npy_writer.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <functional>
-#include <vector>
 
 #include <fmt/format.h>
 
 #include "common/base/error.hpp"
-#include "common/data/element_conversion.hpp"
 
 namespace dpreduce {
 namespace {
@@ -16,7 +13,6 @@ namespace {
 constexpr std::size_t kPieceElements = 1 << 16;
 constexpr std::size_t kGatheredBytes = 1 << 15;  // rows that are written together
 constexpr std::size_t kAlignment = 64;
-static_assert(std::endian::native == std::endian::little, "elements are written as they lie in memory");
 
 std::string header_of(DType dtype, const Shape& shape) {
   const std::string descr = fmt::format("{}{}", size_of(dtype) == 1 ? '|' : '<', number_type(dtype).code);

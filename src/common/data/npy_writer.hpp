@@ -34,6 +34,11 @@ class NpyWriter {
 
   /// Makes the file appear. Precondition (asserted): every element has been appended. Throws BadInput.
   void commit();
+  /// The same of a file that is then one of those.
+  void commit(MadeFiles& made) {
+    commit();
+    made.add(file_.path());
+  }
 
  private:
   template <typename Stored, typename Element, typename Encode>

@@ -1,10 +1,15 @@
 // The units of privacy that rows belong to, and how much a row counts.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
+#include <numeric>
 #include <vector>
+
+#include "common/base/error.hpp"
 
 namespace dpreduce {
 
@@ -50,12 +55,28 @@ inline constexpr std::uint64_t kMostCountOfPart = 65536;
 
 /// here / counted for a unit with `here` rows at this worker whose rows count as `counted` in all, in lowest terms;
 /// rounded down where these numbers are too large. Precondition (asserted): here <= counted.
-UnitPart part_of_unit(std::uint64_t here, std::uint64_t counted);
+inline UnitPart part_of_unit(std::uint64_t here, std::uint64_t counted) {
+  DPREDUCE_ASSERT(here <= counted);
+  if (here == counted) return {};
+  const std::uint64_t common = std::gcd(here, counted);
+  std::uint64_t count = here / common;
+  std::uint64_t of = counted / common;
+  while (count > kMostCountOfPart || of > std::numeric_limits<std::uint32_t>::max()) {
+    count /= 2;
+    of = of / 2 + of % 2;
+  }
+  return {static_cast<std::uint32_t>(count), static_cast<std::uint32_t>(of)};
+}
 
 /// The largest number of rows of a unit that are clipped together, for rows of `dim` features: public, so that neither
 /// memory nor time depend on the largest unit. At most 4096, at least 256, and 32 MiB of floats and integers where
 /// these are not passed.
-std::uint64_t most_rows_clipped_together(std::size_t dim);
+inline std::uint64_t most_rows_clipped_together(std::size_t dim) {
+  constexpr std::uint64_t kFewest = 256;
+  constexpr std::uint64_t kMost = 4096;
+  constexpr std::uint64_t kEntries = std::uint64_t{1} << 22;
+  return std::clamp<std::uint64_t>(kEntries / std::max<std::uint64_t>(dim, 1), kFewest, kMost);
+}
 
 /// The part of each unit, by its number.
 using UnitParts = std::vector<UnitPart>;

@@ -29,20 +29,6 @@ std::optional<std::uint64_t> byte_count(DType type, std::span<const std::uint64_
   return bytes;
 }
 
-// The header's length, checked against the file's.
-std::uint64_t header_length(std::span<const std::byte> file, std::string_view source) {
-  if (file.size() < kPrefix) {
-    throw BadInput("{}: {} bytes are too few for a safetensors file", source, file.size());
-  }
-  std::uint64_t length = 0;
-  std::memcpy(&length, file.data(), kPrefix);
-  if (length > kMaxHeader || length > file.size() - kPrefix) {
-    throw BadInput("{}: a header of {} bytes does not fit a file of {}; is it a safetensors file, and whole?", source,
-                   length, file.size());
-  }
-  return length;
-}
-
 constexpr const char* kMetadataKey = "__metadata__";
 constexpr const char* kIsSafetensors = "; is this a safetensors file?";
 
@@ -113,15 +99,13 @@ SafetensorsHeader parse_header(std::string_view text, std::string_view source) {
   return header;
 }
 
-using NamedEntry = std::pair<std::string_view, const TensorEntry*>;
-
 // Requires that every entry has as many bytes as its type and shape imply, and that the entries tile [0, data_size): no
 // overlap, no hole.
 void require_tiling(const SafetensorsHeader& header, std::uint64_t data_size, std::string_view source) {
   const auto fail = [&](std::string_view name, const std::string& reason) {
     throw BadInput("{}: tensor {} {}; the file is damaged", source, in_quotes(name), reason);
   };
-  std::vector<NamedEntry> ordered;
+  std::vector<std::pair<std::string_view, const TensorEntry*>> ordered;
   for (const auto& [name, entry] : header.entries) {
     const std::optional<std::uint64_t> bytes = byte_count(entry.type, entry.shape);
     if (!bytes) fail(name, "has a shape whose size passes 2^64 bytes");
@@ -132,9 +116,7 @@ void require_tiling(const SafetensorsHeader& header, std::uint64_t data_size, st
     }
     ordered.emplace_back(name, &entry);
   }
-  std::sort(ordered.begin(), ordered.end(), [](const NamedEntry& left, const NamedEntry& right) {
-    return std::pair(left.second->begin, left.second->end) < std::pair(right.second->begin, right.second->end);
-  });
+  std::ranges::sort(ordered, {}, [](const auto& named) { return std::pair(named.second->begin, named.second->end); });
   std::uint64_t covered = 0;
   for (const auto& [name, entry] : ordered) {
     if (entry->begin < covered) fail(name, fmt::format("begins at {}, inside another tensor", entry->begin));
@@ -185,7 +167,15 @@ std::vector<std::byte> serialize(const SafetensorsFile& file) {
 }
 
 SafetensorsHeader safetensors_header(std::span<const std::byte> bytes, std::string_view source) {
-  const std::uint64_t length = header_length(bytes, source);
+  if (bytes.size() < kPrefix) {
+    throw BadInput("{}: {} bytes are too few for a safetensors file", source, bytes.size());
+  }
+  std::uint64_t length = 0;
+  std::memcpy(&length, bytes.data(), kPrefix);
+  if (length > kMaxHeader || length > bytes.size() - kPrefix) {
+    throw BadInput("{}: a header of {} bytes does not fit a file of {}; is it a safetensors file, and whole?", source,
+                   length, bytes.size());
+  }
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()) + kPrefix, length);
   SafetensorsHeader header = parse_header(text, source);
   header.data_offset = kPrefix + length;

@@ -92,21 +92,19 @@ void ShardedArray::require_role(ArrayFile& file) const {
 
 // Names that differ may lead to one array: links in an HDF5 file, or two mounts.
 void ShardedArray::refuse_doubles() const {
-  std::multimap<std::uint64_t, const Shard*> by_inode;
+  // Files that are the same array have one inode and one place (is_same_array). Of several, the earliest comes first.
+  std::multimap<std::pair<std::uint64_t, std::uint64_t>, const Shard*> by_place;
   for (const Shard& shard : shards_) {
-    const auto [first, last] = by_inode.equal_range(shard.identity.inode);
-    for (auto other = first; other != last; ++other) {
-      if (!is_same_array(other->second->identity, shard.identity)) continue;
+    const std::pair place(shard.identity.inode, shard.identity.place);
+    const auto [first, last] = by_place.equal_range(place);
+    const auto other = std::find_if(
+        first, last, [&](const auto& earlier) { return is_same_array(earlier.second->identity, shard.identity); });
+    if (other != last) {
       throw BadInput("{} and {} are the same file, and its records would count twice; give each file once",
                      other->second->path, shard.path);
     }
-    by_inode.emplace(shard.identity.inode, &shard);
+    by_place.emplace(place, &shard);
   }
-}
-
-std::uint64_t ShardedArray::rows_in_file(std::size_t shard) const {
-  DPREDUCE_ASSERT(shard < shards_.size());
-  return shards_[shard].end - shards_[shard].first;
 }
 
 std::size_t ShardedArray::hash_of_ends(std::size_t shard) {
@@ -229,10 +227,9 @@ void ShardedArray::for_each_part(std::uint64_t first_row, std::uint64_t count, V
 
 void ShardedArray::read_features(std::uint64_t first_row, std::uint64_t count, std::span<float> out) {
   DPREDUCE_ASSERT((role_ == ArrayRole::kFeatures || role_ == ArrayRole::kWeights) && out.size() == count * columns_);
-  for_each_part(first_row, count,
-                [&](ArrayFile& file, std::uint64_t in_file, std::uint64_t part, std::uint64_t before) {
-                  file.read_features(in_file, part, out.subspan(before * columns_, part * columns_));
-                });
+  for_each_part(first_row, count, [&](ArrayFile& file, auto in_file, auto part, auto before) {
+    file.read_features(in_file, part, out.subspan(before * columns_, part * columns_));
+  });
 }
 
 void ShardedArray::read_labels(std::uint64_t first_row, std::uint64_t count, std::uint64_t classes,
@@ -240,38 +237,33 @@ void ShardedArray::read_labels(std::uint64_t first_row, std::uint64_t count, std
   if (role_ == ArrayRole::kTargets) {
     DPREDUCE_ASSERT(out.size() == count * columns_ * kSlotsPerTarget);
     std::vector<double> targets(count * columns_);
-    for_each_part(first_row, count,
-                  [&](ArrayFile& file, std::uint64_t in_file, std::uint64_t part, std::uint64_t before) {
-                    file.read_targets(in_file, part, std::span(targets).subspan(before * columns_, part * columns_),
-                                      takes_bad_targets_);
-                  });
+    for_each_part(first_row, count, [&](ArrayFile& file, auto in_file, auto part, auto before) {
+      file.read_targets(in_file, part, std::span(targets).subspan(before * columns_, part * columns_),
+                        takes_bad_targets_);
+    });
     if (!targets.empty()) std::memcpy(out.data(), targets.data(), out.size_bytes());
     return;
   }
   DPREDUCE_ASSERT(role_ == ArrayRole::kLabels);
   const std::uint64_t per_row = count == 0 ? 0 : out.size() / count;
   DPREDUCE_ASSERT(out.size() == count * per_row);
-  for_each_part(first_row, count,
-                [&](ArrayFile& file, std::uint64_t in_file, std::uint64_t part, std::uint64_t before) {
-                  file.read_labels(in_file, part, classes, out.subspan(before * per_row, part * per_row), names_.get(),
-                                   unlisted_);
-                });
+  for_each_part(first_row, count, [&](ArrayFile& file, auto in_file, auto part, auto before) {
+    file.read_labels(in_file, part, classes, out.subspan(before * per_row, part * per_row), names_.get(), unlisted_);
+  });
 }
 
 void ShardedArray::read_stored(std::uint64_t first_row, std::uint64_t count, std::span<std::byte> out) {
   const std::uint64_t bytes = row_bytes();
   DPREDUCE_ASSERT(out.size() == count * bytes);
-  for_each_part(first_row, count,
-                [&](ArrayFile& file, std::uint64_t in_file, std::uint64_t part, std::uint64_t before) {
-                  file.read_stored(in_file, part, out.subspan(before * bytes, part * bytes));
-                });
+  for_each_part(first_row, count, [&](ArrayFile& file, auto in_file, auto part, auto before) {
+    file.read_stored(in_file, part, out.subspan(before * bytes, part * bytes));
+  });
 }
 
 void ShardedArray::visit_persons(std::uint64_t first_row, std::uint64_t count, const VisitPersons& visit) {
   DPREDUCE_ASSERT(role_ == ArrayRole::kPersons);
-  for_each_part(first_row, count, [&](ArrayFile& file, std::uint64_t in_file, std::uint64_t part, std::uint64_t) {
-    file.visit_persons(in_file, part, visit);
-  });
+  for_each_part(first_row, count,
+                [&](ArrayFile& file, auto in_file, auto part, auto) { file.visit_persons(in_file, part, visit); });
 }
 
 StoredFloats ShardedArray::features_in_place(std::uint64_t first_row, std::uint64_t count) {

@@ -41,7 +41,7 @@ class ShardedArray {
   /// d for features; 1 for class indices, K for zeros and ones; m for targets.
   std::size_t columns() const { return columns_; }
   /// Number of rows in each file, for messages and plans.
-  std::uint64_t rows_in_file(std::size_t shard) const;
+  std::uint64_t rows_in_file(std::size_t shard) const { return shards_.at(shard).end - shards_[shard].first; }
 
   /// The name under which a file was given, and which file it is.
   const std::string& path_of(std::size_t shard) const { return shards_[shard].path; }

@@ -14,7 +14,7 @@
 #include "common/data/label_slots.hpp"
 #include "common/data/long_tail.hpp"
 #include "common/data/npy_writer.hpp"
-#include "common/data/silo_assignment.hpp"
+#include "common/data/simulation.hpp"
 #include "common/data/worker_rows.hpp"
 
 namespace dpreduce {
@@ -150,7 +150,7 @@ void write_pair(const SyntheticRows& rows, SyntheticPart part, RowRange range, c
   std::vector<float> features(spec.dim);
   std::vector<std::int32_t> labels(rows.labels_per_row());
   for (std::uint64_t row = range.first; row < range.end(); ++row) {
-    rows.fill(part, row, 1, features, labels);
+    rows.fill(part, row, features, labels);
     x.append(std::span<const float>(features));
     if (!has_sets) {
       y.append(std::span<const std::int32_t>(labels));
@@ -160,10 +160,8 @@ void write_pair(const SyntheticRows& rows, SyntheticPart part, RowRange range, c
     for (const std::int32_t c : classes_in(labels)) zeros_and_ones[static_cast<std::size_t>(c)] = std::byte{1};
     y.append_stored(zeros_and_ones);
   }
-  x.commit();
-  made.add(x_path);
-  y.commit();
-  made.add(y_path);
+  x.commit(made);
+  y.commit(made);
 }
 
 void write_persons(const SyntheticRows& rows, RowRange range, const std::string& path, Existing existing,
@@ -173,8 +171,7 @@ void write_persons(const SyntheticRows& rows, RowRange range, const std::string&
     const auto person = static_cast<std::int64_t>(rows.person(row));
     persons.append(std::span(&person, 1));
   }
-  persons.commit();
-  made.add(path);
+  persons.commit(made);
 }
 
 }  // namespace
@@ -309,33 +306,26 @@ void SyntheticRows::fill_classes(SyntheticPart which, std::uint64_t row, std::sp
   }
 }
 
-void SyntheticRows::fill(SyntheticPart which, std::uint64_t first_row, std::uint64_t count, std::span<float> features,
-                         std::span<std::int32_t> labels) const {
-  DPREDUCE_ASSERT(first_row <= rows(which) && count <= rows(which) - first_row);
-  const std::size_t per_row = labels_per_row();
-  DPREDUCE_ASSERT(features.size() == count * spec_.dim && labels.size() == count * per_row);
+void SyntheticRows::fill(SyntheticPart which, std::uint64_t row, std::span<float> x,
+                         std::span<std::int32_t> slots) const {
+  const std::size_t dim = spec_.dim;
+  DPREDUCE_ASSERT(x.size() == dim && slots.size() == labels_per_row());
   const bool train = which == SyntheticPart::kTrain;
   const double noise = train ? spec_.train_noise : spec_.test_noise;
   const double spread = spec_.means == ClassMeans::kGaussianMixture ? spec_.spread : 0.0;
   const double deviation = std::sqrt(spread * spread + noise * noise);
-  const std::size_t dim = spec_.dim;
-  for (std::uint64_t r = 0; r < count; ++r) {
-    const std::uint64_t row = first_row + r;
-    const std::span<std::int32_t> slots = labels.subspan(r * per_row, per_row);
-    fill_classes(which, row, slots);
-    const std::vector<double> mean = mean_of(classes_in(slots));
-    const std::span<const double> shift = train ? offset() : adversarial(static_cast<std::size_t>(slots.front()));
-    const std::span<float> x = features.subspan(r * dim, dim);
-    if (deviation == 0.0) {
-      for (std::size_t a = 0; a < dim; ++a) x[a] = static_cast<float>(mean[a] + shift[a]);
-      continue;
-    }
-    const CounterRandom random(spec_.seed, kRowStream + 2 * row + (train ? 0 : 1));
-    for (std::size_t a = 0; a < dim; a += 2) {
-      const auto [even, odd] = random.normals(a / 2);
-      x[a] = static_cast<float>(mean[a] + shift[a] + deviation * even);
-      if (a + 1 < dim) x[a + 1] = static_cast<float>(mean[a + 1] + shift[a + 1] + deviation * odd);
-    }
+  fill_classes(which, row, slots);
+  const std::vector<double> mean = mean_of(classes_in(slots));
+  const std::span<const double> shift = train ? offset() : adversarial(static_cast<std::size_t>(slots.front()));
+  if (deviation == 0.0) {
+    for (std::size_t a = 0; a < dim; ++a) x[a] = static_cast<float>(mean[a] + shift[a]);
+    return;
+  }
+  const CounterRandom random(spec_.seed, kRowStream + 2 * row + (train ? 0 : 1));
+  for (std::size_t a = 0; a < dim; a += 2) {
+    const auto [even, odd] = random.normals(a / 2);
+    x[a] = static_cast<float>(mean[a] + shift[a] + deviation * even);
+    if (a + 1 < dim) x[a + 1] = static_cast<float>(mean[a + 1] + shift[a + 1] + deviation * odd);
   }
 }
 

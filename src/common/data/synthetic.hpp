@@ -104,10 +104,9 @@ class SyntheticRows {
   /// Slots of a row's labels (label_slots.hpp).
   std::size_t labels_per_row() const { return spec_.max_labels.value_or(1); }
 
-  /// Writes rows first_row .. first_row + count - 1: count x d features (row-major) and count x labels_per_row() slots,
-  /// whatever the cut. Preconditions (asserted): the rows exist; the spans have these sizes.
-  void fill(SyntheticPart part, std::uint64_t first_row, std::uint64_t count, std::span<float> features,
-            std::span<std::int32_t> labels) const;
+  /// Writes a row: d features, and labels_per_row() slots. Preconditions (asserted): the row exists; the spans have
+  /// these sizes.
+  void fill(SyntheticPart part, std::uint64_t row, std::span<float> features, std::span<std::int32_t> slots) const;
 
  private:
   struct Part {

@@ -146,9 +146,9 @@ void WorkerRows::set_weights(std::vector<RowWeight> weights) {
   weights_ = std::move(weights);
 }
 
-RowWeight WorkerRows::weight(std::uint64_t row) const {
-  DPREDUCE_ASSERT(weights_ && row >= range_.first && row < range_.end());
-  return (*weights_)[row - range_.first];
+std::uint64_t WorkerRows::place_of(std::uint64_t row) const {
+  DPREDUCE_ASSERT(row >= range_.first && row < range_.end());
+  return row - range_.first;
 }
 
 void WorkerRows::set_groups(std::vector<std::int32_t> groups) {
@@ -156,26 +156,11 @@ void WorkerRows::set_groups(std::vector<std::int32_t> groups) {
   groups_ = std::move(groups);
 }
 
-std::int32_t WorkerRows::group(std::uint64_t row) const {
-  DPREDUCE_ASSERT(groups_ && row >= range_.first && row < range_.end());
-  return (*groups_)[row - range_.first];
-}
-
 void WorkerRows::set_units(RowUnits units) {
   DPREDUCE_ASSERT(units.of_rows.size() == range_.count);
   for (const std::uint32_t unit : units.of_rows) DPREDUCE_ASSERT(unit < units.first_rows.size());
   units_ = std::move(units);
   order_by_unit();
-}
-
-const RowUnits& WorkerRows::units() const {
-  DPREDUCE_ASSERT(units_.has_value());
-  return *units_;
-}
-
-std::uint32_t WorkerRows::unit(std::uint64_t row) const {
-  DPREDUCE_ASSERT(units_ && row >= range_.first && row < range_.end());
-  return units_->of_rows[row - range_.first];
 }
 
 const RowsByUnit& WorkerRows::by_unit() const {
@@ -226,26 +211,6 @@ std::uint64_t WorkerRows::bytes_of_others() const {
          others_.label_sets.size() + others_.targets.size() * sizeof(double);
 }
 
-ShardedArray& WorkerRows::labels() {
-  DPREDUCE_ASSERT(labels_.has_value());
-  return *labels_;
-}
-
-const ShardedArray& WorkerRows::labels() const {
-  DPREDUCE_ASSERT(labels_.has_value());
-  return *labels_;
-}
-
-namespace {
-
-void require_array(std::span<const NamedPath> outputs, const ShardedArray& array) {
-  for (std::size_t file = 0; file < array.files(); ++file) {
-    require_not_read(outputs, split_array_path(array.path_of(file)).file);
-  }
-}
-
-}  // namespace
-
 void require_not_read(std::span<const NamedPath> outputs, const std::string& input) {
   for (const NamedPath& output : outputs) {
     std::error_code error;  // set where one of the two is no file: then they are not the same
@@ -256,16 +221,14 @@ void require_not_read(std::span<const NamedPath> outputs, const std::string& inp
 }
 
 void require_not_read(std::span<const NamedPath> outputs, const WorkerRows& rows) {
-  require_array(outputs, rows.features());
-  if (rows.has_labels()) require_array(outputs, rows.labels());
+  const auto require_array = [&](const ShardedArray& array) {
+    for (std::size_t file = 0; file < array.files(); ++file) {
+      require_not_read(outputs, split_array_path(array.path_of(file)).file);
+    }
+  };
+  require_array(rows.features());
+  if (rows.has_labels()) require_array(rows.labels());
 }
-
-namespace {
-
-// A chunk ends with its file where it has this share of a whole one: its rows then stay where they lie.
-constexpr std::uint64_t kLeastShare = 4;
-
-}  // namespace
 
 std::size_t rows_per_chunk(std::size_t budget_bytes, std::size_t dim, std::size_t labels_per_row) {
   DPREDUCE_ASSERT(dim >= 1 && dim < std::numeric_limits<std::size_t>::max() / 8);
@@ -286,7 +249,9 @@ RowStream::RowStream(WorkerRows& data, std::uint64_t classes, std::size_t rows_p
   DPREDUCE_ASSERT(rows_per_chunk >= 1 && labels_per_row >= 1);
 }
 
+// A chunk ends with its file where it has a share of a whole one: its rows then stay where they lie.
 RowRange RowStream::chunk_from(std::uint64_t row) const {
+  constexpr std::uint64_t kLeastShare = 4;
   const std::uint64_t most = std::min<std::uint64_t>(rows_per_chunk_, data_.range().end() - row);
   if (most == 0) return {row, 0};
   const std::uint64_t together = data_.features().rows_together(row, most);

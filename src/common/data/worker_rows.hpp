@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "common/base/error.hpp"
 #include "common/data/label_slots.hpp"
 #include "common/data/memory_array.hpp"
 #include "common/data/row_units.hpp"
@@ -95,22 +96,22 @@ class WorkerRows {
   void set_weights(std::vector<RowWeight> weights);
   bool has_weights() const { return weights_.has_value(); }
   /// The weight of row `row` of features(). Preconditions (asserted): has_weights(); the row is in range().
-  RowWeight weight(std::uint64_t row) const;
+  RowWeight weight(std::uint64_t row) const { return asserted(weights_)[place_of(row)]; }
 
   /// Sets the group of each row of range(), from here on. Precondition (asserted): one group a row; nothing was left
   /// out before.
   void set_groups(std::vector<std::int32_t> groups);
   /// Group of row `row` of features(). Preconditions (asserted): rows have groups; the row is in range().
-  std::int32_t group(std::uint64_t row) const;
+  std::int32_t group(std::uint64_t row) const { return asserted(groups_)[place_of(row)]; }
 
   /// Sets the unit of each row of range(), from here on. Precondition (asserted): one unit a row, each of them
   /// numbered.
   void set_units(RowUnits units);
   bool has_units() const { return units_.has_value(); }
   /// Precondition (asserted): has_units().
-  const RowUnits& units() const;
+  const RowUnits& units() const { return asserted(units_); }
   /// Unit of row `row` of features(). Preconditions (asserted): as for weight.
-  std::uint32_t unit(std::uint64_t row) const;
+  std::uint32_t unit(std::uint64_t row) const { return units().of_rows[place_of(row)]; }
   /// Returns whether each unit's rows are all here, so that rows are processed unit by unit. They have one weight.
   bool goes_by_unit() const { return units_ && units_->are_whole; }
   /// The rows of range(). Precondition (asserted): goes_by_unit().
@@ -132,8 +133,8 @@ class WorkerRows {
   ShardedArray& features() { return features_; }
   const ShardedArray& features() const { return features_; }
   /// Precondition (asserted): has_labels().
-  ShardedArray& labels();
-  const ShardedArray& labels() const;
+  ShardedArray& labels() { return asserted(labels_); }
+  const ShardedArray& labels() const { return asserted(labels_); }
 
   /// "x.npy: row 12": where row `row` of `features()` lies, for the owner's messages.
   std::string where(std::uint64_t row) const { return features_.where(row); }
@@ -141,7 +142,15 @@ class WorkerRows {
   std::string where_labels(std::uint64_t row) const { return labels().where(row); }
 
  private:
+  // The value. Precondition (asserted): there is one.
+  template <typename Optional>
+  static auto asserted(Optional& optional) -> decltype(*optional) {
+    DPREDUCE_ASSERT(optional.has_value());
+    return *optional;
+  }
   void order_by_unit();
+  // Its place in range(). Precondition (asserted): it is there.
+  std::uint64_t place_of(std::uint64_t row) const;
   WorkerRows(ShardedArray features, std::optional<ShardedArray> labels, RowRange range);
 
   OtherRows others_;  // what arrays in memory look at

@@ -33,12 +33,7 @@ DPREDUCE_AVX2 inline __m256i broadcast_pair(const std::int16_t* pair) {
 template <std::size_t vectors>
 DPREDUCE_AVX2 void multiply(const std::int16_t* a, std::size_t a_stride, const std::int16_t* b, std::size_t b_stride,
                             std::size_t pairs, std::int32_t* tile) {
-  __m256i sums[kRows][vectors];
-#pragma GCC unroll 8
-  for (std::size_t row = 0; row < kRows; ++row) {
-#pragma GCC unroll 8
-    for (std::size_t v = 0; v < vectors; ++v) sums[row][v] = _mm256_setzero_si256();
-  }
+  __m256i sums[kRows][vectors] = {};
   for (std::size_t pair = 0; pair < pairs; ++pair, a += a_stride, b += b_stride) {
 #pragma GCC unroll 8
     for (std::size_t row = 0; row < kRows; ++row) {
@@ -135,12 +130,7 @@ DPREDUCE_AVX2 inline std::int64_t sum_across(__m256i sums) {
 template <std::size_t rows, std::size_t others>
 DPREDUCE_AVX2 inline void add_dots(const std::int16_t* a, std::size_t a_stride, const std::int16_t* panel,
                                    std::size_t vectors, std::int64_t* c, std::size_t c_stride) {
-  __m256i sums[rows][others];
-#pragma GCC unroll 8
-  for (std::size_t r = 0; r < rows; ++r) {
-#pragma GCC unroll 8
-    for (std::size_t o = 0; o < others; ++o) sums[r][o] = _mm256_setzero_si256();
-  }
+  __m256i sums[rows][others] = {};
   for (; vectors > 0; --vectors, a += kValues, panel += others * kValues) {
     __m256i left[rows];
 #pragma GCC unroll 8
@@ -213,9 +203,7 @@ DPREDUCE_AVX2 inline void add_wide(__m256i sums, std::size_t count, std::int64_t
 template <std::size_t others>
 DPREDUCE_AVX2 void outer(const std::int16_t* r, std::size_t r_stride, const Int16View& q, std::int64_t* c,
                          std::size_t c_stride) {
-  __m256i sums[others][2];
-#pragma GCC unroll 8
-  for (std::size_t o = 0; o < others; ++o) sums[o][0] = sums[o][1] = _mm256_setzero_si256();
+  __m256i sums[others][2] = {};
   const std::int16_t* row = q.data;
   std::size_t pair = 0;
   for (; 2 * pair + 1 < q.rows; ++pair, r += r_stride, row += 2 * q.stride) {
@@ -271,11 +259,13 @@ DPREDUCE_AVX2 std::uint32_t measure_columns(const Int16View& q) {
 }  // namespace
 
 MicroKernel avx2_micro_kernel() {
-  return {"avx2", kRows, kLanes, {multiply<1>, multiply<2>, multiply<3>}, interleave, measure, widen};
-}
-
-RowKernel avx2_row_kernel() {
-  return {.lanes = kLanes,
+  return {.name = "avx2",
+          .tile_rows = kRows,
+          .lanes = kLanes,
+          .multiply = {multiply<1>, multiply<2>, multiply<3>},
+          .interleave = interleave,
+          .measure = measure,
+          .widen = widen,
           .most_dot_others = kDotOthers,
           .most_outer_sums = kOuterSums,
           .dots_of_row = {dots<1, 1>, dots<1, 2>, dots<1, 3>},

@@ -49,12 +49,7 @@ DPREDUCE_AVX512_VNNI inline __m512i broadcast_pair(const std::int16_t* pair) {
 template <std::size_t vectors>
 DPREDUCE_AVX512_VNNI void multiply(const std::int16_t* a, std::size_t a_stride, const std::int16_t* b,
                                    std::size_t b_stride, std::size_t pairs, std::int32_t* tile) {
-  __m512i sums[kRows][vectors];
-#pragma GCC unroll 8
-  for (std::size_t row = 0; row < kRows; ++row) {
-#pragma GCC unroll 8
-    for (std::size_t v = 0; v < vectors; ++v) sums[row][v] = _mm512_setzero_si512();
-  }
+  __m512i sums[kRows][vectors] = {};
   for (std::size_t pair = 0; pair < pairs; ++pair, a += a_stride, b += b_stride) {
     __m512i right[vectors];
 #pragma GCC unroll 8
@@ -247,9 +242,7 @@ DPREDUCE_AVX512_VNNI inline void add_wide(__m512i sums, std::size_t count, std::
 template <std::size_t others>
 DPREDUCE_AVX512_VNNI void outer(const std::int16_t* r, std::size_t r_stride, const Int16View& q, std::int64_t* c,
                                 std::size_t c_stride) {
-  __m512i sums[others][2];
-#pragma GCC unroll 16
-  for (std::size_t o = 0; o < others; ++o) sums[o][0] = sums[o][1] = _mm512_setzero_si512();
+  __m512i sums[others][2] = {};
   const __mmask32 mask = mask_of(q.cols);
   const std::int16_t* row = q.data;
   std::size_t pair = 0;
@@ -315,24 +308,26 @@ DPREDUCE_AVX512_VNNI std::uint32_t measure_columns(const Int16View& q) {
 }
 
 template <bool first_time, std::size_t rows, std::size_t... others>
-std::array<RowKernel::Dots, kMostDotOthers> all_dots(std::index_sequence<others...>) {
+std::array<MicroKernel::Dots, kMostDotOthers> all_dots(std::index_sequence<others...>) {
   return {dots<first_time, rows, others + 1>...};
 }
 
 template <std::size_t... others>
-std::array<RowKernel::Outer, kMostOuterSums> all_outers(std::index_sequence<others...>) {
+std::array<MicroKernel::Outer, kMostOuterSums> all_outers(std::index_sequence<others...>) {
   return {outer<others + 1>...};
 }
 
 }  // namespace
 
 MicroKernel avx512_vnni_micro_kernel() {
-  return {"avx512-vnni", kRows, kLanes, {multiply<1>, multiply<2>, multiply<3>}, interleave, measure, widen};
-}
-
-RowKernel avx512_vnni_row_kernel() {
   constexpr std::make_index_sequence<kMostDotOthers> kOthers;
-  return {.lanes = kLanes,
+  return {.name = "avx512-vnni",
+          .tile_rows = kRows,
+          .lanes = kLanes,
+          .multiply = {multiply<1>, multiply<2>, multiply<3>},
+          .interleave = interleave,
+          .measure = measure,
+          .widen = widen,
           .most_dot_others = kMostDotOthers,
           .most_outer_sums = kMostOuterSums,
           .dots_of_row = all_dots<true, 1>(kOthers),

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "common/kernels/instruction_set.hpp"
 #include "common/kernels/matrix_view.hpp"
 #include "common/kernels/thread_team.hpp"
 
@@ -43,11 +44,16 @@ enum class ProductPart { kFull, kUpperTriangle };
 /// Takes the products of some rows, from `first_row` on, with all others: rows x m, which last for the call.
 using VisitProducts = std::function<void(std::size_t first_row, const Int64View& products)>;
 
+class IntegerKernel;
+class RowDots;
+
 /// B of products A B^T, rearranged once for any number of A: the weights of a round, a projection. Made by
 /// IntegerKernel::row_factors. Holds no state beside: one object serves all threads.
 class RowFactors {
  public:
-  virtual ~RowFactors() = default;
+  /// `kernel`, `b` and its values outlive it.
+  RowFactors(const IntegerKernel& kernel, const Int16View& b);
+  ~RowFactors();
 
   /// Number of rows of A that are fast at a time, and few enough that what becomes of them stays in the cache.
   std::size_t block_rows() const { return block_rows_; }
@@ -62,26 +68,44 @@ class RowFactors {
   /// Preconditions: as accumulate.
   void visit(const Int16View& a, ThreadTeam& team, const VisitProducts& visit) const;
 
- protected:
-  /// `block_rows` rows of A are a block.
-  RowFactors(const Int16View& b, std::size_t block_rows) : b_(b), block_rows_(block_rows) {}
-  const Int16View& factors() const { return b_; }
-
  private:
+  friend class IntegerKernel;
+  // True if B is packed for products along rows: otherwise tiles are faster.
+  static bool are_packed(const Int16View& b);
+  // accumulate, blocks of rows on the threads of the team. Shapes are not checked.
+  void accumulate_on(ThreadTeam& team, const Int16View& a, const Int64View& c) const;
+  // Calls work(rows) for each block of rows.
+  template <typename Work>
+  void for_each_block(ThreadTeam& team, std::size_t rows, const Work& work) const;
   // C += the rows' products. Shapes are checked.
-  virtual void add(const Int16View& a, const Range& rows, const Int64View& c) const = 0;
+  void add(const Int16View& a, const Range& rows, const Int64View& c) const;
 
+  const IntegerKernel& kernel_;
   Int16View b_;
   std::size_t block_rows_;
+  std::vector<RowDots> parts_;  // packed runs of the columns, in order; none where tiles are faster
 };
 
-/// Method of computing the products. Kernels hold no state: one object serves all threads.
+// The loops around a micro-kernel: which rows are packed, which tiles are computed, where sums are widened.
+//
+//     for each range of at most 4096 columns of A, of B      (bounds the memory: 16 MiB of packed values an operand)
+//       for each block of 2048 rows
+//         pack the block, stripe by stripe                   (threads share the stripes)
+//         for each panel of A and panel of B                 (threads share these)
+//           for each safe segment of the block               (packed_panels.hpp)
+//             C tile += micro-kernel(segment), widened to int64
+//
+// A panel of B stays in the second-level cache while the panels of A pass. Cost of packing: O(n (p + q)), against n p
+// q. Where one side is small, or both are summed along their rows, nothing large is packed (row_products.cpp).
+
+/// The products, by the loops of one instruction set. Kernels hold no state: one object serves all threads.
 class IntegerKernel {
  public:
-  virtual ~IntegerKernel() = default;
+  explicit IntegerKernel(const MicroKernel& micro) : micro_(micro) {}
 
+  const MicroKernel& micro() const { return micro_; }
   /// The name that forces this kernel (select_kernel).
-  virtual std::string_view name() const = 0;
+  std::string_view name() const { return micro_.name; }
 
   /// C += A^T B.
   /// Shapes: A n x p, B n x q, C p x q; any of n, p, q may be 0. Cost: n p q multiply-adds on `threads` threads.
@@ -108,20 +132,20 @@ class IntegerKernel {
   /// Cost: two readings. Preconditions: as accumulate_product.
   KnownEnergies measure(const Int16View& a, unsigned threads = 1) const;
 
- protected:
-  // The above; B's shape is checked. Unless a kernel knows better, B is used as it lies.
-  virtual std::unique_ptr<const RowFactors> make_row_factors(const Int16View& b) const;
-  // The above; A's shape is checked. Nothing, unless a kernel uses energies.
-  virtual KnownEnergies measured(const Int16View& a, ThreadTeam& team) const;
-
  private:
-  void accumulate_checked(const Operand& a, const Operand& b, ProductPart part, const Int64View& c,
-                          unsigned threads) const;
+  // C(i, j) += sum_k A(k, i) B(k, j), for i <= j only where `part` says so (then A and B are one matrix).
+  void accumulate(const Operand& a, const Operand& b, ProductPart part, const Int64View& c, unsigned threads) const;
+  // C += A^T B: both summed over their rows, A of few columns.
+  void accumulate_outer(ThreadTeam& team, const Operand& a, const Operand& b, const Int64View& c) const;
 
-  // C(i, j) += sum_k A(k, i) B(k, j), for i <= j only where `part` says so (then A and B are one matrix). Shapes are
-  // checked and not empty.
-  virtual void accumulate(const Operand& a, const Operand& b, ProductPart part, const Int64View& c,
-                          unsigned threads) const = 0;
+  MicroKernel micro_;
 };
+
+/// The kernels that this processor can run, plainest first; found once, at the first call.
+const std::vector<IntegerKernel>& supported_kernels();
+
+/// The fastest supported kernel for "auto", else the one of that name: portable, avx2, avx512-vnni.
+/// Throws UsageError where the name is unknown or the processor cannot run that kernel.
+const IntegerKernel& select_kernel(std::string_view name = "auto");
 
 }  // namespace dpreduce

@@ -58,6 +58,12 @@ struct Int64View {
   std::int64_t* row(std::size_t index) const { return data + index * stride; }
 };
 
+/// Returns whether the view's rows do not overlap, and there are values.
+template <typename View>
+bool is_whole(const View& view) {
+  return view.stride >= view.cols && (view.data != nullptr || view.rows * view.cols == 0);
+}
+
 /// a + b in Z mod 2^64.
 inline std::int64_t ring_sum(std::int64_t a, std::int64_t b) {
   return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
@@ -79,17 +85,16 @@ struct Operand {
   std::size_t columns() const { return summed_over == SummedOver::kRows ? view.cols : view.rows; }
   /// Returns whether the energies of its columns are known; the columns then contain no -32768.
   bool has_known_energies() const { return summed_over == SummedOver::kRows && view.energies.columns != nullptr; }
-  std::int16_t at(std::size_t k, std::size_t column) const {
-    return summed_over == SummedOver::kRows ? view.row(k)[column] : view.row(column)[k];
-  }
 };
 
-/// The half-open range [begin, end) of columns or of depth.
+/// The half-open range [begin, end) of columns, of depth, or of the steps of a sum: pairs of a block, or vectors of a
+/// row (row_products.cpp).
 struct Range {
   std::size_t begin = 0;
   std::size_t end = 0;
 
   std::size_t size() const { return end - begin; }
+  bool operator==(const Range&) const = default;
 };
 
 }  // namespace dpreduce

@@ -5,7 +5,6 @@
 #include <cstring>
 
 #include "common/base/error.hpp"
-#include "common/kernels/integer_kernel.hpp"
 
 namespace dpreduce {
 namespace {
@@ -14,12 +13,12 @@ namespace {
 constexpr std::uint64_t kMaxBlockUnits = kBlockPairs * ((std::uint64_t{1} << 21) + 1);
 static_assert(kMaxBlockUnits < std::uint64_t{1} << 32);
 
-void add_halves(const Segment& part, const EnergyProduct& measured, std::vector<Segment>& segments) {
-  if (part.end - part.begin == 1 || measured(part) <= kEnergyLimit) {
+void add_halves(const Range& part, const EnergyProduct& measured, std::vector<Range>& segments) {
+  if (part.size() == 1 || measured(part) <= kEnergyLimit) {
     segments.push_back(part);
     return;
   }
-  const std::size_t middle = part.begin + (part.end - part.begin) / 2;
+  const std::size_t middle = part.begin + part.size() / 2;
   add_halves({part.begin, middle}, measured, segments);
   add_halves({middle, part.end}, measured, segments);
 }
@@ -27,8 +26,7 @@ void add_halves(const Segment& part, const EnergyProduct& measured, std::vector<
 }  // namespace
 
 void plan_segments(std::span<const std::uint32_t> energies_a, std::span<const std::uint32_t> energies_b,
-                   std::size_t steps, const EnergyProduct& measured, std::vector<Segment>& segments,
-                   std::size_t stripe) {
+                   std::size_t steps, const EnergyProduct& measured, std::vector<Range>& segments, std::size_t stripe) {
   const std::size_t stripes = energies_a.size();
   DPREDUCE_ASSERT(steps <= kBlockPairs && stripes == (steps + stripe - 1) / stripe);
   DPREDUCE_ASSERT(energies_b.size() == stripes);
@@ -159,12 +157,12 @@ std::vector<Panel> split_into_panels(std::size_t columns, std::size_t lanes) {
   return panels;
 }
 
-std::int16_t* PackingMemory::room(std::size_t count) {
-  if (count > values_.size()) {
-    values_ = LargeVector<std::int16_t>();  // before there is another, so that there are never two
-    values_.resize(count);
+std::int16_t* room_in(PackingMemory& memory, std::size_t count) {
+  if (count > memory.size()) {
+    memory = PackingMemory();  // before there is another, so that there are never two
+    memory.resize(count);
   }
-  return values_.data();
+  return memory.data();
 }
 
 PackedPanels::PackedPanels(const MicroKernel& micro, std::size_t columns, std::size_t depth, PackingMemory& memory)
@@ -175,7 +173,7 @@ PackedPanels::PackedPanels(const MicroKernel& micro, std::size_t columns, std::s
       panels_(split_into_panels(columns, micro.lanes)),
       energies_(panels_.size() * max_stripes_) {
   const std::size_t padded_columns = (columns + micro.lanes - 1) / micro.lanes * micro.lanes;
-  values_ = memory.room(2 * max_pairs_ * padded_columns);
+  values_ = room_in(memory, 2 * max_pairs_ * padded_columns);
 }
 
 void PackedPanels::pack_stripe(const Operand& operand, std::size_t first_column, std::size_t first_k, std::size_t depth,

@@ -45,16 +45,8 @@ constexpr std::uint32_t energy_units(std::int16_t first, std::int16_t second) {
 inline constexpr std::uint64_t kEnergyLimit =
     ((std::uint64_t{1} << 31) - 1) * ((std::uint64_t{1} << 31) - 1) / (1024 * 1024);
 
-/// Steps [begin, end) of a sum: pairs of a block, or vectors of a row (row_products.hpp).
-struct Segment {
-  std::size_t begin = 0;
-  std::size_t end = 0;
-
-  bool operator==(const Segment&) const = default;
-};
-
 /// The product of the largest energies of both sides over some steps, in units of either; any single step may have any.
-using EnergyProduct = std::function<std::uint64_t(const Segment&)>;
+using EnergyProduct = std::function<std::uint64_t(const Range&)>;
 
 /// Replaces `segments` by a partition of [0, steps) in order, every part with (1): runs of stripes, or, of a stripe
 /// that is too much alone, its largest halves that are not, down to single steps. energies_a, energies_b: for each
@@ -62,7 +54,7 @@ using EnergyProduct = std::function<std::uint64_t(const Segment&)>;
 /// of stripes. Greedy: a run is closed only before the stripe that would break (1). Preconditions: steps <=
 /// kBlockPairs; both spans have ceil(steps / stripe) entries.
 void plan_segments(std::span<const std::uint32_t> energies_a, std::span<const std::uint32_t> energies_b,
-                   std::size_t steps, const EnergyProduct& measured, std::vector<Segment>& segments,
+                   std::size_t steps, const EnergyProduct& measured, std::vector<Range>& segments,
                    std::size_t stripe = kStripePairs);
 
 // A block of an operand, rearranged for the micro-kernels, with the energies that certify it.
@@ -82,14 +74,10 @@ std::vector<Panel> split_into_panels(std::size_t columns, std::size_t lanes);
 
 /// Memory of packed blocks, kept from one product to the next: returned and requested each time, its pages cost a
 /// product with 1024 columns one part in 15. Huge pages where the system lends some.
-class PackingMemory {
- public:
-  /// Room for at least `count` values, aligned to 64; its earlier content is lost. Throws std::bad_alloc.
-  std::int16_t* room(std::size_t count);
+using PackingMemory = LargeVector<std::int16_t>;
 
- private:
-  LargeVector<std::int16_t> values_;
-};
+/// Room for at least `count` values in `memory`, aligned to 64; its earlier content is lost. Throws std::bad_alloc.
+std::int16_t* room_in(PackingMemory& memory, std::size_t count);
 
 class PackedPanels {
  public:
@@ -120,8 +108,8 @@ class PackedPanels {
     return {energies_.data() + panel_index * max_stripes_, stripes(depth)};
   }
   /// The same for any pairs of the panel, measured again.
-  std::uint32_t energy(const Panel& panel, const Segment& pairs) const {
-    return micro_.measure(at(panel, pairs.begin), pairs.end - pairs.begin, panel.vectors);
+  std::uint32_t energy(const Panel& panel, const Range& pairs) const {
+    return micro_.measure(at(panel, pairs.begin), pairs.size(), panel.vectors);
   }
 
  private:

@@ -141,11 +141,13 @@ std::uint32_t measure_columns(const Int16View& q) {
 }  // namespace
 
 MicroKernel portable_micro_kernel() {
-  return {"portable", kRows, kLanes, {multiply<1>, multiply<2>, multiply<3>}, interleave, measure, widen};
-}
-
-RowKernel portable_row_kernel() {
-  return {.lanes = kLanes,
+  return {.name = "portable",
+          .tile_rows = kRows,
+          .lanes = kLanes,
+          .multiply = {multiply<1>, multiply<2>, multiply<3>},
+          .interleave = interleave,
+          .measure = measure,
+          .widen = widen,
           .most_dot_others = kSums,
           .most_outer_sums = kSums,
           .dots_of_row = {dots<1, 1>, dots<1, 2>, dots<1, 3>, dots<1, 4>},

@@ -1,15 +1,31 @@
-#include "common/kernels/row_products.hpp"
-
+// Products with a small side, or along rows, without packing the large one: the rounds of training.
+//
+//     dots:   pack B, which is small                         (panels of instruction_set.hpp)
+//             for each 48 rows of A                          (they stay in the second-level cache)
+//               for each 8 rows of B, each 3 rows of A       (tiles of instruction_set.hpp)
+//                 C tile += each safe segment of the columns
+//     outer:  for each 256 rows of A and of B                (read twice, from the second-level cache)
+//               pack A, which is small                       (packed_panels.hpp)
+//               for each 2 lanes columns of B, each tile of A's columns
+//                 C tile += each safe segment of the rows
+//
+// Energies are measured on the way where they are not known, of lanes for dots: stripes of 8 vectors, whose sums bound
+// what a lane holds.
 #include <algorithm>
 
 #include "common/base/error.hpp"
 #include "common/base/huge_pages.hpp"
+#include "common/kernels/integer_kernel.hpp"
 #include "common/kernels/packed_panels.hpp"
 
 namespace dpreduce {
 namespace {
 
+// A product along rows pays for the sums across lanes with this many values; with few others it pays for no packing.
+constexpr std::size_t kLongRow = 256;
+constexpr std::size_t kFewOthers = 16;
 constexpr std::size_t kRowsInCache = 16 * kDotRows;
+constexpr std::size_t kRowsOfTiles = 1024;
 // Values of B that pass with each three rows of A: first, while rows come from memory, what the second-level cache has
 // room for; then what stays in the first one while all rows pass.
 constexpr std::size_t kPanelsInFirstPass = 32768;
@@ -32,7 +48,7 @@ std::vector<Range> even_groups(std::size_t count, std::size_t most) {
 // Run of columns of a product along rows, B packed.
 class RowDots {
  public:
-  RowDots(const RowKernel& kernel, const Int16View& b, const Range& columns)
+  RowDots(const MicroKernel& kernel, const Int16View& b, const Range& columns)
       : kernel_(kernel),
         b_(b),
         columns_(columns),
@@ -94,7 +110,7 @@ class RowDots {
     }
   }
 
-  Range columns_of(const Segment& vectors) const {
+  Range columns_of(const Range& vectors) const {
     return {columns_.begin + vectors.begin * width_, std::min(columns_.begin + vectors.end * width_, columns_.end)};
   }
 
@@ -134,16 +150,16 @@ class RowDots {
       measure(a, rows, energies_a);
       if (whole_is_safe()) return multiply(a, rows, others, c, columns_);
     }
-    const auto measured = [&](const Segment& vectors) {
+    const auto measured = [&](const Range& vectors) {
       std::uint32_t of_a = 0;  // they are part of one stripe
       std::uint32_t of_b = 0;
       const Range columns = columns_of(vectors);
       return std::uint64_t{energy(a, rows, columns, {&of_a, 1})} * energy(b_, others, columns, {&of_b, 1});
     };
-    thread_local std::vector<Segment> segments;
+    thread_local std::vector<Range> segments;
     plan_segments(energies_a.first(entries_ - 1), energies_b.first(entries_ - 1), vectors_, measured, segments,
                   kStripeVectors);
-    for (const Segment& vectors : segments) multiply(a, rows, others, c, columns_of(vectors));
+    for (const Range& vectors : segments) multiply(a, rows, others, c, columns_of(vectors));
   }
 
   void multiply(const Int16View& a, const Range& rows, const Range& others, const Int64View& c,
@@ -158,7 +174,7 @@ class RowDots {
     }
   }
 
-  const RowKernel& kernel_;
+  const MicroKernel& kernel_;
   Int16View b_;
   Range columns_;
   std::size_t width_;    // values of a vector
@@ -178,15 +194,14 @@ namespace {
 // The columns of B with a packed block of A.
 class OuterBlock {
  public:
-  OuterBlock(const RowKernel& kernel, const MicroKernel& micro, const PackedPanels& a, const Operand& b,
-             const Int64View& c)
-      : kernel_(kernel), micro_(micro), a_(a), b_(b), c_(c) {}
+  OuterBlock(const MicroKernel& kernel, const PackedPanels& a, const Operand& b, const Int64View& c)
+      : kernel_(kernel), a_(a), b_(b), c_(c) {}
 
   void accumulate(const Range& rows, const Range& columns) const {
     const Int16View q = part_of(rows, columns);
     const std::size_t stripes = PackedPanels::stripes(rows.size());
     thread_local std::vector<std::uint32_t> energies;
-    thread_local std::vector<Segment> segments;
+    thread_local std::vector<Range> segments;
     energies.resize(stripes);
     for (std::size_t stripe = 0; stripe < stripes; ++stripe) {
       const std::size_t first = rows.begin + stripe * 2 * kStripePairs;
@@ -198,11 +213,11 @@ class OuterBlock {
       const Panel& panel = a_.panels()[index];
       plan_segments(
           a_.energies(index, rows.size()), energies, PackedPanels::pairs(rows.size()),
-          [&](const Segment& part) {
+          [&](const Range& part) {
             return std::uint64_t{a_.energy(panel, part)} * kernel_.measure_columns(pairs_of(q, part));
           },
           segments);
-      const std::size_t count = std::min(panel.vectors * micro_.lanes, a_.columns() - panel.first_column);
+      const std::size_t count = std::min(panel.vectors * kernel_.lanes, a_.columns() - panel.first_column);
       for (const Range& sums : even_groups(count, kernel_.most_outer_sums)) multiply(panel, sums, q, columns, segments);
     }
   }
@@ -219,22 +234,21 @@ class OuterBlock {
     return q.known_energy(rows.begin, columns.begin, columns.end);
   }
 
-  static Int16View pairs_of(const Int16View& q, const Segment& pairs) {
+  static Int16View pairs_of(const Int16View& q, const Range& pairs) {
     const std::size_t first = 2 * pairs.begin;
     return {q.row(first), std::min(2 * pairs.end, q.rows) - first, q.cols, q.stride};
   }
 
   void multiply(const Panel& panel, const Range& sums, const Int16View& q, const Range& columns,
-                const std::vector<Segment>& segments) const {
-    for (const Segment& segment : segments) {
+                const std::vector<Range>& segments) const {
+    for (const Range& segment : segments) {
       kernel_.outer[sums.size() - 1](a_.at(panel, segment.begin) + 2 * sums.begin, a_.pair_stride(panel),
                                      pairs_of(q, segment), c_.row(panel.first_column + sums.begin) + columns.begin,
                                      c_.stride);
     }
   }
 
-  const RowKernel& kernel_;
-  const MicroKernel& micro_;
+  const MicroKernel& kernel_;
   const PackedPanels& a_;
   const Operand& b_;
   Int64View c_;
@@ -242,15 +256,24 @@ class OuterBlock {
 
 }  // namespace
 
-DotFactors::DotFactors(const RowKernel& kernel, const Int16View& b) : RowFactors(b, kRowsInCache) {
+bool RowFactors::are_packed(const Int16View& b) {
+  return b.cols >= kLongRow || b.rows <= kFewOthers;
+}
+
+RowFactors::RowFactors(const IntegerKernel& kernel, const Int16View& b)
+    : kernel_(kernel), b_(b), block_rows_(are_packed(b) ? kRowsInCache : kRowsOfTiles) {
+  if (!are_packed(b)) return;
   for (std::size_t first = 0; first < b.cols; first += kMostValues) {
-    parts_.emplace_back(kernel, b, Range{first, std::min(first + kMostValues, b.cols)});
+    parts_.emplace_back(kernel.micro(), b, Range{first, std::min(first + kMostValues, b.cols)});
   }
 }
 
-DotFactors::~DotFactors() = default;
+RowFactors::~RowFactors() = default;
 
-void DotFactors::add(const Int16View& a, const Range& rows, const Int64View& c) const {
+void RowFactors::add(const Int16View& a, const Range& rows, const Int64View& c) const {
+  if (parts_.empty()) {
+    return kernel_.accumulate_row_products({a.row(rows.begin), rows.size(), a.cols, a.stride}, b_, c);
+  }
   for (std::size_t first = rows.begin; first < rows.end; first += kRowsInCache) {
     const Range block{first, std::min(first + kRowsInCache, rows.end)};
     for (const RowDots& part : parts_) {
@@ -259,19 +282,42 @@ void DotFactors::add(const Int16View& a, const Range& rows, const Int64View& c) 
   }
 }
 
-void DotFactors::accumulate_on(ThreadTeam& team, const Int16View& a, const Int64View& c) const {
-  team.for_each((a.rows + kRowsInCache - 1) / kRowsInCache, [&](std::size_t block) {
-    const Range rows{block * kRowsInCache, std::min((block + 1) * kRowsInCache, a.rows)};
+void RowFactors::accumulate(const Int16View& a, const Int64View& c) const {
+  DPREDUCE_ASSERT(a.cols == b_.cols && c.rows == a.rows && c.cols == b_.rows && is_whole(a) && is_whole(c));
+  add(a, {0, a.rows}, c);
+}
+
+template <typename Work>
+void RowFactors::for_each_block(ThreadTeam& team, std::size_t rows, const Work& work) const {
+  team.for_each((rows + block_rows_ - 1) / block_rows_, [&](std::size_t block) {
+    work(Range{block * block_rows_, std::min((block + 1) * block_rows_, rows)});
+  });
+}
+
+void RowFactors::accumulate_on(ThreadTeam& team, const Int16View& a, const Int64View& c) const {
+  for_each_block(team, a.rows, [&](const Range& rows) {
     add(a, rows, {c.row(rows.begin), rows.size(), c.cols, c.stride});
   });
 }
 
-void accumulate_outer(const RowKernel& kernel, const MicroKernel& micro, ThreadTeam& team, const Operand& a,
-                      const Operand& b, const Int64View& c) {
-  const std::size_t width = 2 * kernel.lanes;
+void RowFactors::visit(const Int16View& a, ThreadTeam& team, const VisitProducts& visit) const {
+  DPREDUCE_ASSERT(a.cols == b_.cols && is_whole(a));
+  for_each_block(team, a.rows, [&](const Range& rows) {
+    thread_local std::vector<std::int64_t> kept;           // from block to block, as its pages are
+    std::vector<std::int64_t> products = std::move(kept);  // `visit` may ask for products itself
+    products.assign(rows.size() * b_.rows, 0);
+    const Int64View c{products.data(), rows.size(), b_.rows, b_.rows};
+    add(a, rows, c);
+    visit(rows.begin, c);
+    kept = std::move(products);
+  });
+}
+
+void IntegerKernel::accumulate_outer(ThreadTeam& team, const Operand& a, const Operand& b, const Int64View& c) const {
+  const std::size_t width = 2 * micro_.lanes;
   thread_local PackingMemory memory;
-  PackedPanels packed(micro, a.columns(), std::min(a.depth(), kOuterRows), memory);
-  const OuterBlock block(kernel, micro, packed, b, c);
+  PackedPanels packed(micro_, a.columns(), std::min(a.depth(), kOuterRows), memory);
+  const OuterBlock block(micro_, packed, b, c);
   for (std::size_t first = 0; first < a.depth(); first += kOuterRows) {
     const Range rows{first, std::min(first + kOuterRows, a.depth())};
     team.for_each(PackedPanels::stripes(rows.size()),
@@ -282,8 +328,10 @@ void accumulate_outer(const RowKernel& kernel, const MicroKernel& micro, ThreadT
   }
 }
 
-KnownEnergies known_energies(const RowKernel& kernel, ThreadTeam& team, const Int16View& rows) {
-  const std::size_t width = 2 * kernel.lanes;
+KnownEnergies IntegerKernel::measure(const Int16View& rows, unsigned threads) const {
+  DPREDUCE_ASSERT(is_whole(rows) && threads >= 1);
+  ThreadTeam team(threads);
+  const std::size_t width = 2 * micro_.lanes;
   const std::size_t stripes = (rows.rows + kEnergyRows - 1) / kEnergyRows;
   const std::size_t groups = rows.energies_per_stripe();
   KnownEnergies known{std::vector<std::uint32_t>(rows.rows), std::vector<std::uint32_t>(stripes * groups)};
@@ -293,14 +341,14 @@ KnownEnergies known_energies(const RowKernel& kernel, ThreadTeam& team, const In
       for (std::size_t first = 0; first < rows.cols; first += kMostValues) {
         const std::size_t count = std::min(kMostValues, rows.cols - first);
         std::uint32_t whole = 0;
-        kernel.measure_row(rows.row(row) + first, count, count, &whole);
+        micro_.measure_row(rows.row(row) + first, count, count, &whole);
         known.of_rows[row] = std::max(known.of_rows[row], whole);
       }
     }
     for (std::size_t first = 0; first < rows.cols; first += width) {
       const Range columns{first, std::min(first + width, rows.cols)};
       const std::uint32_t energy =
-          kernel.measure_columns({rows.row(of_stripe.begin) + first, of_stripe.size(), columns.size(), rows.stride});
+          micro_.measure_columns({rows.row(of_stripe.begin) + first, of_stripe.size(), columns.size(), rows.stride});
       DPREDUCE_ASSERT(energy != kNoEnergy);
       std::fill(known.of_columns.begin() + static_cast<std::ptrdiff_t>(stripe * groups + first / kEnergyColumns),
                 known.of_columns.begin() +

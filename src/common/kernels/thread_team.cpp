@@ -17,20 +17,12 @@ void look_for(const Condition& condition) {
 
 }  // namespace
 
-ThreadTeam::ThreadTeam(unsigned threads) {
-  try {
-    while (helpers_.size() + 1 < threads) helpers_.emplace_back([this] { work(); });
-  } catch (...) {
-    stop();
-    throw;
-  }
+// The object is whole after the first constructor: if a thread cannot be started, the destructor ends the others.
+ThreadTeam::ThreadTeam(unsigned threads) : ThreadTeam() {
+  while (helpers_.size() + 1 < threads) helpers_.emplace_back([this] { work(); });
 }
 
 ThreadTeam::~ThreadTeam() {
-  stop();
-}
-
-void ThreadTeam::stop() {
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;

@@ -30,9 +30,9 @@ class ThreadTeam {
   void for_each(std::size_t count, const std::function<void(std::size_t)>& step);
 
  private:
+  ThreadTeam() = default;
   void work();
   void take_steps();
-  void stop();
 
   std::vector<std::thread> helpers_;
   std::mutex mutex_;

@@ -5,8 +5,6 @@
 namespace dpreduce {
 namespace {
 
-constexpr std::array<std::size_t, 3> kWidths{2, 4, 8};
-
 std::size_t count_widths() {
 #if defined(__x86_64__)
   if (!__builtin_cpu_supports("avx2")) return 1;
@@ -21,8 +19,9 @@ std::size_t count_widths() {
 }  // namespace
 
 std::span<const std::size_t> vector_widths() {
-  static const std::span<const std::size_t> widths = std::span(kWidths).first(count_widths());
-  return widths;
+  static constexpr std::array<std::size_t, 3> kWidths{2, 4, 8};
+  static const std::size_t count = count_widths();
+  return std::span(kWidths).first(count);
 }
 
 }  // namespace dpreduce

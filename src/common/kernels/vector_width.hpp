@@ -45,40 +45,32 @@ struct EightDoubles {
   }
 
   template <typename Other>
-  [[gnu::always_inline]] EightDoubles& operator+=(const Other& b) {
-    for_each_part([&](std::size_t p) { parts[p] += part_of(b, p); });
-    return *this;
-  }
-  template <typename Other>
   [[gnu::always_inline]] friend EightDoubles operator+(const EightDoubles& a, const Other& b) {
-    return EightDoubles(a) += b;
+    EightDoubles c;
+    for_each_part([&](std::size_t p) { c.parts[p] = a.parts[p] + part_of(b, p); });
+    return c;
   }
   template <typename Other>
-  [[gnu::always_inline]] EightDoubles& operator-=(const Other& b) {
-    for_each_part([&](std::size_t p) { parts[p] -= part_of(b, p); });
-    return *this;
+  [[gnu::always_inline]] EightDoubles& operator+=(const Other& b) {
+    return *this = *this + b;
   }
   template <typename Other>
   [[gnu::always_inline]] friend EightDoubles operator-(const EightDoubles& a, const Other& b) {
-    return EightDoubles(a) -= b;
-  }
-  template <typename Other>
-  [[gnu::always_inline]] EightDoubles& operator*=(const Other& b) {
-    for_each_part([&](std::size_t p) { parts[p] *= part_of(b, p); });
-    return *this;
+    EightDoubles c;
+    for_each_part([&](std::size_t p) { c.parts[p] = a.parts[p] - part_of(b, p); });
+    return c;
   }
   template <typename Other>
   [[gnu::always_inline]] friend EightDoubles operator*(const EightDoubles& a, const Other& b) {
-    return EightDoubles(a) *= b;
-  }
-  template <typename Other>
-  [[gnu::always_inline]] EightDoubles& operator/=(const Other& b) {
-    for_each_part([&](std::size_t p) { parts[p] /= part_of(b, p); });
-    return *this;
+    EightDoubles c;
+    for_each_part([&](std::size_t p) { c.parts[p] = a.parts[p] * part_of(b, p); });
+    return c;
   }
   template <typename Other>
   [[gnu::always_inline]] friend EightDoubles operator/(const EightDoubles& a, const Other& b) {
-    return EightDoubles(a) /= b;
+    EightDoubles c;
+    for_each_part([&](std::size_t p) { c.parts[p] = a.parts[p] / part_of(b, p); });
+    return c;
   }
 
   /// In each lane a < b ? x : y.

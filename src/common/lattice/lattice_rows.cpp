@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstring>
+#include <limits>
+#include <numeric>
 #include <utility>
 
 #include "common/base/error.hpp"
-#include "common/kernels/kernel_choice.hpp"
+#include "common/kernels/integer_kernel.hpp"
 #include "common/kernels/thread_team.hpp"
 #include "common/kernels/vector_width.hpp"
 
@@ -81,6 +84,81 @@ std::pair<bool, std::uint32_t> quantized(std::span<const double> u, double scale
   }
   std::fill(q.begin(), q.end(), std::int16_t{0});
   return {false, 0};
+}
+
+// Rows that lie apart.
+struct RowsApart {
+  std::span<const StoredFloats> rows;
+  std::size_t dim;
+
+  std::span<const float> decoded(std::size_t first, std::size_t count, std::vector<float>& scratch) const {
+    if (count == 1) return rows[first].decoded(0, dim, scratch);
+    thread_local std::vector<float> one;
+    scratch.resize(count * dim);
+    for (std::size_t row = 0; row < count; ++row) {
+      for (std::size_t part = 0; part < kParts; ++part) fetch(first + row, part);
+      std::ranges::copy(rows[first + row].decoded(0, dim, one),
+                        scratch.begin() + static_cast<std::ptrdiff_t>(row * dim));
+    }
+    return scratch;
+  }
+  void fetch(std::size_t row, std::size_t part) const {
+    if (part == 0 && row % kPagesAhead == 0) fetch_pages(row + kPagesAhead);
+    if (row + kRowsAhead < rows.size()) rows[row + kRowsAhead].prefetch(part, kParts);
+  }
+  void fetch_pages(std::size_t first) const {
+    const std::size_t end = std::min(first + kPagesAhead, rows.size());
+    for (std::size_t row = first; row < end; ++row) rows[row].prefetch_pages();
+  }
+};
+
+constexpr double kLargestWeight = 1e100;  // scores stay finite
+
+// max_a |u_a| by their bits without the sign, whose order is the same; a NaN is larger than any number.
+template <std::size_t width>
+[[gnu::always_inline]] inline std::int64_t largest_bits(std::span<const double> u) {
+  using Bits [[gnu::vector_size(width * sizeof(std::int64_t))]] = std::int64_t;
+  constexpr std::int64_t kWithoutSign = std::numeric_limits<std::int64_t>::max();
+  constexpr std::size_t kTogether = 4;  // vectors: a comparison waits for the one before
+  Bits most[kTogether]{};
+  std::size_t a = 0;
+  for (; a + kTogether * width <= u.size(); a += kTogether * width) {
+#pragma GCC unroll 4
+    for (std::size_t v = 0; v < kTogether; ++v) {
+      Bits bits;
+      std::memcpy(&bits, &u[a + v * width], sizeof(bits));
+      bits &= kWithoutSign;
+      most[v] = bits > most[v] ? bits : most[v];
+    }
+  }
+  std::array<std::int64_t, kTogether * width> lanes;
+  static_assert(sizeof(most) == sizeof(lanes));
+  std::memcpy(lanes.data(), most, sizeof(most));
+  std::int64_t largest = *std::ranges::max_element(lanes);
+  for (; a < u.size(); ++a) largest = std::max(largest, std::bit_cast<std::int64_t>(u[a]) & kWithoutSign);
+  return largest;
+}
+
+double largest_of(std::span<const double> u) {
+  std::int64_t bits = 0;
+  run_at_full_width([&]<std::size_t width>(Doubles<width>) { bits = largest_bits<width>(u); });
+  return std::bit_cast<double>(bits);
+}
+
+// q_a = u_a units rounded, halves away from 0 as std::lround does it; |u_a units| is a little over 2^15 at most.
+void round_in_units(std::span<const double> u, double units, std::int16_t* q) {
+  run_at_full_width([&](auto) {
+    for (std::size_t a = 0; a < u.size(); ++a) {
+      const double value = u[a] * units;
+      const auto whole = static_cast<std::int32_t>(value);
+      const double rest = value - whole;  // exact
+      q[a] = static_cast<std::int16_t>(whole + (rest >= 0.5 ? 1 : 0) - (rest <= -0.5 ? 1 : 0));
+    }
+  });
+}
+
+double factor_of(double largest, const Lattice& lattice) {
+  return largest == 0.0 ? 0.0 : 1.0 / (lattice.scale() * (static_cast<double>(kLatticeNorm) / largest));
 }
 
 }  // namespace
@@ -172,90 +250,50 @@ void LatticeRows::append(const LatticeRows& from, std::size_t index) {
   first_bad_row_ = rows();
 }
 
-// Rows that are stored one behind the other.
-struct LatticeRows::StoredTogether {
-  const StoredFloats& features;
-  std::size_t dim;
-  std::size_t block_rows;
-
-  void write(const RowTransform& transform, std::size_t first, std::span<double> out, std::span<char> is_finite) const {
-    thread_local std::vector<float> scratch;
-    transform(features.decoded(first * dim, is_finite.size() * dim, scratch), out, is_finite);
-  }
-  void fetch(std::size_t, std::size_t) const {}  // the processor foresees them
-};
-
-// Rows that lie apart.
-struct LatticeRows::StoredApart {
-  std::span<const StoredFloats> rows;
-  std::size_t dim;
-  std::size_t block_rows;
-
-  void write(const RowTransform& transform, std::size_t first, std::span<double> out, std::span<char> is_finite) const {
-    thread_local std::vector<float> scratch;
-    transform(decoded(first, is_finite.size(), scratch), out, is_finite);
-  }
-  std::span<const float> decoded(std::size_t first, std::size_t count, std::vector<float>& scratch) const {
-    if (count == 1) return rows[first].decoded(0, dim, scratch);
-    thread_local std::vector<float> one;
-    scratch.resize(count * dim);
-    for (std::size_t row = 0; row < count; ++row) {
-      for (std::size_t part = 0; part < kParts; ++part) fetch(first + row, part);
-      std::ranges::copy(rows[first + row].decoded(0, dim, one),
-                        scratch.begin() + static_cast<std::ptrdiff_t>(row * dim));
-    }
-    return scratch;
-  }
-  void fetch(std::size_t row, std::size_t part) const {
-    if (part == 0 && row % kPagesAhead == 0) fetch_pages(row + kPagesAhead);
-    if (row + kRowsAhead < rows.size()) rows[row + kRowsAhead].prefetch(part, kParts);
-  }
-  void fetch_pages(std::size_t first) const {
-    const std::size_t end = std::min(first + kPagesAhead, rows.size());
-    for (std::size_t row = first; row < end; ++row) rows[row].prefetch_pages();
-  }
-};
-
-// Rows that are on the lattice as they are before a projection.
-struct LatticeRows::StoredOnLattice {
-  const LatticeRows& rows;
-  std::size_t block_rows;
-
-  void write(const RowTransform& transform, std::size_t first, std::span<double> out, std::span<char> is_finite) const {
-    const std::size_t count = is_finite.size();
-    std::copy_n(rows.counts_.begin() + static_cast<std::ptrdiff_t>(first), count, is_finite.begin());
-    transform.project({rows.values() + first * rows.dim(), count * rows.dim()}, is_finite, out);
-  }
-  void fetch(std::size_t, std::size_t) const {}  // the processor foresees them
-};
+// The processor foresees rows that are stored one behind the other.
+constexpr auto kFetchNothing = [](std::size_t, std::size_t) {};
 
 void LatticeRows::assign(const RowTransform& transform, const StoredFloats& features,
                          std::span<const std::int32_t> labels, unsigned threads) {
   const std::size_t dim = transform.input_dim();
   DPREDUCE_ASSERT(features.size() * labels_per_row_ == labels.size() * dim);
-  assign_stored(transform, StoredTogether{features, dim, transform.rows_at_once()}, labels, threads);
+  const auto write = [&](std::size_t first, std::span<double> out, std::span<char> is_finite) {
+    thread_local std::vector<float> scratch;
+    transform(features.decoded(first * dim, is_finite.size() * dim, scratch), out, is_finite);
+  };
+  assign_stored(transform, write, kFetchNothing, transform.rows_at_once(), labels, threads);
 }
 
 void LatticeRows::assign(const RowTransform& transform, std::span<const StoredFloats> rows,
                          std::span<const std::int32_t> labels, unsigned threads) {
-  const std::size_t dim = transform.input_dim();
+  const RowsApart apart{rows, transform.input_dim()};
   DPREDUCE_ASSERT(rows.size() * labels_per_row_ == labels.size());
-  for (const StoredFloats& row : rows) DPREDUCE_ASSERT(row.size() == dim);
+  for (const StoredFloats& row : rows) DPREDUCE_ASSERT(row.size() == apart.dim);
+  const auto write = [&](std::size_t first, std::span<double> out, std::span<char> is_finite) {
+    thread_local std::vector<float> scratch;
+    transform(apart.decoded(first, is_finite.size(), scratch), out, is_finite);
+  };
+  const auto fetch = [&](std::size_t row, std::size_t part) { apart.fetch(row, part); };
   const bool projects = !transform.preprocessing().projection.empty();
-  assign_stored(transform, StoredApart{rows, dim, projects ? transform.rows_at_once() : 1}, labels, threads);
+  assign_stored(transform, write, fetch, projects ? transform.rows_at_once() : 1, labels, threads);
 }
 
 void LatticeRows::assign_projected(const RowTransform& transform, const LatticeRows& rows, unsigned threads) {
   DPREDUCE_ASSERT(rows.labels_per_row_ == labels_per_row_ && rows.dim() == transform.preprocessing().pooled_dim());
-  assign_stored(transform, StoredOnLattice{rows, transform.rows_at_once()}, rows.labels_, threads);
+  const auto write = [&](std::size_t first, std::span<double> out, std::span<char> is_finite) {
+    const std::size_t count = is_finite.size();
+    std::copy_n(rows.counts_.begin() + static_cast<std::ptrdiff_t>(first), count, is_finite.begin());
+    transform.project({rows.values() + first * rows.dim(), count * rows.dim()}, is_finite, out);
+  };
+  assign_stored(transform, write, kFetchNothing, transform.rows_at_once(), rows.labels_, threads);
   weights_ = rows.weights_;
   units_ = rows.units_;
   parts_ = rows.parts_;
 }
 
-template <typename Stored>
-void LatticeRows::assign_stored(const RowTransform& transform, const Stored& stored,
-                                std::span<const std::int32_t> labels, unsigned threads) {
+template <typename Write, typename Fetch>
+void LatticeRows::assign_stored(const RowTransform& transform, const Write& write, const Fetch& fetch,
+                                std::size_t block_rows, std::span<const std::int32_t> labels, unsigned threads) {
   const std::size_t rows = labels.size() / labels_per_row_;
   DPREDUCE_ASSERT(labels.size() == rows * labels_per_row_);
   DPREDUCE_ASSERT(rows <= capacity_ && transform.output_dim() == dim());
@@ -274,15 +312,14 @@ void LatticeRows::assign_stored(const RowTransform& transform, const Stored& sto
   };
   const auto convert = [&](std::size_t worker) {
     thread_local std::vector<double> transformed;  // kept from chunk to chunk, as its pages are
-    const std::size_t block_rows = stored.block_rows;
     if (transformed.size() < block_rows * dim()) transformed.resize(block_rows * dim());
     std::vector<char> is_finite(block_rows);
     const std::size_t last = rows * (worker + 1) / workers;
     for (std::size_t first = rows * worker / workers; first < last; first += block_rows) {
       const std::size_t count = std::min(block_rows, last - first);
-      stored.fetch(first, 0);
-      stored.write(transform, first, std::span(transformed).first(count * dim()), std::span(is_finite).first(count));
-      stored.fetch(first, 1);
+      fetch(first, 0);
+      write(first, std::span(transformed).first(count * dim()), std::span(is_finite).first(count));
+      fetch(first, 1);
       for (std::size_t row = first; row < first + count; ++row) {
         const std::span<std::int16_t> q{values_.data() + row * dim(), dim()};
         const std::span<double> entries = std::span(transformed).subspan((row - first) * dim(), dim());
@@ -296,7 +333,7 @@ void LatticeRows::assign_stored(const RowTransform& transform, const Stored& sto
         counts_[row] = 0;
         first_bad[worker] = std::min(first_bad[worker], row);
       }
-      stored.fetch(first, 2);
+      fetch(first, 2);
     }
   };
   ThreadTeam(static_cast<unsigned>(workers)).for_each(workers, convert);
@@ -312,6 +349,52 @@ CosineClip cosine_clip(double d_min, double d_max) {
     throw UsageError("--d-min {} and --d-max {}: the lower bound must be below the upper", d_min, d_max);
   }
   return clip;
+}
+
+LatticeWeights::LatticeWeights(std::span<const double> weights, const Lattice& lattice) : dim_(lattice.dim) {
+  if (dim_ == 0 || weights.size() % dim_ != 0)
+    throw UsageError("weights must be K rows of as many entries as features");
+  values_->resize(weights.size());
+  for (std::size_t first = 0; first < weights.size(); first += dim_) {
+    const auto row = weights.subspan(first, dim_);
+    const double largest = largest_of(row);
+    if (!(largest <= kLargestWeight)) throw UsageError("weights grow without bound: the steps are too long");
+    const double units = static_cast<double>(kLatticeNorm) / largest;
+    const bool has_units = largest > 0.0 && std::isfinite(units);
+    if (has_units) round_in_units(row, units, &(*values_)[first]);
+    largest_.push_back(has_units ? largest : 0.0);
+    factors_.push_back(factor_of(largest_.back(), lattice));
+  }
+}
+
+LatticeWeights LatticeWeights::on(const Lattice& lattice) const {
+  DPREDUCE_ASSERT(values_->size() == largest_.size() * lattice.dim);
+  const auto lesser = [](std::int16_t a, std::int16_t b) { return std::min(a, b); };
+  if (std::accumulate(values_->begin(), values_->end(), std::int16_t{0}, lesser) < -kLatticeNorm ||
+      !std::ranges::all_of(largest_, [](double entry) { return entry >= 0.0 && entry <= kLargestWeight; })) {
+    throw AggregationAborted("the coordinator's weights are out of range");  // silos need not trust it
+  }
+  LatticeWeights weights = *this;
+  weights.dim_ = lattice.dim;
+  weights.factors_.clear();
+  for (const double entry : largest_) weights.factors_.push_back(factor_of(entry, lattice));
+  return weights;
+}
+
+std::vector<double> weights_of(std::span<const std::int16_t> values, std::span<const double> largest) {
+  DPREDUCE_ASSERT(!largest.empty() && values.size() % largest.size() == 0);
+  const std::size_t dim = values.size() / largest.size();
+  std::vector<double> weights(values.size());
+  for (std::size_t entry = 0; entry < values.size(); ++entry) {
+    const double of_row = largest[entry / dim];
+    const int value = values[entry];
+    if (std::abs(value) == kLatticeNorm) {
+      weights[entry] = value > 0 ? of_row : -of_row;
+    } else {
+      weights[entry] = value * (of_row / static_cast<double>(kLatticeNorm));
+    }
+  }
+  return weights;
 }
 
 }  // namespace dpreduce

@@ -6,10 +6,9 @@
 
 #include "common/base/error.hpp"
 #include "common/data/label_slots.hpp"
-#include "common/kernels/kernel_choice.hpp"
+#include "common/kernels/integer_kernel.hpp"
 #include "common/kernels/vector_width.hpp"
 #include "common/lattice/lattice_rows.hpp"
-#include "common/lattice/lattice_weights.hpp"
 
 namespace dpreduce {
 namespace {

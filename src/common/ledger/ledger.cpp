@@ -13,7 +13,6 @@
 
 #include "common/base/error.hpp"
 #include "common/base/file_descriptor.hpp"
-#include "common/ledger/ledger_key.hpp"
 #include "common/ledger/ledger_line.hpp"
 
 namespace dpreduce {

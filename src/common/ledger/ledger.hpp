@@ -4,7 +4,7 @@
 // in between costs budget, not privacy. A run reserves all that it may charge before its first charge, so that
 // concurrent runs do not race for one budget; the rest of the reservation is released when it ends.
 //
-// Form of lines: ledger_line.hpp. Signatures: ledger_key.hpp.
+// Form of lines, and their signatures: ledger_line.hpp.
 #pragma once
 
 #include <filesystem>
@@ -12,9 +12,9 @@
 #include <string>
 #include <utility>
 
-#include "common/ledger/data_set_budget.hpp"
 #include "common/ledger/ledger_record.hpp"
 #include "common/ledger/ledger_state.hpp"
+#include "common/ledger/spending.hpp"
 #include "common/randomness/signing_key.hpp"
 
 namespace dpreduce {
@@ -29,7 +29,7 @@ namespace dpreduce {
 /// All throw LedgerCorrupt naming the line, or the signing key where the file is signed with another one, or where
 /// lines are gone that this object has read before; BadInput with path and reason if the file cannot be opened, locked,
 /// read, written or synced, or is not a regular file; those that write also where the ledger has signed lines and its
-/// signing key is absent or not private (ledger_key.hpp). A process that can meet a file-size limit must ignore
+/// signing key is absent or not private (ledger_line.hpp). A process that can meet a file-size limit must ignore
 /// SIGXFSZ, or the kernel ends it here (harmlessly).
 class Ledger {
  public:

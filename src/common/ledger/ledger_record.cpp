@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "common/accounting/argument_checks.hpp"
-#include "common/accounting/mechanism.hpp"
 
 namespace dpreduce {
 namespace {

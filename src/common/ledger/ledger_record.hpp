@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "common/accounting/budget.hpp"
-#include "common/accounting/selection_charge.hpp"
+#include "common/accounting/mechanism.hpp"
 #include "common/base/described_types.hpp"
 #include "common/base/privacy_terms.hpp"
 #include "common/ledger/noise_plan.hpp"

@@ -1,7 +1,6 @@
 #include "common/ledger/ledger_state.hpp"
 
 #include "common/base/error.hpp"
-#include "common/ledger/ledger_key.hpp"
 #include "common/ledger/ledger_line.hpp"
 #include "common/randomness/signing_key.hpp"
 

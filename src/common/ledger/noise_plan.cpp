@@ -92,57 +92,38 @@ constexpr int kMaxBisections = 400;  // shares down to 2^-270
 
 using Vector = std::vector<HighPrecision>;
 
-class SplitProblem {
- public:
-  SplitProblem(std::span<const double> weights, const std::vector<SensitivityProfile>& profiles)
-      : weights_(weights.begin(), weights.end()) {
-    for (const SensitivityProfile& profile : profiles) {
-      squared_.emplace_back(profile.squared_l2.begin(), profile.squared_l2.end());
-    }
-  }
+struct SplitProblem {
+  Vector weights;
+  std::vector<Vector> squared;  // [profile][block]
 
-  std::size_t profiles() const { return squared_.size(); }
-
-  // Returns whether c_b > 0 for every block.
-  bool covers_all(const Vector& theta) const {
-    for (std::size_t block = 0; block < weights_.size(); ++block) {
-      if (!(mixed(theta, block) > 0)) return false;
+  // c_b = sum_p theta_p D_pb^2 for every block.
+  Vector mixed(const Vector& theta) const {
+    Vector sums(weights.size());
+    for (std::size_t block = 0; block < sums.size(); ++block) {
+      for (std::size_t profile = 0; profile < squared.size(); ++profile) {
+        sums[block] += theta[profile] * squared[profile][block];
+      }
     }
-    return true;
+    return sums;
   }
 
   // sqrt(W_b / c_b): the precisions, up to a common factor.
   Vector direction(const Vector& theta) const {
-    Vector result;
-    for (std::size_t block = 0; block < weights_.size(); ++block) {
-      result.push_back(sqrt(weights_[block] / mixed(theta, block)));
-    }
+    Vector result = mixed(theta);
+    for (std::size_t block = 0; block < result.size(); ++block) result[block] = sqrt(weights[block] / result[block]);
     return result;
   }
 
   // u_p = sum_b D_pb^2 x_b for every profile.
   Vector uses(const Vector& precisions) const {
-    Vector result;
-    for (const Vector& squared : squared_) {
-      HighPrecision use = 0;
-      for (std::size_t block = 0; block < squared.size(); ++block) use += squared[block] * precisions[block];
-      result.push_back(use);
+    Vector result(squared.size());
+    for (std::size_t profile = 0; profile < result.size(); ++profile) {
+      for (std::size_t block = 0; block < precisions.size(); ++block) {
+        result[profile] += squared[profile][block] * precisions[block];
+      }
     }
     return result;
   }
-
- private:
-  // c_b = sum_p theta_p D_pb^2.
-  HighPrecision mixed(const Vector& theta, std::size_t block) const {
-    HighPrecision sum = 0;
-    for (std::size_t profile = 0; profile < squared_.size(); ++profile) {
-      sum += theta[profile] * squared_[profile][block];
-    }
-    return sum;
-  }
-
-  Vector weights_;
-  std::vector<Vector> squared_;  // [profile][block]
 };
 
 // Moves weight from one profile to another until both use the same, or the giver has none left.
@@ -159,7 +140,7 @@ void transfer(const SplitProblem& problem, Vector& theta, std::size_t giver, std
   // A block that only the giver moves needs some of its weight, however little.
   theta[giver] = keep_low;
   theta[taker] = total - theta[giver];
-  if (problem.covers_all(theta)) return;
+  if (std::ranges::all_of(problem.mixed(theta), [](const HighPrecision& sum) { return sum > 0; })) return;
   theta[giver] = keep_high;
   theta[taker] = total - theta[giver];
 }
@@ -186,22 +167,25 @@ void rescale(const SplitProblem& problem, Vector& theta) {
 // Cost: one step for up to two profiles; each step takes about 150 x blocks square roots.
 Vector split_precision(std::span<const double> weights, const std::vector<SensitivityProfile>& profiles,
                        const HighPrecision& squared_mu) {
-  const SplitProblem problem(weights, profiles);
-  Vector theta(problem.profiles(), HighPrecision(1) / problem.profiles());
+  SplitProblem problem{{weights.begin(), weights.end()}, {}};
+  for (const SensitivityProfile& profile : profiles) {
+    problem.squared.emplace_back(profile.squared_l2.begin(), profile.squared_l2.end());
+  }
+  Vector theta(profiles.size(), HighPrecision(1) / profiles.size());
   Vector precisions = problem.direction(theta);
   Vector use = problem.uses(precisions);
-  for (int step = 0; step < kMaxTransfers && problem.profiles() > 1; ++step) {
+  for (int step = 0; step < kMaxTransfers && profiles.size() > 1; ++step) {
     std::size_t taker = 0;
-    std::size_t giver = problem.profiles();
+    std::size_t giver = profiles.size();
     HighPrecision mixed_use = 0;  // sum_p theta_p u_p = A(theta)
-    for (std::size_t profile = 0; profile < problem.profiles(); ++profile) {
+    for (std::size_t profile = 0; profile < profiles.size(); ++profile) {
       mixed_use += theta[profile] * use[profile];
       if (use[profile] > use[taker]) taker = profile;
-      if (theta[profile] > 0 && (giver == problem.profiles() || use[profile] < use[giver])) giver = profile;
+      if (theta[profile] > 0 && (giver == profiles.size() || use[profile] < use[giver])) giver = profile;
     }
     if (use[taker] <= mixed_use * (1 + kOptimalityGap)) break;
     transfer(problem, theta, giver, taker);
-    for (int repeat = 0; repeat < kRescalings && problem.profiles() > 2; ++repeat) rescale(problem, theta);
+    for (int repeat = 0; repeat < kRescalings && profiles.size() > 2; ++repeat) rescale(problem, theta);
     precisions = problem.direction(theta);
     use = problem.uses(precisions);
   }

@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "common/accounting/budget.hpp"
-#include "common/accounting/selection_charge.hpp"
+#include "common/accounting/mechanism.hpp"
 #include "common/base/privacy_terms.hpp"
 
 namespace dpreduce {

@@ -1,18 +1,35 @@
 #include "common/model/classifier.hpp"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cmath>
 #include <limits>
 #include <numeric>
-#include <string_view>
 
 #include "common/base/error.hpp"
 #include "common/base/public_names.hpp"
 #include "common/kernels/thread_team.hpp"
+#include "common/kernels/vector_width.hpp"
 
 namespace dpreduce {
 namespace {
+
+constexpr std::size_t kTile = 8;
+
+// scores_r = sum_a rows_ra tile_a, one lane a class: rows share each load of the tile, and no sum is ever taken over
+// lanes.
+template <std::size_t count, std::size_t width>
+void tile_sums(const std::array<const double*, count>& rows, const double* tile, std::size_t dim,
+               std::array<EightDoubles<width>, count>& scores) {
+  std::array<EightDoubles<width>, count> sums;
+  sums.fill(0.0);
+  for (std::size_t a = 0; a < dim; ++a) {
+    const EightDoubles<width> weights(tile + a * kTile);
+    for (std::size_t row = 0; row < count; ++row) sums[row] += weights * rows[row][a];
+  }
+  scores = sums;
+}
 
 void require_entries(std::string_view name, const std::vector<double>& values, std::size_t expected) {
   if (values.size() != expected) {
@@ -45,10 +62,9 @@ void require_privacy(const PrivacyStatement& privacy) {
     throw UsageError("privacy: epsilon and delta go together");
   }
   if (!privacy.epsilon && !privacy.mu && !privacy.rho) throw UsageError("privacy: epsilon, mu or rho is needed");
-  if (privacy.person && privacy.person->rows == 0)
-    throw UsageError("privacy: rows_per_person is 0; it must be positive");
-  if (privacy.person && privacy.person->silos == 0) {
-    throw UsageError("privacy: silos_per_person is 0; it must be positive");
+  const bool has_no_rows = privacy.person && privacy.person->rows == 0;
+  if (has_no_rows || (privacy.person && privacy.person->silos == 0)) {
+    throw UsageError("privacy: {}_per_person is 0; it must be positive", has_no_rows ? "rows" : "silos");
   }
 }
 
@@ -104,6 +120,51 @@ std::optional<ClassScores> unit_directions(const ClassifierParts& parts, std::si
 }
 
 }  // namespace
+
+ClassScores::ClassScores(std::span<const double> matrix, std::size_t classes, std::size_t dim)
+    : classes_(classes), dim_(dim), tiles_((classes + kTile - 1) / kTile * kTile * dim) {
+  DPREDUCE_ASSERT(matrix.size() == classes * dim);
+  for (std::size_t label = 0; label < classes; ++label) {
+    double* tile = tiles_.data() + label / kTile * kTile * dim;
+    for (std::size_t a = 0; a < dim; ++a) tile[a * kTile + label % kTile] = matrix[label * dim + a];
+  }
+}
+
+void ClassScores::operator()(std::span<const double> rows, std::span<double> scores) const {
+  const std::size_t n = rows.size() / dim_;
+  DPREDUCE_ASSERT(rows.size() == n * dim_ && scores.size() == n * classes_);
+  // A tile stays in cache while all rows of the chunk pass it, as many together as keep eight registers of sums busy.
+  run_at_full_width([&]<std::size_t width>(Doubles<width>) {
+    constexpr std::size_t kTogether = width;
+    for (std::size_t begin = 0; begin < classes_; begin += kTile) {
+      const std::size_t classes = std::min(kTile, classes_ - begin);
+      for (std::size_t row = 0; row < n; row += kTogether) {
+        // Beyond the last row it is computed again, and written once.
+        std::array<const double*, kTogether> together;
+        for (std::size_t i = 0; i < kTogether; ++i) together[i] = rows.data() + std::min(row + i, n - 1) * dim_;
+        std::array<EightDoubles<width>, kTogether> sums;
+        tile_sums(together, tiles_.data() + begin * dim_, dim_, sums);
+        for (std::size_t i = 0; i < std::min(kTogether, n - row); ++i) {
+          std::array<double, kTile> of_row;
+          sums[i].store(of_row.data());
+          std::copy_n(of_row.begin(), classes, &scores[(row + i) * classes_ + begin]);
+        }
+      }
+    }
+  });
+}
+
+void softmax(std::span<double> v) {
+  const double largest = *std::max_element(v.begin(), v.end());
+  double sum = 0.0;
+  for (double& entry : v) sum += entry = std::exp(entry - largest);
+  for (double& entry : v) entry /= sum;
+}
+
+void to_probabilities(Link link, std::span<double> v) {
+  if (link == Link::kSoftmax) return softmax(v);
+  for (double& entry : v) entry = 1.0 / (1.0 + std::exp(-entry));
+}
 
 void require_terms(const ClassifierParts& parts) {
   require_method(parts.method);
@@ -227,6 +288,25 @@ std::int32_t argmax(std::span<const double> scores) {
     }
   }
   return static_cast<std::int32_t>(best);
+}
+
+void require_weighable(std::string_view method, std::optional<Link> link, bool has_second_head,
+                       std::span<const double> weights, std::size_t classes) {
+  if (link != Link::kSoftmax || has_second_head) {
+    throw UsageError(
+        "class weights: scores of method {}{} are no log probabilities, so that odds of classes cannot be weighed; "
+        "train by auto, fc or adam",
+        method, has_second_head ? " with a warm start" : "");
+  }
+  const auto is_weight = [](double weight) { return weight > 0.0 && std::isfinite(weight); };
+  if (weights.size() != classes || !std::ranges::all_of(weights, is_weight)) {
+    throw UsageError("class weights: a weight must be above 0 and finite, and each class has one");
+  }
+}
+
+void weigh_classes(ClassifierParts& parts, std::span<const double> weights) {
+  require_weighable(parts.method, parts.link, !parts.cosine_head.empty(), weights, parts.classes);
+  for (std::size_t k = 0; k < parts.classes; ++k) parts.bias[k] += std::log(weights[k]);
 }
 
 }  // namespace dpreduce

@@ -17,13 +17,66 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "common/base/described_types.hpp"
 #include "common/base/privacy_terms.hpp"
 #include "common/lattice/row_transform.hpp"
-#include "common/model/class_scores.hpp"
 
 namespace dpreduce {
+
+// Products of rows with a classifier's weights, and probabilities computed from them by a link.
+
+// Link from a classifier's scores to probabilities.
+
+/// Model files spell it.
+enum class Link {
+  kSoftmax,  ///< of the K scores of a row together
+  kSigmoid   ///< of each score by itself
+};
+
+template <>
+inline constexpr auto spellings<Link> = spelled<Link>("softmax", "sigmoid");
+
+// The products of rows with a classifier's weights, in one fixed order of operations.
+//
+// Legend: K classes, d features, V a K x d matrix, U an n x d chunk of transformed rows.
+//
+// A library's matrix product sums a row's tail in another order than its body, so that a score would depend on where
+// the row stands and on how the rows were split over ranks. Here each score is one plain sum over a = 0, 1, ..., d - 1;
+// the speed comes from scores that are computed side by side.
+
+class ClassScores {
+ public:
+  /// Keeps a copy of `matrix` (K x d, row-major) in tiles of eight classes. Cost: K * d doubles.
+  ClassScores(std::span<const double> matrix, std::size_t classes, std::size_t dim);
+
+  /// scores_rk = sum_a U_ra V_ka, in the order of a. `rows` is n x d, `scores` n x K, both row-major; sizes are
+  /// asserted. Cost: n K d multiply-adds.
+  void operator()(std::span<const double> rows, std::span<double> scores) const;
+
+ private:
+  std::size_t classes_;
+  std::size_t dim_;
+  std::vector<double> tiles_;  // [tile][feature][class within the tile]; the last tile is filled up with zeros
+};
+
+// Probabilities computed from scores.
+//
+// Legend: s the K scores of a row.
+//
+//     softmax       p_k = exp(s_k) / sum_j exp(s_j)       the row is of one class
+//     sigmoid       p_k = 1 / (1 + exp(-s_k))             of each class or not, whatever the others
+//
+// These are the class probabilities of the losses of the same names. They come from noised sums, and are not calibrated
+// frequencies.
+
+/// v <- softmax(v). Precondition: not empty, finite entries.
+void softmax(std::span<double> v);
+
+/// v <- the probabilities of scores v. Precondition: not empty, finite entries.
+void to_probabilities(Link link, std::span<double> v);
 
 /// Terms of a guarantee for persons, beside its figures.
 struct PersonStatement {
@@ -121,5 +174,20 @@ std::vector<std::int32_t> largest_classes(std::span<const double> scores, std::s
 
 /// The smallest index of the largest entry. `scores` is not empty; a NaN is never the largest.
 std::int32_t argmax(std::span<const double> scores);
+
+// Weights of classes, for a model whose scores are log probabilities.
+//
+//     b_k <- b_k + log w_k      odds of class k times w_k
+//
+// The weight of a class is the cost of a missed row of it, in units of the cost of a false alarm. It is a public
+// number, so the weighed model is post-processing.
+
+/// Throws UsageError unless scores of the method are log probabilities (link softmax, no second head), and there are
+/// `classes` weights, above 0 and finite.
+void require_weighable(std::string_view method, std::optional<Link> link, bool has_second_head,
+                       std::span<const double> weights, std::size_t classes);
+
+/// Weighs the classes of `parts`, as above. Throws as require_weighable.
+void weigh_classes(ClassifierParts& parts, std::span<const double> weights);
 
 }  // namespace dpreduce

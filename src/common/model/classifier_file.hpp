@@ -10,7 +10,7 @@
 //     target_center [K], target_scale [K] where scores predict K numbers
 //
 // d features after pooling, m in the end. A projection is kept as rows are projected by it, on the lattice
-// (lattice_weights.hpp): a quarter of the bytes, and the same bits of predictions. It cannot be folded into the
+// (lattice_rows.hpp): a quarter of the bytes, and the same bits of predictions. It cannot be folded into the
 // weights, since rows are scaled to one norm behind it.
 //
 // Metadata: format, format_version, version (of the library), method, classes (or targets, for numbers), input_dim,

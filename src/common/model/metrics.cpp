@@ -16,7 +16,7 @@
 namespace dpreduce {
 namespace {
 
-std::optional<double> share(std::uint64_t part, std::uint64_t whole) {
+std::optional<double> share(auto part, std::uint64_t whole) {
   if (whole == 0) return std::nullopt;
   return static_cast<double>(part) / static_cast<double>(whole);
 }
@@ -30,8 +30,7 @@ std::optional<double> mean_recall(const ClassCounts& counts, std::span<const std
       ++present;
     }
   }
-  if (present == 0) return std::nullopt;
-  return sum / static_cast<double>(present);
+  return share(sum, present);
 }
 
 std::vector<std::size_t> all_classes(std::size_t classes) {
@@ -41,8 +40,7 @@ std::vector<std::size_t> all_classes(std::size_t classes) {
 }
 
 nlohmann::json ratio(double numerator, std::uint64_t denominator) {
-  if (denominator == 0) return nullptr;
-  return numerator / static_cast<double>(denominator);
+  return or_null(share(numerator, denominator));
 }
 
 nlohmann::json f1_of(std::span<const std::uint64_t> of_class) {
@@ -88,26 +86,8 @@ std::uint64_t ClassCounts::total() const {
   return std::accumulate(counts_.begin(), counts_.begin() + static_cast<std::ptrdiff_t>(classes_), std::uint64_t{0});
 }
 
-std::optional<double> accuracy(const ClassCounts& counts) {
-  std::uint64_t right = 0;
-  for (std::size_t label = 0; label < counts.classes(); ++label) right += counts.right(label);
-  return share(right, counts.total());
-}
-
 std::optional<double> recall(const ClassCounts& counts, std::size_t label) {
   return share(counts.right(label), counts.support(label));
-}
-
-std::optional<double> precision(const ClassCounts& counts, std::size_t label) {
-  return share(counts.right(label), counts.predicted(label));
-}
-
-std::optional<double> f1_score(const ClassCounts& counts, std::size_t label) {
-  return share(2 * counts.right(label), counts.support(label) + counts.predicted(label));
-}
-
-std::optional<double> balanced_accuracy(const ClassCounts& counts) {
-  return mean_recall(counts, all_classes(counts.classes()));
 }
 
 std::vector<std::size_t> minority_classes(std::span<const double> training_shares) {
@@ -125,30 +105,31 @@ std::vector<std::size_t> minority_classes(std::span<const double> training_share
   return labels;
 }
 
-std::optional<double> minority_accuracy(const ClassCounts& counts, std::span<const double> training_shares) {
-  if (training_shares.size() != counts.classes()) {
-    throw UsageError("{} training shares were given for {} classes", training_shares.size(), counts.classes());
-  }
-  return mean_recall(counts, minority_classes(training_shares));
-}
-
 nlohmann::json to_json(const ClassCounts& counts, std::span<const double> training_shares) {
-  nlohmann::json figures = {{"accuracy", or_null(accuracy(counts))},
-                            {"balanced_accuracy", or_null(balanced_accuracy(counts))},
-                            {"rows", counts.total()}};
+  const std::vector<std::size_t> labels = all_classes(counts.classes());
+  nlohmann::json figures = {{"balanced_accuracy", or_null(mean_recall(counts, labels))}, {"rows", counts.total()}};
   for (const char* name : {"per_class", "per_class_precision", "per_class_f1", "per_class_support"}) {
     figures[name] = nlohmann::json::array();
   }
-  for (std::size_t label = 0; label < counts.classes(); ++label) {
-    figures["per_class"].push_back(or_null(recall(counts, label)));
-    figures["per_class_precision"].push_back(or_null(precision(counts, label)));
-    figures["per_class_f1"].push_back(or_null(f1_score(counts, label)));
-    figures["per_class_support"].push_back(counts.support(label));
+  std::uint64_t right_in_all = 0;
+  for (const std::size_t label : labels) {
+    const std::uint64_t right = counts.right(label);
+    const std::uint64_t given = counts.predicted(label);
+    const std::uint64_t support = counts.support(label);
+    right_in_all += right;
+    figures["per_class"].push_back(or_null(share(right, support)));
+    figures["per_class_precision"].push_back(or_null(share(right, given)));
+    figures["per_class_f1"].push_back(or_null(share(2 * right, support + given)));
+    figures["per_class_support"].push_back(support);
   }
-  if (!training_shares.empty()) {
-    figures["minority_accuracy"] = or_null(minority_accuracy(counts, training_shares));
-    figures["minority_classes"] = minority_classes(training_shares);
+  figures["accuracy"] = or_null(share(right_in_all, counts.total()));
+  if (training_shares.empty()) return figures;
+  if (training_shares.size() != counts.classes()) {
+    throw UsageError("{} training shares were given for {} classes", training_shares.size(), counts.classes());
   }
+  const std::vector<std::size_t> minority = minority_classes(training_shares);
+  figures["minority_accuracy"] = or_null(mean_recall(counts, minority));
+  figures["minority_classes"] = minority;
   return figures;
 }
 
@@ -180,8 +161,7 @@ std::optional<double> RankCounts::average_precision() const {
     rows += rows_[t];
     sum += static_cast<double>(positives_[t]) * static_cast<double>(positives) / static_cast<double>(rows);
   }
-  if (positives == 0) return std::nullopt;
-  return sum / static_cast<double>(positives);
+  return share(sum, positives);
 }
 
 void LabelSetFigures::add(std::span<const double> scores, std::span<const std::int32_t> labels) {

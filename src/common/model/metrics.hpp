@@ -59,35 +59,20 @@ class ClassCounts {
   std::vector<std::uint64_t> counts_;  // support | given | M_cc | M, row-major
 };
 
-// Each figure is empty if its denominator is zero.
-
-/// sum_t M_tt / sum_tp M_tp
-std::optional<double> accuracy(const ClassCounts& counts);
-
-/// M_tt / support_t: the accuracy on the rows of class t.
+/// M_tt / support_t: the accuracy on the rows of class t. Empty if it has none.
 std::optional<double> recall(const ClassCounts& counts, std::size_t label);
-
-/// M_pp / (rows that were given class p)
-std::optional<double> precision(const ClassCounts& counts, std::size_t label);
-
-/// 2 M_cc / (support_c + rows that were given class c)
-std::optional<double> f1_score(const ClassCounts& counts, std::size_t label);
-
-/// The mean recall over the classes that have test rows.
-std::optional<double> balanced_accuracy(const ClassCounts& counts);
 
 /// The ceil(K / 4) classes with the smallest training shares, ties to the smaller class; in increasing order of class.
 /// The data owner declares the shares publicly, in any unit. Throws UsageError if there are none, or one is negative or
 /// not finite. Source: [wahdany2025], smallest 25 % of training classes.
 std::vector<std::size_t> minority_classes(std::span<const double> training_shares);
 
-/// The mean recall over those of minority_classes(training_shares) that have test rows. Throws UsageError where the
-/// number of shares is not K.
-std::optional<double> minority_accuracy(const ClassCounts& counts, std::span<const double> training_shares);
-
-/// {"accuracy", "balanced_accuracy", "rows", "per_class": [recall], "per_class_precision": [..], "per_class_f1": [..],
-/// "per_class_support": [..]}, and {"minority_accuracy", "minority_classes": [..]} where shares are given. Empty
-/// figures are null.
+/// {"accuracy": sum_t M_tt / sum_tp M_tp, "balanced_accuracy": the mean recall over the classes that have test rows,
+/// "rows", "per_class": [recall], "per_class_precision": [M_pp / (rows that were given class p)], "per_class_f1":
+/// [2 M_cc / (support_c + rows that were given class c)], "per_class_support": [..]}, and where shares are given
+/// {"minority_accuracy": the mean recall over those of minority_classes(training_shares) that have test rows,
+/// "minority_classes": [..]}. A figure is null if its denominator is zero. Throws UsageError where the number of shares
+/// is not K, and as minority_classes.
 nlohmann::json to_json(const ClassCounts& counts, std::span<const double> training_shares = {});
 
 // Figures about test rows that may be of several classes, or of none.

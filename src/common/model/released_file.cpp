@@ -7,8 +7,9 @@
 #include "common/base/error.hpp"
 #include "common/base/json_text.hpp"
 #include "common/base/privacy_terms.hpp"
+#include "common/base/text.hpp"
 #include "common/base/version.hpp"
-#include "common/lattice/lattice_weights.hpp"
+#include "common/lattice/lattice_rows.hpp"
 #include "common/lattice/row_transform.hpp"
 
 namespace dpreduce {
@@ -74,15 +75,14 @@ std::map<std::string, std::string> released_metadata(const ClassifierParts& part
 
 void add_row_constants(SafetensorsFile& file, const Preprocessing& preprocessing) {
   const std::uint64_t pooled_dim = preprocessing.pooled_dim();
-  if (!preprocessing.center.empty()) file.tensors.emplace("center", make_tensor(preprocessing.center, {pooled_dim}));
-  if (const FeatureColumns& columns = preprocessing.columns; !columns.center.empty()) {
-    file.tensors.emplace("feature_center", make_tensor(columns.center, {columns.center.size()}));
-    file.tensors.emplace("feature_scale", make_tensor(columns.scale, {columns.scale.size()}));
-  }
-  if (const TargetColumns& targets = preprocessing.targets; targets.count > 0) {
-    file.tensors.emplace("target_center", make_tensor(targets.center, {targets.count}));
-    file.tensors.emplace("target_scale", make_tensor(targets.scale, {targets.count}));
-  }
+  const auto add = [&](const char* name, const std::vector<double>& constants) {
+    if (!constants.empty()) file.tensors.emplace(name, make_tensor(constants, {constants.size()}));
+  };
+  add("center", preprocessing.center);
+  add("feature_center", preprocessing.columns.center);
+  add("feature_scale", preprocessing.columns.scale);
+  add("target_center", preprocessing.targets.center);
+  add("target_scale", preprocessing.targets.scale);
   if (!preprocessing.projection.empty()) {
     const LatticeWeights projection(preprocessing.projection, Lattice{preprocessing.clip_norm, pooled_dim});
     const std::uint64_t kept = preprocessing.projected_dim();

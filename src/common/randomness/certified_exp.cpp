@@ -9,12 +9,6 @@ BigInteger ceil_shift(const BigInteger& value, unsigned bits) {
   return (value + ((BigInteger(1) << bits) - 1)) >> bits;
 }
 
-// The number of binary digits before the point of numerator / 2^scale_bits.
-unsigned integer_bits(const BigInteger& numerator, unsigned scale_bits) {
-  const BigInteger whole = numerator >> scale_bits;
-  return whole == 0 ? 0 : static_cast<unsigned>(msb(whole)) + 1;
-}
-
 // 2^bits * exp(-r) for r = 2^-bits * [r.lower, r.upper] in [0, 1/2].
 //
 // By Taylor's theorem with the remainder in integral form, for every r >= 0
@@ -42,11 +36,12 @@ IntegerBounds exp_of_minus(const BigInteger& numerator, unsigned scale_bits, uns
   DPREDUCE_ASSERT(numerator >= 0);
   if (numerator == 0) return {BigInteger(1) << bits, BigInteger(1) << bits};
   // exp(-t) < 2^-bits for t >= bits, since e > 2.
-  if ((numerator >> scale_bits) >= bits) return {0, 1};
+  const BigInteger whole = numerator >> scale_bits;
+  if (whole >= bits) return {0, 1};
 
   // exp(-t) = exp(-r)^(2^halvings), r = t / 2^halvings <= 1/2. A squaring doubles the relative error; `guard` digits
   // are for that and for the roundings of at most 2^8 Taylor terms.
-  const unsigned halvings = integer_bits(numerator, scale_bits) + 1;
+  const unsigned halvings = whole == 0 ? 1 : static_cast<unsigned>(msb(whole)) + 2;
   const unsigned guard = halvings + 12;
   const unsigned working_bits = bits + guard;
   const BigInteger scaled = numerator << working_bits;

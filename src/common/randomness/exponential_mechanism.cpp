@@ -103,8 +103,8 @@ constexpr std::size_t kBlock = 1024;
 // with m_i = 0 do not count for u_max; their distances mean nothing and are multiplied by 0.
 class Candidates {
  public:
-  Candidates(std::span<const std::int64_t> utilities, const Multiplicities* multiplicities)
-      : utilities_(utilities), multiplicities_(multiplicities) {
+  Candidates(std::span<const std::int64_t> utilities, const Multiplicities* multiplicities, const SelectionRate& rate)
+      : decay_(rate), utilities_(utilities), multiplicities_(multiplicities) {
     DPREDUCE_ASSERT(multiplicities == nullptr || utilities.size() == multiplicities->size());
     bool is_empty = true;
     for (std::size_t candidate = 0; candidate < utilities.size(); ++candidate) {
@@ -118,14 +118,17 @@ class Candidates {
   std::uint64_t distance(std::size_t candidate) const {
     return static_cast<std::uint64_t>(best_) - static_cast<std::uint64_t>(utilities_[candidate]);
   }
+  const ExponentialDecay& decay() const { return decay_; }
   const Multiplicities* multiplicities() const { return multiplicities_; }
   unsigned most_exponent() const { return multiplicities_ == nullptr ? 0 : multiplicities_->most_exponent(); }
-  IntegerBounds scaled(std::size_t candidate, IntegerBounds decay) const {
-    if (multiplicities_ == nullptr) return decay;
-    return {decay.lower * (*multiplicities_)[candidate], decay.upper * (*multiplicities_)[candidate]};
+  // z_i.
+  double halvings(std::size_t candidate) const {
+    const double z = decay_.halvings(distance(candidate));
+    return multiplicities_ == nullptr ? z : z - multiplicities_->exponent(candidate);
   }
 
  private:
+  ExponentialDecay decay_;
   std::span<const std::int64_t> utilities_;
   const Multiplicities* multiplicities_;
   std::int64_t best_ = 0;
@@ -147,24 +150,18 @@ class Candidates {
 // `relative` has (1024 + 64)u to spare, for second-order terms and for the few operations that compare.
 class WeightEstimates {
  public:
-  WeightEstimates(const Candidates& candidates, const ExponentialDecay& decay)
-      : candidates_(candidates), decay_(decay) {
+  explicit WeightEstimates(const Candidates& candidates) : candidates_(candidates) {
     if (candidates.multiplicities() == nullptr) return;  // 0, that of the best candidate
     least_ = std::numeric_limits<double>::infinity();
     for (std::size_t candidate = 0; candidate < candidates.size(); ++candidate) {
-      const double z =
-          decay.halvings(candidates.distance(candidate)) - candidates.multiplicities()->exponent(candidate);
-      least_ = std::min(least_, z);
+      least_ = std::min(least_, candidates.halvings(candidate));
     }
   }
 
   // |out| weights from candidate `first` on. Several loops: of one, GCC 12 makes branches instead of vectors.
   void weigh(std::size_t first, std::span<double> out) const {
     const Multiplicities* const counts = candidates_.multiplicities();
-    for (std::size_t place = 0; place < out.size(); ++place) {
-      const double z = decay_.halvings(candidates_.distance(first + place));
-      out[place] = counts == nullptr ? z : z - counts->exponent(first + place);
-    }
+    for (std::size_t place = 0; place < out.size(); ++place) out[place] = candidates_.halvings(first + place);
     for (double& z : out) {
       const double beyond = z - least_;
       z = beyond < kMostHalvings ? beyond : kMostHalvings;
@@ -183,7 +180,6 @@ class WeightEstimates {
 
  private:
   const Candidates& candidates_;
-  const ExponentialDecay& decay_;
   double least_ = 0;
 };
 
@@ -200,9 +196,8 @@ double sum(std::span<const double> weights) {
 }
 
 // The choice, if the leading 53 digits of U and sums of doubles are sure of it.
-std::optional<std::size_t> quick_choice(const Candidates& candidates, const ExponentialDecay& decay,
-                                        std::uint64_t leading_digits) {
-  const WeightEstimates estimates(candidates, decay);
+std::optional<std::size_t> quick_choice(const Candidates& candidates, std::uint64_t leading_digits) {
+  const WeightEstimates estimates(candidates);
   const double relative = estimates.relative_error();
   const double absolute = estimates.absolute_error();
   if (!can_decide_by_doubles() || relative > 0x1p-20) return std::nullopt;
@@ -256,15 +251,16 @@ struct UniformDigits {
 //
 // With q = uniform.bits, a = uniform.digits and A <= 2^precision S <= B for each sum, candidate i is certain when
 // 2^q B_i <= a A_n and (a + 1) B_n <= 2^q A_{i+1}. The last candidate needs only the first, as U < 1.
-std::optional<std::size_t> certain_choice(const Candidates& candidates, const ExponentialDecay& decay,
-                                          const UniformDigits& uniform, unsigned precision) {
+std::optional<std::size_t> certain_choice(const Candidates& candidates, const UniformDigits& uniform,
+                                          unsigned precision) {
+  const ExponentialDecay& decay = candidates.decay();
   auto add_weight = [&, known_distance = std::uint64_t{0}, known = decay.bounds(0, precision)](
                         IntegerBounds& sum, std::size_t candidate) mutable {
     const std::uint64_t distance = candidates.distance(candidate);
     if (distance != known_distance) known = decay.bounds(known_distance = distance, precision);
-    const IntegerBounds weight = candidates.scaled(candidate, known);
-    sum.lower += weight.lower;
-    sum.upper += weight.upper;
+    const Multiplicities* const counts = candidates.multiplicities();
+    sum.lower += counts == nullptr ? known.lower : known.lower * (*counts)[candidate];
+    sum.upper += counts == nullptr ? known.upper : known.upper * (*counts)[candidate];
   };
   std::vector<IntegerBounds> sums_before;
   IntegerBounds total{0, 0};
@@ -291,14 +287,14 @@ std::optional<std::size_t> certain_choice(const Candidates& candidates, const Ex
 // Weights are known to 64 digits more than U, the largest m_i and the number of candidates have not counted: what
 // stays undecided is for want of digits of U, of which there are twice as many each time. Throws EntropyFailure once
 // there are 2^12: `leading` and the rows below it in the same column.
-std::size_t exact_choice(const Candidates& candidates, const ExponentialDecay& decay, RandomStream& stream,
-                         std::uint64_t column, const RandomBlock& leading) {
+std::size_t exact_choice(const Candidates& candidates, RandomStream& stream, std::uint64_t column,
+                         const RandomBlock& leading) {
   constexpr std::uint64_t kMostRows = 32;
   UniformDigits uniform;
   uniform.append(leading);
   for (std::uint64_t row = 1;;) {
     const unsigned precision = uniform.bits + candidates.most_exponent() + 64;
-    if (const auto choice = certain_choice(candidates, decay, uniform, precision)) return *choice;
+    if (const auto choice = certain_choice(candidates, uniform, precision)) return *choice;
     if (row >= kMostRows) {
       throw EntropyFailure("random digits of a private selection repeat: they are not random; nothing was selected");
     }
@@ -306,25 +302,15 @@ std::size_t exact_choice(const Candidates& candidates, const ExponentialDecay& d
   }
 }
 
-std::size_t select(RandomStream& stream, const Candidates& candidates, const ExponentialDecay& decay) {
-  SecretVector<RandomBlock> leading(1);
-  const std::uint64_t column = stream.take_blocks(leading);
-  if (const auto choice = quick_choice(candidates, decay, leading[0].first)) return *choice;
-  return exact_choice(candidates, decay, stream, column, leading[0]);
-}
-
 }  // namespace
 
-std::size_t select_exponential(RandomStream& stream, std::span<const std::int64_t> utilities,
-                               const SelectionRate& rate) {
-  const ExponentialDecay decay(rate);
-  return select(stream, Candidates(utilities, nullptr), decay);
-}
-
-std::size_t select_exponential_weighted(RandomStream& stream, std::span<const std::int64_t> utilities,
-                                        const Multiplicities& multiplicities, const SelectionRate& rate) {
-  const ExponentialDecay decay(rate);
-  return select(stream, Candidates(utilities, &multiplicities), decay);
+std::size_t select_exponential(RandomStream& stream, std::span<const std::int64_t> utilities, const SelectionRate& rate,
+                               const Multiplicities* multiplicities) {
+  const Candidates candidates(utilities, multiplicities, rate);
+  SecretVector<RandomBlock> leading(1);
+  const std::uint64_t column = stream.take_blocks(leading);
+  if (const auto choice = quick_choice(candidates, leading[0].first)) return *choice;
+  return exact_choice(candidates, stream, column, leading[0]);
 }
 
 }  // namespace dpreduce

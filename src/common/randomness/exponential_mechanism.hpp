@@ -178,18 +178,14 @@ class ExponentialDecay {
 // or candidates are ordered by rank, and m_i is the number of outcomes of that rank. The time of a selection depends on
 // the utilities: rarely (see the .cpp) it is much longer. Not for callers whose adversary can measure time.
 
-/// i with probability exp(gamma u_i) / sum_j exp(gamma u_j), for any 64-bit utilities.
+/// i with probability m_i exp(gamma u_i) / sum_j m_j exp(gamma u_j), for any 64-bit utilities; without multiplicities
+/// every m_i is 1.
 ///
-/// Precondition (asserted): utilities are not empty. Throws EntropyFailure if the stream ends or its digits cannot be
-/// random (an event of probability below 2^-1000). Cost: two readings of the utilities, 4 ns a candidate; by integers
-/// alone, microseconds, where doubles are not rounded to nearest. Source: [mcsherry2007]; exactness is ours.
-std::size_t select_exponential(RandomStream& stream, std::span<const std::int64_t> utilities,
-                               const SelectionRate& rate);
-
-/// i with probability m_i exp(gamma u_i) / sum_j m_j exp(gamma u_j).
-///
-/// Preconditions (asserted): as many multiplicities as utilities; some m_i > 0. Throws as above.
-std::size_t select_exponential_weighted(RandomStream& stream, std::span<const std::int64_t> utilities,
-                                        const Multiplicities& multiplicities, const SelectionRate& rate);
+/// Preconditions (asserted): utilities are not empty; as many multiplicities as utilities; some m_i > 0. Throws
+/// EntropyFailure if the stream ends or its digits cannot be random (an event of probability below 2^-1000). Cost: two
+/// readings of the utilities, 4 ns a candidate; by integers alone, microseconds, where doubles are not rounded to
+/// nearest. Source: [mcsherry2007]; exactness is ours.
+std::size_t select_exponential(RandomStream& stream, std::span<const std::int64_t> utilities, const SelectionRate& rate,
+                               const Multiplicities* multiplicities = nullptr);
 
 }  // namespace dpreduce

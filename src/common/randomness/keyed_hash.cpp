@@ -29,15 +29,14 @@ KeyedHash::KeyedHash(std::span<const std::byte, 32> key) {
   const std::array<OSSL_PARAM, 2> params{
       OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, digest.data(), digest.size()),
       OSSL_PARAM_construct_end()};
-  require_hash(
-      EVP_MAC_init(mac_.get(), reinterpret_cast<const unsigned char*>(key.data()), key.size(), params.data()) == 1);
+  require_hash(EVP_MAC_init(mac_.get(), openssl_bytes(key.data()), key.size(), params.data()) == 1);
 }
 
 RandomBlock KeyedHash::of(std::string_view name) const {
   std::array<unsigned char, 32> code{};
   std::size_t written = 0;
   require_hash(EVP_MAC_init(mac_.get(), nullptr, 0, nullptr) == 1);  // with the key that it has
-  require_hash(EVP_MAC_update(mac_.get(), reinterpret_cast<const unsigned char*>(name.data()), name.size()) == 1);
+  require_hash(EVP_MAC_update(mac_.get(), openssl_bytes(name.data()), name.size()) == 1);
   require_hash(EVP_MAC_final(mac_.get(), code.data(), &written, code.size()) == 1 && written == code.size());
   RandomBlock hash{};
   std::memcpy(&hash, code.data(), sizeof(hash));
@@ -56,8 +55,8 @@ void require_digest(bool done) {
 
 BlockMac::BlockMac(std::span<const std::byte, 32> key) : cipher_(EVP_CIPHER_CTX_new()) {
   require_digest(cipher_ != nullptr);
-  require_digest(EVP_EncryptInit_ex(cipher_.get(), EVP_aes_256_ecb(), nullptr,
-                                    reinterpret_cast<const unsigned char*>(key.data()), nullptr) == 1);
+  require_digest(EVP_EncryptInit_ex(cipher_.get(), EVP_aes_256_ecb(), nullptr, openssl_bytes(key.data()), nullptr) ==
+                 1);
   require_digest(EVP_CIPHER_CTX_set_padding(cipher_.get(), 0) == 1);
 }
 
@@ -71,7 +70,7 @@ void BlockMac::chain(std::span<RandomBlock> states, std::span<const RandomBlock>
     const auto part = states.first(std::min(states.size(), kBlocksPerCall));
     const int bytes = static_cast<int>(part.size_bytes());
     int written = 0;
-    auto* text = reinterpret_cast<unsigned char*>(part.data());
+    auto* text = openssl_bytes(part.data());
     require_digest(EVP_EncryptUpdate(cipher_.get(), text, &written, text, bytes) == 1 && written == bytes);
     states = states.subspan(part.size());
   }

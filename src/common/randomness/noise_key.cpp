@@ -2,12 +2,12 @@
 
 #include <cmath>
 #include <memory>
+#include <string>
 
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 
 #include "common/base/error.hpp"
-#include "common/randomness/openssl_handles.hpp"
 #include "common/randomness/signing_key.hpp"
 
 namespace dpreduce {
@@ -15,18 +15,15 @@ namespace {
 
 constexpr std::size_t kKeyBytes = 32;
 
-using Message = std::vector<std::byte>;
-
-void append(Message& message, std::uint64_t number) {
-  for (int shift = 0; shift < 64; shift += 8) message.push_back(static_cast<std::byte>(number >> shift));
+// The text that separates one use from another; none is a prefix of another, thanks to the zero at its end.
+template <std::size_t length>
+std::string domain(const char (&text)[length]) {
+  return {text, length};
 }
 
-// The text that separates one use from another; none is a prefix of another, thanks to the zero at its end.
-Message domain(std::string_view text) {
-  const auto bytes = std::as_bytes(std::span(text));
-  Message message(bytes.begin(), bytes.end());
-  message.push_back(std::byte{0});
-  return message;
+// In 8 bytes, little-endian as this machine is (random_stream.cpp).
+void append(std::string& message, std::uint64_t number) {
+  message.append(reinterpret_cast<const char*>(&number), sizeof number);
 }
 
 }  // namespace
@@ -38,7 +35,7 @@ NoiseKey NoiseKey::from_entropy(const EntropySource& source) {
 }
 
 NoiseKey NoiseKey::from_seed(std::uint64_t seed) {
-  Message message = domain("dpreduce noise key from seed v1");
+  std::string message = domain("dpreduce noise key from seed v1");
   append(message, seed);
   return from_bytes(sha256(message));
 }
@@ -49,10 +46,10 @@ NoiseKey NoiseKey::from_bytes(std::span<const std::byte, 32> bytes) {
 
 AesBlockSource NoiseKey::tape(std::string_view purpose, std::span<const std::byte> context) const {
   DPREDUCE_ASSERT(bytes_.size() == kKeyBytes);
-  Message message = domain("dpreduce stream v1");
-  for (const std::span<const std::byte> part : {std::as_bytes(std::span(purpose)), context}) {
+  std::string message = domain("dpreduce stream v1");
+  for (const auto part : {purpose, std::string_view(reinterpret_cast<const char*>(context.data()), context.size())}) {
     append(message, part.size());
-    message.insert(message.end(), part.begin(), part.end());
+    message += part;
   }
   SecretVector<std::byte> stream_key(kKeyBytes);  // HMAC-SHA256(key, message)
   unsigned int written = 0;

@@ -1,9 +1,14 @@
-// Owners of OpenSSL's objects, for headers, which include nothing of OpenSSL but the names of its types.
+// Owners of OpenSSL's objects, for headers, which include nothing of OpenSSL but the names of its types; and what all
+// callers of OpenSSL share.
 #pragma once
 
 #include <memory>
+#include <string>
+#include <type_traits>
 
 #include <openssl/types.h>
+
+#include "common/base/error.hpp"
 
 namespace dpreduce {
 
@@ -22,5 +27,19 @@ struct FreeOpenSsl {
 
 template <typename T>
 using OpenSslPtr = std::unique_ptr<T, FreeOpenSsl>;
+
+/// An operation that can fail only where OpenSSL itself does.
+inline void require_openssl(bool done, const char* operation) {
+  if (!done) throw EntropyFailure(std::string("OpenSSL failed: ") + operation);
+}
+
+template <typename Byte>
+auto openssl_bytes(Byte* bytes) {
+  if constexpr (std::is_const_v<Byte>) {
+    return reinterpret_cast<const unsigned char*>(bytes);
+  } else {
+    return reinterpret_cast<unsigned char*>(bytes);
+  }
+}
 
 }  // namespace dpreduce

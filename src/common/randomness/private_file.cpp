@@ -36,7 +36,7 @@ void require_synced_folder(const fs::path& path, std::string_view what) {
 
 }  // namespace
 
-void require_private(int file, const fs::path& path, std::string_view what) {
+std::size_t require_private(int file, const fs::path& path, std::string_view what) {
   struct stat status {};
   if (::fstat(file, &status) != 0) refuse_with_reason(path, what, "cannot be examined");
   if (!S_ISREG(status.st_mode)) refuse(path, what, "must be a regular file");
@@ -47,7 +47,7 @@ void require_private(int file, const fs::path& path, std::string_view what) {
                status.st_uid, ::geteuid()));
   }
   const mode_t mode = status.st_mode & mode_t{07777};
-  if (mode == kOwnerAlone) return;
+  if (mode == kOwnerAlone) return static_cast<std::size_t>(status.st_size);
   const bool others = (mode & (S_IRWXG | S_IRWXO)) != 0;
   refuse(path, what,
          fmt::format("has the permissions {:04o}, and must have 0600{}", mode,
@@ -62,10 +62,7 @@ std::optional<SecretVector<std::byte>> read_private_file(const fs::path& path, s
     if (errno == ENOENT) return std::nullopt;
     refuse_with_reason(path, what, "cannot be opened");
   }
-  require_private(file.get(), path, what);
-  struct stat status {};
-  if (::fstat(file.get(), &status) != 0) refuse_with_reason(path, what, "cannot be examined");
-  SecretVector<std::byte> content(std::min(most, static_cast<std::size_t>(status.st_size)) + 1);
+  SecretVector<std::byte> content(std::min(most, require_private(file.get(), path, what)) + 1);
   const auto length = read_at(file.get(), content);
   if (!length) refuse_with_reason(path, what, "cannot be read");
   content.resize(*length);
@@ -94,12 +91,10 @@ bool destroy_private_file(const fs::path& path, std::string_view what) {
     if (errno == ENOENT) return false;
     refuse_with_reason(path, what, "cannot be opened, to be destroyed");
   }
-  require_private(file.get(), path, what);
-  struct stat status {};
-  if (::fstat(file.get(), &status) != 0) refuse_with_reason(path, what, "cannot be examined");
+  std::size_t left = require_private(file.get(), path, what);
   constexpr std::array<std::byte, 4096> zeros{};
   bool done = true;
-  for (std::size_t left = static_cast<std::size_t>(status.st_size); done && left > 0;) {
+  while (done && left > 0) {
     const std::size_t count = std::min(left, zeros.size());
     done = write_all(file.get(), std::span(zeros).first(count)) == count;
     left -= count;

@@ -13,8 +13,9 @@
 
 namespace dpreduce {
 
-/// Returns where the open file is a regular file, owned by this process's effective user, with the permissions 0600.
-void require_private(int file, const std::filesystem::path& path, std::string_view what);
+/// Returns the size of the open file: a regular file, owned by this process's effective user, with the permissions
+/// 0600. Throws for any other.
+std::size_t require_private(int file, const std::filesystem::path& path, std::string_view what);
 
 /// The file's content, or its first `most` + 1 bytes where it has more; nothing where there is no such file. Throws
 /// where it is not private (require_private), or where it cannot be read.

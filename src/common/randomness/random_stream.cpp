@@ -37,8 +37,8 @@ void require_stream(bool done) {
 
 AesBlockSource::AesBlockSource(std::span<const std::byte, 32> key) : cipher_(EVP_CIPHER_CTX_new()) {
   require_stream(cipher_ != nullptr);
-  require_stream(EVP_EncryptInit_ex(cipher_.get(), EVP_aes_256_ctr(), nullptr,
-                                    reinterpret_cast<const unsigned char*>(key.data()), counter(0, 0).data()) == 1);
+  require_stream(EVP_EncryptInit_ex(cipher_.get(), EVP_aes_256_ctr(), nullptr, openssl_bytes(key.data()),
+                                    counter(0, 0).data()) == 1);
 }
 
 void AesBlockSource::read(std::uint64_t row, std::uint64_t first_column, std::span<RandomBlock> out) {
@@ -47,8 +47,7 @@ void AesBlockSource::read(std::uint64_t row, std::uint64_t first_column, std::sp
     const std::size_t blocks = std::min(out.size(), kZeroBytes / sizeof(RandomBlock));
     const int bytes = static_cast<int>(blocks * sizeof(RandomBlock));
     int written = 0;
-    require_stream(EVP_EncryptUpdate(cipher_.get(), reinterpret_cast<unsigned char*>(out.data()), &written,
-                                     kZeros.data(), bytes) == 1 &&
+    require_stream(EVP_EncryptUpdate(cipher_.get(), openssl_bytes(out.data()), &written, kZeros.data(), bytes) == 1 &&
                    written == bytes);
     out = out.subspan(blocks);
   }

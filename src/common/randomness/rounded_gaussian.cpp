@@ -20,28 +20,17 @@ ExactSigma exact_sigma(double sigma) {
   return {static_cast<std::uint64_t>(std::ldexp(fraction, 53)), static_cast<unsigned>(53 - exponent)};
 }
 
-namespace {
-
-// floor(y) if that is the same integer for all y in [lower, upper) / 2^places, else nothing. Preconditions, asserted:
-// 0 <= lower < upper; the result is below 2^62.
-std::optional<std::int64_t> common_floor(const BigInteger& lower, const BigInteger& upper, unsigned places) {
+// The floor for the smallest y, and, as y stays below its upper end, ceil(upper end) - 1 for the largest: with upper
+// end Y / 2^places this is floor((Y - 1) / 2^places).
+std::optional<std::int64_t> floored_product(const ExactSigma& sigma, const BigInteger& lower, const BigInteger& upper,
+                                            unsigned scale_bits, unsigned fraction_bits, bool plus_half) {
   DPREDUCE_ASSERT(0 <= lower && lower < upper);
-  const BigInteger smallest = lower >> places;
-  if (smallest != (upper - 1) >> places) return std::nullopt;
+  const unsigned places = sigma.scale_bits + scale_bits;
+  const BigInteger half = BigInteger(plus_half ? 1 : 0) << (places - 1);
+  const BigInteger smallest = (((sigma.mantissa * lower) << fraction_bits) + half) >> places;
+  if (smallest != (((sigma.mantissa * upper) << fraction_bits) + half - 1) >> places) return std::nullopt;
   DPREDUCE_ASSERT(smallest < (BigInteger(1) << 62));
   return static_cast<std::int64_t>(smallest);
-}
-
-}  // namespace
-
-// floor(y + 1/2) for the smallest y, and, as y stays below its upper end, ceil(upper end + 1/2) - 1 for the largest:
-// with y = Y / 2^places these are floor((Y + 2^(places-1)) / 2^places) and floor((Y + 2^(places-1) - 1) / 2^places).
-std::optional<std::int64_t> round_product(const ExactSigma& sigma, const BigInteger& lower, const BigInteger& upper,
-                                          unsigned scale_bits) {
-  DPREDUCE_ASSERT(lower >= 0);
-  const unsigned places = sigma.scale_bits + scale_bits;
-  const BigInteger half = BigInteger(1) << (places - 1);
-  return common_floor(sigma.mantissa * lower + half, sigma.mantissa * upper + half, places);
 }
 
 namespace {
@@ -116,21 +105,12 @@ class GaussianProposal {
     }
   }
 
-  /// round(sigma * x). Throws as accepted.
-  std::int64_t rounded(const ExactSigma& sigma) {
+  /// floored_product of x. Throws as accepted.
+  std::int64_t floored(const ExactSigma& sigma, unsigned fraction_bits, bool plus_half) {
     for (;; read_further_digits()) {
       const IntegerBounds x = magnitude();
-      if (const auto value = round_product(sigma, x.lower, x.upper, magnitude_bits())) return *value;
-    }
-  }
-
-  /// floor(2^fraction_bits sigma * x). Throws as accepted. Precondition: the result is below 2^62.
-  std::int64_t floored(const ExactSigma& sigma, unsigned fraction_bits) {
-    for (;; read_further_digits()) {
-      const IntegerBounds x = magnitude();
-      const unsigned places = sigma.scale_bits + magnitude_bits();
-      const BigInteger lower = (sigma.mantissa * x.lower) << fraction_bits;
-      if (const auto value = common_floor(lower, (sigma.mantissa * x.upper) << fraction_bits, places)) return *value;
+      const auto value = floored_product(sigma, x.lower, x.upper, magnitude_bits(), fraction_bits, plus_half);
+      if (value) return *value;
     }
   }
 
@@ -187,27 +167,21 @@ constexpr std::uint64_t kSlack = 4;
 
 // With sigma = mantissa / 2^scale_bits, mantissa < 2^53 and x < 15, F = scale_bits + 7 is the largest F for which
 // estimate + kSlack < 2^64 always. As sigma <= 2^45, F >= 14: at most one proposal in 2^12 is uncertain.
-class ScaledBins {
- public:
-  explicit ScaledBins(const ExactSigma& sigma) : fraction_bits_(sigma.scale_bits + 7) {
-    const GaussianBins& bins = gaussian_bins();
+struct ScaledBins {
+  explicit ScaledBins(const ExactSigma& sigma) : fraction_bits(sigma.scale_bits + 7) {
+    const GaussianBins& exact_bins = gaussian_bins();
     constexpr unsigned shift = kPlaceBits - 7;  // 2^F * (mantissa / 2^scale_bits) * (left / 2^kPlaceBits)
     for (std::size_t entry = 0; entry < bins.size(); ++entry) {
-      const GaussianBin& bin = bins[entry];
-      const std::uint64_t half = std::uint64_t{1} << (fraction_bits_ - 1);
-      bins_[entry].sure_accept = entry < kStrips ? bin.sure_accept : 0;
-      bins_[entry].offset = static_cast<std::uint64_t>((Wide{sigma.mantissa} * bin.left) >> shift) + half;
-      bins_[entry].slope = static_cast<std::uint64_t>((Wide{sigma.mantissa} * bin.width) >> shift);
+      const GaussianBin& bin = exact_bins[entry];
+      const std::uint64_t half = std::uint64_t{1} << (fraction_bits - 1);
+      bins[entry].sure_accept = entry < kStrips ? bin.sure_accept : 0;
+      bins[entry].offset = static_cast<std::uint64_t>((Wide{sigma.mantissa} * bin.left) >> shift) + half;
+      bins[entry].slope = static_cast<std::uint64_t>((Wide{sigma.mantissa} * bin.width) >> shift);
     }
   }
 
-  const ScaledBin& operator[](std::size_t entry) const { return bins_[entry]; }
-  std::size_t size() const { return bins_.size(); }
-  unsigned fraction_bits() const { return fraction_bits_; }
-
- private:
-  unsigned fraction_bits_;
-  std::array<ScaledBin, std::tuple_size_v<GaussianBins>> bins_;
+  unsigned fraction_bits;
+  std::array<ScaledBin, std::tuple_size_v<GaussianBins>> bins;
 };
 
 // floor(sigma * x + 1/2), unless an integer lies between the estimate and the estimate + kSlack.
@@ -263,16 +237,16 @@ std::optional<bool> series_verdict(const GaussianBin& bin, std::uint64_t coin, s
                                                      const RandomBlock& block, const ExactSigma& sigma,
                                                      const ScaledBins& scaled_bins) {
   GaussianProposal proposal(stream, column, block);
-  const bool is_tabled = proposal.entry() < scaled_bins.size();
+  const bool is_tabled = proposal.entry() < scaled_bins.bins.size();
   std::optional<bool> verdict;
   if (is_tabled) verdict = series_verdict(gaussian_bins()[proposal.entry()], coin_of(block), block.second);
   if (!verdict) verdict = proposal.accepted();
   if (!*verdict) return std::nullopt;
   if (is_tabled) {
-    const Estimate estimate(scaled_bins[proposal.entry()], block.second, scaled_bins.fraction_bits());
+    const Estimate estimate(scaled_bins.bins[proposal.entry()], block.second, scaled_bins.fraction_bits);
     if (estimate.is_certain) return estimate.value;
   }
-  return proposal.rounded(sigma);
+  return proposal.floored(sigma, 0, true);
 }
 
 constexpr std::size_t kChunkBlocks = 2048;    // 32 KiB
@@ -301,14 +275,14 @@ void fill_from_proposals(RandomStream& stream, std::span<std::int64_t> out, cons
 
 void fill_rounded_gaussian(RandomStream& stream, double sigma, std::span<std::int64_t> out) {
   const ExactSigma exact = exact_sigma(sigma);
-  const ScaledBins bins(exact);
-  const unsigned fraction_bits = bins.fraction_bits();
+  const ScaledBins scaled_bins(exact);
+  const unsigned fraction_bits = scaled_bins.fraction_bits;
   fill_from_proposals(stream, out, [&](std::uint64_t column, const RandomBlock& block, std::int64_t& sample) {
-    const ScaledBin& bin = bins[slot_of(block)];
+    const ScaledBin& bin = scaled_bins.bins[slot_of(block)];
     const Estimate estimate(bin, block.second, fraction_bits);
     std::int64_t magnitude = estimate.value;
     if (coin_of(block) >= bin.sure_accept || !estimate.is_certain) [[unlikely]] {
-      const auto settled = settle(stream, column, block, exact, bins);
+      const auto settled = settle(stream, column, block, exact, scaled_bins);
       if (!settled) return false;
       magnitude = *settled;
     }
@@ -325,7 +299,7 @@ void fill_floored_gaussian(RandomStream& stream, double sigma, unsigned fraction
     GaussianProposal proposal(stream, column, block);
     if (!proposal.accepted()) return false;
     // If y is not an integer, floor(-y) = -floor(y) - 1; a real y is an integer with probability zero.
-    const std::int64_t magnitude = proposal.floored(exact, fraction_bits);
+    const std::int64_t magnitude = proposal.floored(exact, fraction_bits, false);
     sample = is_negative(block) ? -magnitude - 1 : magnitude;
     return true;
   });

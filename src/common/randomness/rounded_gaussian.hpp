@@ -25,12 +25,13 @@ inline constexpr double kLargestSigma = 0x1p45;
 /// Precondition and error: UsageError unless kSmallestSigma <= sigma <= kLargestSigma (NaN and infinity are refused).
 ExactSigma exact_sigma(double sigma);
 
-/// round(sigma * x) if that is the same integer for all x in [lower, upper) / 2^scale_bits, else nothing.
+/// floor(y), y = 2^fraction_bits sigma * x, or, `plus_half`, floor(y + 1/2), if that is the same integer for all x in
+/// [lower, upper) / 2^scale_bits, else nothing.
 ///
-/// Halves round up; with a real x they have probability zero. Preconditions: 0 <= lower < upper; the result fits
-/// (|.| < 2^62; our own invariants: std::logic_error).
-std::optional<std::int64_t> round_product(const ExactSigma& sigma, const BigInteger& lower, const BigInteger& upper,
-                                          unsigned scale_bits);
+/// With half: y rounded. Halves round up; with a real x they have probability zero. Preconditions: 0 <= lower < upper;
+/// the result fits (|.| < 2^62; our own invariants: std::logic_error).
+std::optional<std::int64_t> floored_product(const ExactSigma& sigma, const BigInteger& lower, const BigInteger& upper,
+                                            unsigned scale_bits, unsigned fraction_bits, bool plus_half);
 
 // Gaussian noise that is rounded exactly: the one entry for noise in bulk.
 

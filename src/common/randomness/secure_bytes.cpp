@@ -19,7 +19,7 @@ bool openssl_private_bytes(std::span<std::byte> out) {
   constexpr std::size_t kMostAtOnce = std::numeric_limits<int>::max();
   while (!out.empty()) {
     const std::size_t count = std::min(out.size(), kMostAtOnce);
-    if (RAND_priv_bytes(reinterpret_cast<unsigned char*>(out.data()), static_cast<int>(count)) != 1) return false;
+    if (RAND_priv_bytes(openssl_bytes(out.data()), static_cast<int>(count)) != 1) return false;
     out = out.subspan(count);
   }
   return true;

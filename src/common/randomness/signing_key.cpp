@@ -5,8 +5,6 @@
 #include <fmt/format.h>
 #include <openssl/pem.h>
 
-#include "common/randomness/openssl_handles.hpp"
-
 namespace dpreduce {
 namespace {
 

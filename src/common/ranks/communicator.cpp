@@ -4,9 +4,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <exception>
-#include <limits>
 #include <numeric>
-#include <thread>
 
 #include "common/ranks/lifetime.hpp"
 #include "common/ranks/mpi_job.hpp"
@@ -15,9 +13,22 @@
 namespace dpreduce {
 namespace {
 
-void require_message_length(std::size_t elements) {
-  DPREDUCE_ASSERT(elements > 0 && elements <= std::numeric_limits<int>::max());
-}
+// The job of a rank that is alone.
+class LoneJob final : public Job {
+ public:
+  std::int64_t agree(std::int64_t verdict) override { return verdict; }
+  void sum_to(int, std::span<std::uint64_t>) override {}
+  void sum_everywhere(std::span<std::uint64_t>) override {}
+  void sum_everywhere(std::span<double>) override {}
+  void broadcast(std::span<std::byte>) override {}
+  double max_everywhere(double value) override { return value; }
+  void gather_to_coordinator(std::span<const std::byte> local, std::span<std::byte> all) override {
+    DPREDUCE_ASSERT(local.size() == all.size());
+    std::ranges::copy(local, all.begin());
+  }
+  Messages exchange(Messages messages) override { return messages; }
+  int ranks_on_machine() override { return 1; }
+};
 
 }  // namespace
 
@@ -38,32 +49,7 @@ Communicator Communicator::join(const std::string& doubt) {
 }
 
 Communicator Communicator::alone() {
-  return {nullptr, 0, 1};
-}
-
-void Communicator::on_threads(int size, const std::function<void(Communicator&)>& work) {
-  std::vector<std::unique_ptr<Job>> jobs = make_thread_jobs(size);
-  std::vector<std::exception_ptr> own_errors(jobs.size());
-  std::exception_ptr of_peer;  // that of a rank which fell with another; rank 0's alone
-  const auto run = [&](std::size_t rank) {
-    Communicator ranks(std::move(jobs[rank]), static_cast<int>(rank), size);
-    try {
-      work(ranks);
-    } catch (const PeerFailed&) {
-      if (rank == 0) of_peer = std::current_exception();
-    } catch (...) {
-      own_errors[rank] = std::current_exception();
-    }
-  };
-  {
-    std::vector<std::jthread> others;
-    for (std::size_t rank = 1; rank < jobs.size(); ++rank) others.emplace_back(run, rank);
-    run(0);
-  }
-  for (const std::exception_ptr& error : own_errors) {
-    if (error) std::rethrow_exception(error);
-  }
-  if (of_peer) std::rethrow_exception(of_peer);
+  return {std::make_unique<LoneJob>(), 0, 1};
 }
 
 Communicator Communicator::among_silos(std::unique_ptr<SiloJob> job, int rank, int size) {
@@ -71,14 +57,6 @@ Communicator Communicator::among_silos(std::unique_ptr<SiloJob> job, int rank, i
   Communicator ranks(std::move(job), rank, size);
   ranks.silos_ = silos;
   return ranks;
-}
-
-int Communicator::ranks_on_machine() {
-  return job_ ? job_->ranks_on_machine() : 1;
-}
-
-void Communicator::check_peers() {
-  if (job_) job_->check_peers();
 }
 
 void Communicator::together(const std::function<void()>& work) {
@@ -96,15 +74,13 @@ void Communicator::together(const std::function<void()>& work) {
     own_error = std::current_exception();
     verdict = failure_of(rank_, ExitCode::kInternal);
   }
-  if (job_) {
-    if (own_error) job_->announce_failure();
-    try {
-      verdict = job_->agree(verdict);
-    } catch (...) {
-      if (own_error) std::rethrow_exception(own_error);
-      if (of_peer) std::rethrow_exception(of_peer);
-      throw;
-    }
+  if (own_error) job_->announce_failure();
+  try {
+    verdict = job_->agree(verdict);
+  } catch (...) {
+    if (own_error) std::rethrow_exception(own_error);
+    if (of_peer) std::rethrow_exception(of_peer);
+    throw;
   }
   if (verdict == kNobodyFailed && !own_error && !of_peer) return;
   // The verdict of the others can stop this rank, and decides whose error is printed. The verdict never undoes what has
@@ -122,27 +98,19 @@ void Communicator::at_coordinator(const std::function<void()>& work) {
   });
 }
 
-void Communicator::sum_to(int owner, std::span<std::uint64_t> values, std::size_t elements_per_message) {
+void Communicator::sum_to(int owner, std::span<std::uint64_t> values) {
   DPREDUCE_ASSERT(owner >= 0 && owner < owners());
-  require_message_length(elements_per_message);
-  if (job_) job_->sum_to(owner, values, elements_per_message);
+  job_->sum_to(owner, values);
 }
 
-std::unique_ptr<PendingSum> Communicator::start_sum_to(int owner, std::span<std::uint64_t> values,
-                                                       std::size_t elements_per_message) {
+std::unique_ptr<PendingSum> Communicator::start_sum_to(int owner, std::span<std::uint64_t> values) {
   DPREDUCE_ASSERT(owner >= 0 && owner < owners());
-  require_message_length(elements_per_message);
-  if (!job_) return std::make_unique<PendingSum>();
-  return job_->start_sum_to(owner, values, elements_per_message);
-}
-
-void Communicator::sum_everywhere(std::span<std::uint64_t> values, std::size_t elements_per_message) {
-  require_message_length(elements_per_message);
-  if (job_) job_->sum_everywhere(values, elements_per_message);
+  return job_->start_sum_to(owner, values);
 }
 
 void Communicator::sum_everywhere(std::span<double> values) {
-  if (job_) job_->sum_everywhere(values);
+  DPREDUCE_ASSERT(silos_ == nullptr);
+  job_->sum_everywhere(values);
 }
 
 void Communicator::broadcast(std::span<double> values) {
@@ -151,25 +119,13 @@ void Communicator::broadcast(std::span<double> values) {
   throw AggregationAborted("the coordinator's values are not finite");  // silos need not trust it
 }
 
-void Communicator::broadcast(std::span<std::byte> bytes) {
-  if (job_) job_->broadcast(bytes);
-}
-
-TrustedRanks Communicator::trusted() {
+std::string Communicator::broadcast_text(std::string text) {
   DPREDUCE_ASSERT(silos_ == nullptr);
-  return TrustedRanks(*this);
-}
-
-std::string TrustedRanks::broadcast(std::string message) {
-  std::uint64_t length = message.size();
-  ranks_.broadcast(std::as_writable_bytes(std::span(&length, 1)));
-  message.resize(length);
-  ranks_.broadcast(std::as_writable_bytes(std::span(message)));
-  return message;
-}
-
-double Communicator::max_everywhere(double value) {
-  return job_ ? job_->max_everywhere(value) : value;
+  std::uint64_t length = text.size();
+  broadcast(std::as_writable_bytes(std::span(&length, 1)));
+  text.resize(length);
+  broadcast(std::as_writable_bytes(std::span(text)));
+  return text;
 }
 
 // Length of each rank's values, at the coordinator.
@@ -180,7 +136,7 @@ std::vector<std::size_t> Communicator::lengths_of_ranks(std::size_t own) {
 }
 
 std::vector<std::int32_t> Communicator::gather_to_coordinator(std::span<const std::int32_t> local) {
-  if (!job_) return {local.begin(), local.end()};
+  DPREDUCE_ASSERT(silos_ == nullptr);
   const std::vector<std::size_t> lengths = lengths_of_ranks(local.size());
   std::vector<std::int32_t> all(std::accumulate(lengths.begin(), lengths.end(), std::size_t{0}));
   job_->gather_to_coordinator(std::as_bytes(local), std::as_writable_bytes(std::span(all)));
@@ -188,32 +144,31 @@ std::vector<std::int32_t> Communicator::gather_to_coordinator(std::span<const st
 }
 
 void Communicator::gather_to_coordinator(std::span<const std::byte> local, std::span<std::byte> all) {
-  if (job_) return job_->gather_to_coordinator(local, all);
-  DPREDUCE_ASSERT(local.size() == all.size());
-  std::copy(local.begin(), local.end(), all.begin());
+  DPREDUCE_ASSERT(silos_ == nullptr);
+  job_->gather_to_coordinator(local, all);
 }
 
-std::vector<std::string> TrustedRanks::gather(std::string_view message) {
-  if (!ranks_.job_) return {std::string(message)};
-  const std::vector<std::size_t> lengths = ranks_.lengths_of_ranks(message.size());
+std::vector<std::string> Communicator::gather_texts(std::string_view text) {
+  DPREDUCE_ASSERT(silos_ == nullptr);
+  const std::vector<std::size_t> lengths = lengths_of_ranks(text.size());
   std::string all(std::accumulate(lengths.begin(), lengths.end(), std::size_t{0}), '\0');
-  ranks_.job_->gather_to_coordinator(std::as_bytes(std::span(message)), std::as_writable_bytes(std::span(all)));
-  std::vector<std::string> messages;
+  job_->gather_to_coordinator(std::as_bytes(std::span(text)), std::as_writable_bytes(std::span(all)));
+  std::vector<std::string> texts;
   std::size_t first = 0;
   for (const std::size_t length : lengths) {
-    messages.push_back(all.substr(first, length));
+    texts.push_back(all.substr(first, length));
     first += length;
   }
-  return messages;
+  return texts;
 }
 
-std::vector<std::vector<std::uint64_t>> Communicator::exchange(std::vector<std::vector<std::uint64_t>> messages) {
-  DPREDUCE_ASSERT(messages.size() == static_cast<std::size_t>(size_));
-  return job_ ? job_->exchange(std::move(messages)) : std::move(messages);
+Job::Messages Communicator::exchange(Job::Messages messages) {
+  DPREDUCE_ASSERT(silos_ == nullptr && messages.size() == static_cast<std::size_t>(size_));
+  return job_->exchange(std::move(messages));
 }
 
 void Communicator::abort(ExitCode code) {
-  if (job_) job_->abort(code);
+  job_->abort(code);
   std::_Exit(static_cast<int>(code));
 }
 

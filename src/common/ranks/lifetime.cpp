@@ -71,6 +71,8 @@ void on_signals(void (*handler)(int)) {
   sigaddset(&action.sa_mask, SIGTERM);
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
 }
 
 int wait_for_child(pid_t child) {
@@ -139,8 +141,6 @@ void require_single_process() {
 
 std::optional<pid_t> fork_worker(void (*before_the_end)() noexcept) {
   last_act = before_the_end;
-  std::signal(SIGPIPE, SIG_IGN);
-  std::signal(SIGXFSZ, SIG_IGN);
   const pid_t guard = getpid();
   on_signals(forward_to_child);
   const pid_t child = fork();
@@ -162,8 +162,6 @@ std::optional<pid_t> fork_worker(void (*before_the_end)() noexcept) {
 int run_guarded(const std::function<int()>& job, void (*before_the_end)() noexcept) {
   if (!launched_by_mpi()) {
     last_act = before_the_end;
-    std::signal(SIGPIPE, SIG_IGN);
-    std::signal(SIGXFSZ, SIG_IGN);
     on_signals(end_at_once);
     return job();
   }

@@ -15,17 +15,18 @@
 
 #include "common/base/error.hpp"
 #include "common/base/output_file.hpp"
-#include "common/ranks/communicator.hpp"
 
 namespace dpreduce {
 namespace {
 
 constexpr int kFailureTag = 1;
+constexpr std::size_t kBytesPerMessage = std::size_t{1} << 27;
 
 template <typename T, typename Transfer>
-void in_messages(std::span<T> values, std::size_t elements_per_message, const Transfer& transfer) {
-  for (std::size_t first = 0; first < values.size(); first += elements_per_message) {
-    const auto part = values.subspan(first, std::min(elements_per_message, values.size() - first));
+void in_messages(std::span<T> values, const Transfer& transfer) {
+  constexpr std::size_t kElements = kBytesPerMessage / sizeof(T);
+  for (std::size_t first = 0; first < values.size(); first += kElements) {
+    const auto part = values.subspan(first, std::min(kElements, values.size() - first));
     transfer(part.data(), static_cast<int>(part.size()));
   }
 }
@@ -33,10 +34,9 @@ void in_messages(std::span<T> values, std::size_t elements_per_message, const Tr
 // Reductions of MPI's own; the values of all ranks but the owner are zeroed at their end.
 class MpiPendingSum final : public PendingSum {
  public:
-  MpiPendingSum(MPI_Comm ranks, bool is_owner, int owner, std::span<std::uint64_t> values,
-                std::size_t elements_per_message)
+  MpiPendingSum(MPI_Comm ranks, bool is_owner, int owner, std::span<std::uint64_t> values)
       : is_owner_(is_owner), values_(values) {
-    in_messages(values, elements_per_message, [&](std::uint64_t* part, int count) {
+    in_messages(values, [&](std::uint64_t* part, int count) {
       const void* send = is_owner ? MPI_IN_PLACE : part;
       MPI_Request& request = requests_.emplace_back(MPI_REQUEST_NULL);
       require_mpi(MPI_Ireduce(send, part, count, MPI_UINT64_T, MPI_SUM, owner, ranks, &request), "MPI_Ireduce");
@@ -74,8 +74,6 @@ class MpiJob final : public Job {
     require_mpi(MPI_Comm_rank(sums_, &rank_), "MPI_Comm_rank");
     require_mpi(MPI_Comm_size(sums_, &size_), "MPI_Comm_size");
   }
-  MpiJob(const MpiJob&) = delete;
-  MpiJob& operator=(const MpiJob&) = delete;
   ~MpiJob() override {
     if (has_started_mpi_) {
       end_mpi();
@@ -124,33 +122,32 @@ class MpiJob final : public Job {
     return agreed;
   }
 
-  void sum_to(int owner, std::span<std::uint64_t> values, std::size_t elements_per_message) override {
-    in_messages(values, elements_per_message, [&](std::uint64_t* part, int count) {
+  void sum_to(int owner, std::span<std::uint64_t> values) override {
+    in_messages(values, [&](std::uint64_t* part, int count) {
       const void* send = rank_ == owner ? MPI_IN_PLACE : part;
       require_mpi(MPI_Reduce(send, part, count, MPI_UINT64_T, MPI_SUM, owner, sums_), "MPI_Reduce");
     });
     if (rank_ != owner) std::fill(values.begin(), values.end(), 0);
   }
 
-  std::unique_ptr<PendingSum> start_sum_to(int owner, std::span<std::uint64_t> values,
-                                           std::size_t elements_per_message) override {
-    return std::make_unique<MpiPendingSum>(sums_, rank_ == owner, owner, values, elements_per_message);
+  std::unique_ptr<PendingSum> start_sum_to(int owner, std::span<std::uint64_t> values) override {
+    return std::make_unique<MpiPendingSum>(sums_, rank_ == owner, owner, values);
   }
 
-  void sum_everywhere(std::span<std::uint64_t> values, std::size_t elements_per_message) override {
-    in_messages(values, elements_per_message, [&](std::uint64_t* part, int count) {
+  void sum_everywhere(std::span<std::uint64_t> values) override {
+    in_messages(values, [&](std::uint64_t* part, int count) {
       require_mpi(MPI_Allreduce(MPI_IN_PLACE, part, count, MPI_UINT64_T, MPI_SUM, sums_), "MPI_Allreduce");
     });
   }
 
   void sum_everywhere(std::span<double> values) override {
-    in_messages(values, kElementsPerMessage, [&](double* part, int count) {
+    in_messages(values, [&](double* part, int count) {
       require_mpi(MPI_Allreduce(MPI_IN_PLACE, part, count, MPI_DOUBLE, MPI_SUM, sums_), "MPI_Allreduce");
     });
   }
 
   void broadcast(std::span<std::byte> bytes) override {
-    in_messages(bytes, kElementsPerMessage * sizeof(double), [&](std::byte* part, int count) {
+    in_messages(bytes, [&](std::byte* part, int count) {
       require_mpi(MPI_Bcast(part, count, MPI_BYTE, 0, sums_), "MPI_Bcast");
     });
   }
@@ -165,9 +162,8 @@ class MpiJob final : public Job {
     const auto length = static_cast<std::int64_t>(local.size());
     std::vector<std::int64_t> lengths(rank_ == 0 ? static_cast<std::size_t>(size_) : 0);
     require_mpi(MPI_Gather(&length, 1, MPI_INT64_T, lengths.data(), 1, MPI_INT64_T, 0, sums_), "MPI_Gather");
-    constexpr std::size_t kBytesPerMessage = kElementsPerMessage * sizeof(double);
     if (rank_ != 0) {
-      in_messages(local, kBytesPerMessage, [&](const std::byte* part, int count) {
+      in_messages(local, [&](const std::byte* part, int count) {
         require_mpi(MPI_Send(part, count, MPI_BYTE, 0, 0, sums_), "MPI_Send");
       });
       return;
@@ -177,7 +173,7 @@ class MpiJob final : public Job {
     std::size_t offset = local.size();
     for (int peer = 1; peer < size_; ++peer) {
       const auto of_peer = static_cast<std::size_t>(lengths[static_cast<std::size_t>(peer)]);
-      in_messages(all.subspan(offset, of_peer), kBytesPerMessage, [&](std::byte* part, int count) {
+      in_messages(all.subspan(offset, of_peer), [&](std::byte* part, int count) {
         require_mpi(MPI_Recv(part, count, MPI_BYTE, peer, 0, sums_, MPI_STATUS_IGNORE), "MPI_Recv");
       });
       offset += of_peer;
@@ -185,14 +181,14 @@ class MpiJob final : public Job {
   }
 
   // Lengths first, then step by step with the rank that is so far ahead and the one that is so far behind.
-  std::vector<std::vector<std::uint64_t>> exchange(std::vector<std::vector<std::uint64_t>> messages) override {
+  Messages exchange(Messages messages) override {
     const auto ranks = static_cast<std::size_t>(size_);
     std::vector<std::uint64_t> lengths(ranks);
     std::vector<std::uint64_t> lengths_of_peers(ranks);
     for (std::size_t peer = 0; peer < ranks; ++peer) lengths[peer] = messages[peer].size();
     require_mpi(MPI_Alltoall(lengths.data(), 1, MPI_UINT64_T, lengths_of_peers.data(), 1, MPI_UINT64_T, sums_),
                 "MPI_Alltoall");
-    std::vector<std::vector<std::uint64_t>> received(ranks);
+    Messages received(ranks);
     received[static_cast<std::size_t>(rank_)] = std::move(messages[static_cast<std::size_t>(rank_)]);
     for (int step = 1; step < size_; ++step) {
       const int ahead = (rank_ + step) % size_;
@@ -200,13 +196,12 @@ class MpiJob final : public Job {
       std::vector<std::uint64_t>& from = received[static_cast<std::size_t>(behind)];
       from.resize(lengths_of_peers[static_cast<std::size_t>(behind)]);
       std::vector<MPI_Request> requests;
-      in_messages(std::span(from), kElementsPerMessage, [&](std::uint64_t* part, int count) {
+      in_messages(std::span(from), [&](std::uint64_t* part, int count) {
         require_mpi(MPI_Irecv(part, count, MPI_UINT64_T, behind, 0, sums_, &requests.emplace_back()), "MPI_Irecv");
       });
-      in_messages(std::span(messages[static_cast<std::size_t>(ahead)]), kElementsPerMessage,
-                  [&](std::uint64_t* part, int count) {
-                    require_mpi(MPI_Send(part, count, MPI_UINT64_T, ahead, 0, sums_), "MPI_Send");
-                  });
+      in_messages(std::span(messages[static_cast<std::size_t>(ahead)]), [&](std::uint64_t* part, int count) {
+        require_mpi(MPI_Send(part, count, MPI_UINT64_T, ahead, 0, sums_), "MPI_Send");
+      });
       require_mpi(MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE), "MPI_Waitall");
       messages[static_cast<std::size_t>(ahead)] = {};
     }
@@ -240,18 +235,6 @@ class MpiJob final : public Job {
   int rank_ = 0;
   int size_ = 1;
 };
-
-}  // namespace
-
-void require_mpi(int status, const char* routine) {
-  if (status == MPI_SUCCESS) return;
-  std::array<char, MPI_MAX_ERROR_STRING> text{};
-  int length = 0;
-  MPI_Error_string(status, text.data(), &length);
-  throw AggregationAborted("{} failed: {}; a rank may have been lost", routine, text.data());
-}
-
-namespace {
 
 void require_one_kind(JobKind kind, const std::string& doubt) {
   constexpr int kNobody = std::numeric_limits<int>::max();
@@ -302,6 +285,14 @@ void start_mpi(int threads) {
 }
 
 }  // namespace
+
+void require_mpi(int status, const char* routine) {
+  if (status == MPI_SUCCESS) return;
+  std::array<char, MPI_MAX_ERROR_STRING> text{};
+  int length = 0;
+  MPI_Error_string(status, text.data(), &length);
+  throw AggregationAborted("{} failed: {}; a rank may have been lost", routine, text.data());
+}
 
 void begin_mpi(int threads, JobKind kind, const std::string& doubt) {
   start_mpi(threads);

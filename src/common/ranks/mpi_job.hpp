@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "common/ranks/job.hpp"
+#include "common/ranks/communicator.hpp"
 
 namespace dpreduce {
 

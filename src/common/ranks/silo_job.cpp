@@ -2,19 +2,11 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <stdexcept>
 
 #include <fmt/format.h>
 
 namespace dpreduce {
-
-std::unique_ptr<CoordinatorSession> SessionMaker::coordinator(Wire& wire, SiloEntry entry,
-                                                              CoordinatorSession::OnLost on_lost) const {
-  return std::make_unique<CoordinatorSession>(wire, std::move(entry), std::move(on_lost));
-}
-
-std::unique_ptr<SiloSession> SessionMaker::silo(Wire& wire, std::uint32_t number, SiloEntry entry) const {
-  return std::make_unique<SiloSession>(wire, number, std::move(entry));
-}
 
 SiloJob::SiloJob(Wire& wire, int rank, SiloEntry entry, CoordinatorSession::OnLost on_lost, const SessionMaker& maker) {
   if (rank == 0) {
@@ -42,19 +34,16 @@ std::int64_t SiloJob::agree(std::int64_t verdict) {
   return coordinator_ ? coordinator_->agree(verdict) : silo_->agree(verdict);
 }
 
-void SiloJob::sum_to(int owner, std::span<std::uint64_t> values, std::size_t) {
+void SiloJob::sum_to(int owner, std::span<std::uint64_t> values) {
   DPREDUCE_ASSERT(owner == 0 && has_plan_);
   if (values.empty()) return;
-  if (coordinator_) {
-    coordinator_->sum(values);
-    return;
-  }
+  if (coordinator_) return coordinator_->sum(values);
   silo_->sum(values);
   std::fill(values.begin(), values.end(), 0);
 }
 
-void SiloJob::sum_everywhere(std::span<std::uint64_t> values, std::size_t elements_per_message) {
-  sum_to(0, values, elements_per_message);
+void SiloJob::sum_everywhere(std::span<std::uint64_t> values) {
+  sum_to(0, values);
   broadcast(std::as_writable_bytes(values));
 }
 
@@ -74,7 +63,7 @@ void SiloJob::gather_to_coordinator(std::span<const std::byte>, std::span<std::b
   throw std::logic_error("dpreduce: internal error: a silo's values leave it in sums alone");
 }
 
-std::vector<std::vector<std::uint64_t>> SiloJob::exchange(std::vector<std::vector<std::uint64_t>>) {
+Job::Messages SiloJob::exchange(Messages) {
   throw std::logic_error("dpreduce: internal error: silos have no messages for each other");
 }
 

@@ -1,15 +1,15 @@
 // A run of silos as a job: rank 0 is the coordinator, without rows, rank i is silo i.
 //
 // Sums to the coordinator go masked (silos/masked_sum.hpp); broadcasts and numbers are public values. Operations that
-// would reveal values of single silos are not offered, and calling them is a bug of this program: gathering labels,
-// owners beside the coordinator, sums of doubles.
+// would reveal values of single silos are not offered, and calling them is a bug of this program, which Communicator
+// finds, and this job after it: gathering labels, owners beside the coordinator, sums of doubles.
 #pragma once
 
 #include <memory>
 #include <optional>
 #include <utility>
 
-#include "common/ranks/job.hpp"
+#include "common/ranks/communicator.hpp"
 #include "common/silos/coordinator_session.hpp"
 #include "common/silos/silo_session.hpp"
 
@@ -20,8 +20,12 @@ class SessionMaker {
  public:
   virtual ~SessionMaker() = default;
   virtual std::unique_ptr<CoordinatorSession> coordinator(Wire& wire, SiloEntry entry,
-                                                          CoordinatorSession::OnLost on_lost) const;
-  virtual std::unique_ptr<SiloSession> silo(Wire& wire, std::uint32_t number, SiloEntry entry) const;
+                                                          CoordinatorSession::OnLost on_lost) const {
+    return std::make_unique<CoordinatorSession>(wire, std::move(entry), std::move(on_lost));
+  }
+  virtual std::unique_ptr<SiloSession> silo(Wire& wire, std::uint32_t number, SiloEntry entry) const {
+    return std::make_unique<SiloSession>(wire, number, std::move(entry));
+  }
 };
 
 class SiloJob final : public Job {
@@ -45,13 +49,13 @@ class SiloJob final : public Job {
 
   void check_peers() override;  // a failure is announced by the status message
   std::int64_t agree(std::int64_t verdict) override;
-  void sum_to(int owner, std::span<std::uint64_t> values, std::size_t elements_per_message) override;
-  void sum_everywhere(std::span<std::uint64_t> values, std::size_t elements_per_message) override;
+  void sum_to(int owner, std::span<std::uint64_t> values) override;
+  void sum_everywhere(std::span<std::uint64_t> values) override;
   void sum_everywhere(std::span<double> values) override;
   void broadcast(std::span<std::byte> bytes) override;
   double max_everywhere(double value) override;
   void gather_to_coordinator(std::span<const std::byte> local, std::span<std::byte> all) override;
-  std::vector<std::vector<std::uint64_t>> exchange(std::vector<std::vector<std::uint64_t>> messages) override;
+  Messages exchange(Messages messages) override;
   int ranks_on_machine() override;
 
  private:

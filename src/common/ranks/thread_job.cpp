@@ -1,11 +1,10 @@
 #include <algorithm>
 #include <condition_variable>
-#include <cstddef>
+#include <exception>
 #include <mutex>
-#include <utility>
+#include <thread>
 
-#include "common/base/error.hpp"
-#include "common/ranks/job.hpp"
+#include "common/ranks/communicator.hpp"
 
 namespace dpreduce {
 namespace {
@@ -64,24 +63,22 @@ class Meeting {
 
 class ThreadJob final : public Job {
  public:
-  ThreadJob(std::shared_ptr<Meeting> meeting, int rank) : meeting_(std::move(meeting)), rank_(rank) {}
-  ~ThreadJob() override { meeting_->leave(rank_); }
-  ThreadJob(const ThreadJob&) = delete;
-  ThreadJob& operator=(const ThreadJob&) = delete;
+  ThreadJob(Meeting& meeting, int rank) : meeting_(meeting), rank_(rank) {}
+  ~ThreadJob() override { meeting_.leave(rank_); }
 
   std::int64_t agree(std::int64_t verdict) override {
     std::int64_t least = verdict;
-    meeting_->visit(rank_, verdict, [&](std::int64_t of_rank, int) { least = std::min(least, of_rank); });
+    meeting_.visit(rank_, verdict, [&](std::int64_t of_rank, int) { least = std::min(least, of_rank); });
     return least;
   }
 
-  void sum_to(int owner, std::span<std::uint64_t> values, std::size_t) override { add(values, rank_ == owner); }
-  void sum_everywhere(std::span<std::uint64_t> values, std::size_t) override { add(values, true); }
+  void sum_to(int owner, std::span<std::uint64_t> values) override { add(values, rank_ == owner); }
+  void sum_everywhere(std::span<std::uint64_t> values) override { add(values, true); }
   void sum_everywhere(std::span<double> values) override { add(values, true); }
 
   void broadcast(std::span<std::byte> bytes) override {
     const std::span<const std::byte> own = bytes;
-    meeting_->visit(rank_, own, [&](std::span<const std::byte> of_rank, int peer) {
+    meeting_.visit(rank_, own, [&](std::span<const std::byte> of_rank, int peer) {
       DPREDUCE_ASSERT(of_rank.size() == bytes.size());
       if (peer == 0 && rank_ != 0) std::copy(of_rank.begin(), of_rank.end(), bytes.begin());
     });
@@ -89,13 +86,13 @@ class ThreadJob final : public Job {
 
   double max_everywhere(double value) override {
     double most = value;
-    meeting_->visit(rank_, value, [&](double of_rank, int) { most = std::max(most, of_rank); });
+    meeting_.visit(rank_, value, [&](double of_rank, int) { most = std::max(most, of_rank); });
     return most;
   }
 
   void gather_to_coordinator(std::span<const std::byte> local, std::span<std::byte> all) override {
     std::size_t gathered = 0;
-    meeting_->visit(rank_, local, [&](std::span<const std::byte> of_rank, int) {
+    meeting_.visit(rank_, local, [&](std::span<const std::byte> of_rank, int) {
       if (rank_ != 0) return;
       DPREDUCE_ASSERT(of_rank.size() <= all.size() - gathered);
       std::ranges::copy(of_rank, all.subspan(gathered).begin());
@@ -104,15 +101,14 @@ class ThreadJob final : public Job {
     DPREDUCE_ASSERT(rank_ != 0 || gathered == all.size());
   }
 
-  std::vector<std::vector<std::uint64_t>> exchange(std::vector<std::vector<std::uint64_t>> messages) override {
-    std::vector<std::vector<std::uint64_t>> received;
-    meeting_->visit(rank_, messages, [&](const std::vector<std::vector<std::uint64_t>>& of_rank, int) {
-      received.push_back(of_rank[static_cast<std::size_t>(rank_)]);
-    });
+  Messages exchange(Messages messages) override {
+    Messages received;
+    meeting_.visit(rank_, messages,
+                   [&](const Messages& of_rank, int) { received.push_back(of_rank[static_cast<std::size_t>(rank_)]); });
     return received;
   }
 
-  int ranks_on_machine() override { return meeting_->size(); }
+  int ranks_on_machine() override { return meeting_.size(); }
 
  private:
   // values <- sum over ranks, at an owner; elsewhere zeros.
@@ -120,7 +116,7 @@ class ThreadJob final : public Job {
   void add(std::span<T> values, bool is_owner) {
     std::vector<T> sum(is_owner ? values.size() : 0, T{});
     const std::span<const T> own = values;
-    meeting_->visit(rank_, own, [&](std::span<const T> of_rank, int) {
+    meeting_.visit(rank_, own, [&](std::span<const T> of_rank, int) {
       DPREDUCE_ASSERT(of_rank.size() == own.size());
       for (std::size_t e = 0; e < sum.size(); ++e) sum[e] += of_rank[e];
     });
@@ -128,18 +124,36 @@ class ThreadJob final : public Job {
     std::copy(sum.begin(), sum.end(), values.begin());
   }
 
-  std::shared_ptr<Meeting> meeting_;
+  Meeting& meeting_;
   int rank_;
 };
 
 }  // namespace
 
-std::vector<std::unique_ptr<Job>> make_thread_jobs(int size) {
+void Communicator::on_threads(int size, const std::function<void(Communicator&)>& work) {
   DPREDUCE_ASSERT(size >= 1);
-  const auto meeting = std::make_shared<Meeting>(size);
-  std::vector<std::unique_ptr<Job>> jobs;
-  for (int rank = 0; rank < size; ++rank) jobs.push_back(std::make_unique<ThreadJob>(meeting, rank));
-  return jobs;
+  Meeting meeting(size);
+  std::vector<std::exception_ptr> own_errors(static_cast<std::size_t>(size));
+  std::exception_ptr of_peer;  // that of a rank which fell with another; rank 0's alone
+  const auto run = [&](int rank) {
+    Communicator ranks(std::make_unique<ThreadJob>(meeting, rank), rank, size);
+    try {
+      work(ranks);
+    } catch (const PeerFailed&) {
+      if (rank == 0) of_peer = std::current_exception();
+    } catch (...) {
+      own_errors[static_cast<std::size_t>(rank)] = std::current_exception();
+    }
+  };
+  {
+    std::vector<std::jthread> others;
+    for (int rank = 1; rank < size; ++rank) others.emplace_back(run, rank);
+    run(0);
+  }
+  for (const std::exception_ptr& error : own_errors) {
+    if (error) std::rethrow_exception(error);
+  }
+  if (of_peer) std::rethrow_exception(of_peer);
 }
 
 }  // namespace dpreduce

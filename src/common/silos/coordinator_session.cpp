@@ -11,13 +11,6 @@
 #include "common/silos/handshake.hpp"
 
 namespace dpreduce {
-namespace {
-
-double seconds_of(WireClock::duration duration) {
-  return std::chrono::duration<double>(duration).count();
-}
-
-}  // namespace
 
 CoordinatorSession::CoordinatorSession(Wire& wire, SiloEntry entry, OnLost on_lost)
     : wire_(wire), entry_(std::move(entry)), on_lost_(std::move(on_lost)), left_(entry_.terms.silos) {

@@ -37,13 +37,13 @@ void allow_most_descriptors() {
   ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-std::string FileClaims::name_of(const ClaimedArray& array, std::uint32_t silo) const {
+std::string FileClaims::name_of(const FileIdentity& array, std::uint32_t silo) const {
   const std::string digest =
       to_hex(sha256(fmt::format("{}/{}/{}/{}", to_hex(run_), array.device, array.inode, array.place)));
   return fmt::format("dpreduce/{}/{}", digest, silo);
 }
 
-void FileClaims::claim(const ClaimedArray& array) {
+void FileClaims::claim(const FileIdentity& array) {
   const int socket = sockets_.emplace_back(open_socket()).get();
   // A name that is taken is this silo's own, claimed before: as features and as labels.
   if (with_kernel_name(::bind, socket, name_of(array, silo_)) == 0 || errno == EADDRINUSE) return;
@@ -51,7 +51,7 @@ void FileClaims::claim(const ClaimedArray& array) {
                  std::strerror(errno));
 }
 
-std::optional<std::uint32_t> FileClaims::earlier_claimant(const ClaimedArray& array) const {
+std::optional<std::uint32_t> FileClaims::earlier_claimant(const FileIdentity& array) const {
   for (std::uint32_t silo = 1; silo < silo_; ++silo) {
     const FileDescriptor asking(open_socket());
     if (with_kernel_name(::connect, asking.get(), name_of(array, silo)) == 0) return silo;

@@ -15,16 +15,10 @@
 #include <string>
 
 #include "common/base/file_descriptor.hpp"
+#include "common/base/input_file.hpp"
 #include "common/silos/key_agreement.hpp"
 
 namespace dpreduce {
-
-/// Identity of an array on a machine.
-struct ClaimedArray {
-  std::uint64_t device = 0;
-  std::uint64_t inode = 0;
-  std::uint64_t place = 0;  ///< in the file
-};
 
 /// Claims of one silo, which it gives up with this object.
 class FileClaims {
@@ -34,14 +28,14 @@ class FileClaims {
 
   /// Claims the array. Cost: one descriptor an array. Throws BadInput if no descriptor is left, or the socket cannot be
   /// bound.
-  void claim(const ClaimedArray& array);
+  void claim(const FileIdentity& array);
 
   /// Returns the smallest number of a silo that has claimed the array too, among silos with smaller numbers than this
   /// one; nullopt if no such silo has. Throws BadInput if no descriptor is left.
-  std::optional<std::uint32_t> earlier_claimant(const ClaimedArray& array) const;
+  std::optional<std::uint32_t> earlier_claimant(const FileIdentity& array) const;
 
  private:
-  std::string name_of(const ClaimedArray& array, std::uint32_t silo) const;
+  std::string name_of(const FileIdentity& array, std::uint32_t silo) const;
 
   RunId run_;
   std::uint32_t silo_;

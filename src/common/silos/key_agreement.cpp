@@ -7,11 +7,11 @@
 #include <utility>
 #include <vector>
 
+#include <boost/endian/conversion.hpp>
 #include <openssl/core_names.h>
 #include <openssl/evp.h>
 #include <openssl/kdf.h>
 
-#include "common/randomness/openssl_handles.hpp"
 #include "common/silos/payload.hpp"
 
 namespace dpreduce {
@@ -22,7 +22,7 @@ constexpr std::string_view kKeyDomain = "dpreduce silos v1";
 
 std::array<unsigned char, 12> nonce_of(std::uint64_t number) {
   std::array<unsigned char, 12> nonce{};
-  for (std::size_t place = 0; place < 8; ++place) nonce[4 + place] = static_cast<unsigned char>(number >> (8 * place));
+  boost::endian::store_little_u64(&nonce[4], number);
   return nonce;
 }
 
@@ -43,10 +43,6 @@ AgreementKey AgreementKey::generate() {
   SecretVector<std::byte> secret(kSiloKeyBytes);
   secure_bytes(secret);
   return AgreementKey(std::move(secret));
-}
-
-AgreementKey AgreementKey::of_secret(std::span<const std::byte, 32> secret) {
-  return AgreementKey(SecretVector<std::byte>(secret.begin(), secret.end()));
 }
 
 SecretVector<std::byte> AgreementKey::agree(const PublicKey& other) const {
@@ -95,52 +91,48 @@ SecretVector<std::byte> derive_key(std::span<const std::byte> secret, const KeyC
   return key;
 }
 
-SealingKey::SealingKey(std::span<const std::byte> key)
-    : encryption_(EVP_CIPHER_CTX_new()), decryption_(EVP_CIPHER_CTX_new()) {
+SealingKey::SealingKey(std::span<const std::byte> key) : cipher_(EVP_CIPHER_CTX_new()) {
   DPREDUCE_ASSERT(key.size() == kSiloKeyBytes);
+  require_openssl(cipher_ != nullptr && EVP_EncryptInit_ex(cipher_.get(), EVP_aes_256_gcm(), nullptr,
+                                                           openssl_bytes(key.data()), nullptr) == 1,
+                  "no AES-256-GCM");
+}
+
+void SealingKey::begin(bool seals, std::uint64_t number, std::span<const std::byte> associated,
+                       std::span<const std::byte> from, unsigned char* to) const {
+  int written = 0;
+  const unsigned char none = 0;
   require_openssl(
-      encryption_ != nullptr && decryption_ != nullptr &&
-          EVP_EncryptInit_ex(encryption_.get(), EVP_aes_256_gcm(), nullptr, openssl_bytes(key.data()), nullptr) == 1 &&
-          EVP_DecryptInit_ex(decryption_.get(), EVP_aes_256_gcm(), nullptr, openssl_bytes(key.data()), nullptr) == 1,
-      "no AES-256-GCM");
+      EVP_CipherInit_ex(cipher_.get(), nullptr, nullptr, nullptr, nonce_of(number).data(), seals ? 1 : 0) == 1 &&
+          EVP_CipherUpdate(cipher_.get(), nullptr, &written, openssl_bytes(associated.data()),
+                           static_cast<int>(associated.size())) == 1 &&
+          EVP_CipherUpdate(cipher_.get(), to, &written, from.empty() ? &none : openssl_bytes(from.data()),
+                           static_cast<int>(from.size())) == 1,
+      "AES-256-GCM");
 }
 
 void SealingKey::seal(std::uint64_t number, std::span<const std::byte> associated, std::span<const std::byte> plain,
                       std::span<std::byte> sealed) const {
   DPREDUCE_ASSERT(sealed.size() == plain.size() + kTagBytes && fits_an_int(sealed.size()));
-  EVP_CIPHER_CTX* cipher = encryption_.get();
-  int written = 0;
+  unsigned char* const tag = openssl_bytes(sealed.data()) + plain.size();
   int rest = 0;
-  unsigned char none = 0;
-  const unsigned char* from = plain.empty() ? &none : openssl_bytes(plain.data());
-  require_openssl(EVP_EncryptInit_ex(cipher, nullptr, nullptr, nullptr, nonce_of(number).data()) == 1 &&
-                      EVP_EncryptUpdate(cipher, nullptr, &written, openssl_bytes(associated.data()),
-                                        static_cast<int>(associated.size())) == 1 &&
-                      EVP_EncryptUpdate(cipher, openssl_bytes(sealed.data()), &written, from,
-                                        static_cast<int>(plain.size())) == 1 &&
-                      EVP_EncryptFinal_ex(cipher, openssl_bytes(sealed.data()) + plain.size(), &rest) == 1 &&
-                      EVP_CIPHER_CTX_ctrl(cipher, EVP_CTRL_GCM_GET_TAG, kTagBytes, sealed.data() + plain.size()) == 1,
+  begin(true, number, associated, plain, openssl_bytes(sealed.data()));
+  require_openssl(EVP_CipherFinal_ex(cipher_.get(), tag, &rest) == 1 &&
+                      EVP_CIPHER_CTX_ctrl(cipher_.get(), EVP_CTRL_GCM_GET_TAG, kTagBytes, tag) == 1,
                   "AES-256-GCM");
 }
 
 bool SealingKey::open(std::uint64_t number, std::span<const std::byte> associated, std::span<const std::byte> sealed,
                       std::span<std::byte> plain) const {
   DPREDUCE_ASSERT(sealed.size() == plain.size() + kTagBytes && fits_an_int(sealed.size()));
-  EVP_CIPHER_CTX* cipher = decryption_.get();
   std::array<std::byte, kTagBytes> tag{};
   std::ranges::copy(sealed.last(kTagBytes), tag.begin());
-  int written = 0;
   int rest = 0;
   unsigned char none[kTagBytes] = {};
-  unsigned char* to = plain.empty() ? none : openssl_bytes(plain.data());
-  require_openssl(
-      EVP_DecryptInit_ex(cipher, nullptr, nullptr, nullptr, nonce_of(number).data()) == 1 &&
-          EVP_DecryptUpdate(cipher, nullptr, &written, openssl_bytes(associated.data()),
-                            static_cast<int>(associated.size())) == 1 &&
-          EVP_DecryptUpdate(cipher, to, &written, openssl_bytes(sealed.data()), static_cast<int>(plain.size())) == 1 &&
-          EVP_CIPHER_CTX_ctrl(cipher, EVP_CTRL_GCM_SET_TAG, kTagBytes, tag.data()) == 1,
-      "AES-256-GCM");
-  if (EVP_DecryptFinal_ex(cipher, to + plain.size(), &rest) == 1) return true;
+  unsigned char* const to = plain.empty() ? none : openssl_bytes(plain.data());
+  begin(false, number, associated, sealed.first(plain.size()), to);
+  require_openssl(EVP_CIPHER_CTX_ctrl(cipher_.get(), EVP_CTRL_GCM_SET_TAG, kTagBytes, tag.data()) == 1, "AES-256-GCM");
+  if (EVP_CipherFinal_ex(cipher_.get(), to + plain.size(), &rest) == 1) return true;
   cleanse(plain.data(), plain.size());
   return false;
 }

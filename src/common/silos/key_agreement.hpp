@@ -37,8 +37,8 @@ class AgreementKey {
  public:
   /// Returns a new key pair. Throws EntropyFailure.
   static AgreementKey generate();
-  /// Returns the key pair with this private half.
-  static AgreementKey of_secret(std::span<const std::byte, 32> secret);
+  /// Key pair with this private half of 32 bytes.
+  explicit AgreementKey(SecretVector<std::byte> secret);
 
   PublicKey public_key() const { return raw_public_key(key_.get()); }
   /// Private half, to be shared out.
@@ -51,7 +51,6 @@ class AgreementKey {
   friend std::ostream& operator<<(std::ostream&, const AgreementKey&) = delete;
 
  private:
-  explicit AgreementKey(SecretVector<std::byte> secret);
   SecretVector<std::byte> secret_;
   OpenSslPtr<evp_pkey_st> key_;
 };
@@ -73,8 +72,6 @@ class SealingKey {
  public:
   /// Throws EntropyFailure.
   explicit SealingKey(std::span<const std::byte> key);
-  SealingKey(SealingKey&&) noexcept = default;
-  SealingKey& operator=(SealingKey&&) noexcept = default;
 
   /// sealed = encryption of plain, then the tag over the encryption and `associated`.
   /// Precondition (asserted): |sealed| = |plain| + kTagBytes, at most 2^31 - 1. `plain` and `sealed` may begin at the
@@ -89,9 +86,11 @@ class SealingKey {
                           std::span<const std::byte> sealed, std::span<std::byte> plain) const;
 
  private:
-  using Cipher = OpenSslPtr<evp_cipher_ctx_st>;
-  Cipher encryption_;
-  Cipher decryption_;
+  // Takes all of `from`, and then the tag is due.
+  void begin(bool seals, std::uint64_t number, std::span<const std::byte> associated, std::span<const std::byte> from,
+             unsigned char* to) const;
+
+  OpenSslPtr<evp_cipher_ctx_st> cipher_;
 };
 
 }  // namespace dpreduce

@@ -90,7 +90,6 @@ struct ShareCommitments {
     return kind == SecretKind::kSelfMask ? self_mask : mask_key;
   }
 };
-inline constexpr std::size_t kShareCommitmentsBytes = 32 + 32;
 
 /// Bytes under an advertisement's signature.
 std::vector<std::byte> signed_part(const SumAttempt& attempt, std::uint32_t silo, const Advertisement& advertisement);

@@ -185,10 +185,8 @@ SecretVector<std::byte> MaskingCoordinator::secret_of(std::uint32_t silo) const 
   SecretVector<std::byte> secret = reconstruct_secret(shares.first(graph_->share_threshold()));
   const Advertisement& advertised = advertisements_.at(silo);
   const bool fits =
-      !secret.empty() &&
-      (has(summed_, silo)
-           ? self_mask_commitment(attempt_, silo, secret) == advertised.commitment
-           : AgreementKey::of_secret(std::span<const std::byte, 32>(secret)).public_key() == advertised.mask_key);
+      !secret.empty() && (has(summed_, silo) ? self_mask_commitment(attempt_, silo, secret) == advertised.commitment
+                                             : AgreementKey(secret).public_key() == advertised.mask_key);
   if (!fits) {
     throw AggregationAborted(
         "{} has shared a different secret than it advertised, so its mask cannot be removed; start the run "
@@ -207,7 +205,7 @@ void MaskingCoordinator::add_sum_to(std::span<std::uint64_t> values) {
       masks.add(self_mask_key(attempt_, silo, secret), MaskSign::kSubtract);
       continue;
     }
-    const AgreementKey lost = AgreementKey::of_secret(std::span<const std::byte, 32>(secret));
+    const AgreementKey lost(secret);
     for (const std::uint32_t neighbor : graph_->neighbors(silo)) {
       if (!has(summed_, neighbor)) continue;
       add_pair_mask(masks, attempt_, silo, neighbor, lost, advertisements_.at(neighbor).mask_key);

@@ -194,7 +194,7 @@ SiloSum::SiloSum(const SiloSelf& self, const SumAttempt& sum, std::vector<std::u
   attempt_.attempt = 0;
 }
 
-SiloSum::Due SiloSum::begin(std::uint32_t attempt, PayloadReader& body) {
+OpenedMessage SiloSum::begin(std::uint32_t attempt, PayloadReader& body) {
   const std::uint64_t words = body.u64();
   body.end();
   if (attempt <= attempt_.attempt || is_opened_) {
@@ -208,7 +208,7 @@ SiloSum::Due SiloSum::begin(std::uint32_t attempt, PayloadReader& body) {
   return {FrameKind::kAdvertise, masking_->advertise()};
 }
 
-SiloSum::Due SiloSum::take(FrameKind kind, std::uint32_t attempt, PayloadReader& body) {
+OpenedMessage SiloSum::take(FrameKind kind, std::uint32_t attempt, PayloadReader& body) {
   if (kind == FrameKind::kBegin) return begin(attempt, body);
   if (!masking_ || attempt != attempt_.attempt) {
     throw AggregationAborted("the coordinator mixes up attempts at a sum");
@@ -240,7 +240,7 @@ SiloSum::Due SiloSum::take(FrameKind kind, std::uint32_t attempt, PayloadReader&
       if (masking_->state() != MaskingSilo::State::kRevealed)
         throw AggregationAborted("the coordinator ends a sum too early");
       body.end();
-      return {};
+      return {FrameKind::kDone, {}};
     default:
       throw AggregationAborted("the coordinator sends \"{}\" in a sum", to_string(kind));
   }

@@ -98,20 +98,14 @@ class MaskingSilo {
 
 class SiloSum {
  public:
-  /// Next step of a silo: it sends `kind` with `body`; for kMasked its statistic, masked; for kDone nothing, as the sum
-  /// is done.
-  struct Due {
-    FrameKind kind = FrameKind::kDone;
-    std::vector<std::byte> body;
-  };
-
   /// Begins a sum without an attempt. `self` outlives this object. `sum` has the terms that all attempts have in
   /// common. `present` lists the silos of the run that are left, as far as this silo knows.
   SiloSum(const SiloSelf& self, const SumAttempt& sum, std::vector<std::uint32_t> present);
 
-  /// Takes a message of the coordinator in attempt number `attempt`, and returns the silo's next step. Throws
-  /// AggregationAborted if the message does not fit, and as MaskingSilo does.
-  Due take(FrameKind kind, std::uint32_t attempt, PayloadReader& body);
+  /// Takes a message of the coordinator in attempt number `attempt`, and returns the silo's next step: it sends this
+  /// message; for kMasked its statistic, masked; for kDone nothing, as the sum is done. Throws AggregationAborted if
+  /// the message does not fit, and as MaskingSilo does.
+  OpenedMessage take(FrameKind kind, std::uint32_t attempt, PayloadReader& body);
 
   /// words[i] <- words[i] + masks at place first_word + i, in the attempt under way. Precondition (asserted): kMasked
   /// was due in this attempt.
@@ -123,7 +117,7 @@ class SiloSum {
   const std::vector<std::uint32_t>& present() const { return present_; }
 
  private:
-  Due begin(std::uint32_t attempt, PayloadReader& body);
+  OpenedMessage begin(std::uint32_t attempt, PayloadReader& body);
 
   const SiloSelf& self_;
   SumAttempt attempt_;

@@ -28,17 +28,17 @@ std::string short_hex(const PublicKey& digest) {
   return to_hex(digest).substr(0, kShownDigits);
 }
 
-Identity Identity::load(const std::filesystem::path& path, std::string_view option) {
+Identity load_identity(const std::filesystem::path& path, std::string_view option) {
   const auto text = read_private_file(path, option, kLargestIdentity);
   if (!text) refuse(option, path, "cannot be opened: no such file; dpreduce keygen makes one");
   if (text->size() > kLargestIdentity) refuse(option, path, "is not an identity: larger than 4 KiB");
-  std::optional<SigningKey> key = SigningKey::from_pem(*text);
+  std::optional<Identity> key = Identity::from_pem(*text);
   if (!key) refuse(option, path, "is not an identity: must hold an Ed25519 private key (dpreduce keygen makes one)");
-  return Identity(std::move(*key));
+  return std::move(*key);
 }
 
-void Identity::save_new(const std::filesystem::path& path, std::string_view option) const {
-  make_private_file(path, option, to_pem(), ExistingFile::kRefused);
+void save_new_identity(const Identity& identity, const std::filesystem::path& path, std::string_view option) {
+  make_private_file(path, option, identity.to_pem(), ExistingFile::kRefused);
 }
 
 namespace {

@@ -22,22 +22,15 @@ namespace dpreduce {
 /// First digits of a key or digest in hex: enough for people to compare.
 std::string short_hex(const PublicKey& digest);
 
-/// Key pair of a party. Movable, not copyable, not printable.
-class Identity : public SigningKey {
- public:
-  /// Returns a new identity. Throws EntropyFailure.
-  static Identity generate() { return Identity(SigningKey::generate()); }
+/// Key pair of a party.
+using Identity = SigningKey;
 
-  /// Loads the identity from its file. Throws BadInput naming `option`, path and reason if the file is no regular file
-  /// with an Ed25519 private key, belongs to another user, or has permissions other than 0600.
-  static Identity load(const std::filesystem::path& path, std::string_view option);
+/// Loads the identity from its file. Throws BadInput naming `option`, path and reason if the file is no regular file
+/// with an Ed25519 private key, belongs to another user, or has permissions other than 0600.
+Identity load_identity(const std::filesystem::path& path, std::string_view option);
 
-  /// Writes the file, which must not exist: mode 0600, synced. Throws BadInput naming option, path and reason.
-  void save_new(const std::filesystem::path& path, std::string_view option) const;
-
- private:
-  explicit Identity(SigningKey key) : SigningKey(std::move(key)) {}
-};
+/// Writes the file, which must not exist: mode 0600, synced. Throws BadInput naming option, path and reason.
+void save_new_identity(const Identity& identity, const std::filesystem::path& path, std::string_view option);
 
 // Roster of the parties: names, public keys and the shape of their rows. The file is the same at every party.
 //

@@ -185,7 +185,7 @@ void SiloSession::sum(std::span<const std::uint64_t> values) {
       const OpenedMessage opened = wait();
       PayloadReader reader(opened.payload);
       const std::uint32_t attempt = reader.u32();
-      const SiloSum::Due due = sum.take(opened.kind, attempt, reader);
+      const OpenedMessage due = sum.take(opened.kind, attempt, reader);
       if (due.kind == FrameKind::kDone) return;
       if (due.kind == FrameKind::kMasked) {
         // Nothing of this silo's statistic has left it until here: every check that can make it refuse the sum has come
@@ -193,7 +193,7 @@ void SiloSession::sum(std::span<const std::uint64_t> values) {
         if (before_masking_) before_masking_(values);
         send_pieces(sum, values);
       } else {
-        send(due.kind, PayloadWriter().u32(attempt).bytes(due.body).take());
+        send(due.kind, PayloadWriter().u32(attempt).bytes(due.payload).take());
         note_present(sum.present());
       }
     }

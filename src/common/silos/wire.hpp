@@ -20,6 +20,10 @@ struct LineTerms;  // line.hpp
 
 using WireClock = std::chrono::steady_clock;
 
+inline double seconds_of(WireClock::duration duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
 /// Value that only the two ends of a line share; zeros on a wire without such a value. Offers and hellos are signed
 /// with it, so that none fits another line (handshake.hpp).
 using LineBinding = std::array<std::byte, 32>;

@@ -14,7 +14,6 @@
 #include "common/ledger/statistic.hpp"
 #include "worker/statistic_entry.hpp"
 #include "worker/statistics/registered_statistics.hpp"
-#include "worker/statistics/row_changes.hpp"
 #include "worker/weighted_rows.hpp"
 
 namespace dpreduce {
@@ -61,7 +60,7 @@ Statistic center_statistic(const ReleaseRequest& request, const StatisticInputs&
 
 // The mean, or the centers, that each rank gets.
 double words_of_centers(const ReleaseRequest& request) {
-  return elements_of(request.blocks.front());
+  return static_cast<double>(request.blocks.front().elements);
 }
 
 // Release "centred_sums", `rounds` times, at public balls, for rows of at most one class: sums of rows about a public
@@ -87,25 +86,23 @@ constexpr double kBelowOne = 1.0 - 0x1p-50;
 // Centers and radii in lattice units. Entries of centers are held to 2^20, so that differences from rows stay within 32
 // bits and their squares within 64.
 struct LatticeBalls {
-  LatticeBalls(const ClassBalls& balls, const Lattice& lattice);
-
   std::vector<std::int32_t> centers;
   std::vector<double> radii;
-};
 
-LatticeBalls::LatticeBalls(const ClassBalls& balls, const Lattice& lattice) {
-  // Far below any clip norm, and above where a row at the center would be multiplied by infinity.
-  const auto is_radius = [](double radius) { return radius >= 1e-100 && std::isfinite(radius); };
-  if (!std::ranges::all_of(balls.centers, [](double entry) { return std::isfinite(entry); }) ||
-      !std::ranges::all_of(balls.radii, is_radius)) {
-    throw AggregationAborted("the coordinator's balls are out of range");  // silos need not trust it
+  LatticeBalls(const ClassBalls& balls, const Lattice& lattice) {
+    // Far below any clip norm, and above where a row at the center would be multiplied by infinity.
+    const auto is_radius = [](double radius) { return radius >= 1e-100 && std::isfinite(radius); };
+    if (!std::ranges::all_of(balls.centers, [](double entry) { return std::isfinite(entry); }) ||
+        !std::ranges::all_of(balls.radii, is_radius)) {
+      throw AggregationAborted("the coordinator's balls are out of range");  // silos need not trust it
+    }
+    for (const double entry : balls.centers) {
+      centers.push_back(
+          static_cast<std::int32_t>(std::round(std::clamp(entry * lattice.scale(), -kFarthest, kFarthest))));
+    }
+    for (const double radius : balls.radii) radii.push_back(radius * lattice.scale());
   }
-  for (const double entry : balls.centers) {
-    centers.push_back(
-        static_cast<std::int32_t>(std::round(std::clamp(entry * lattice.scale(), -kFarthest, kFarthest))));
-  }
-  for (const double radius : balls.radii) radii.push_back(radius * lattice.scale());
-}
+};
 
 // q = round_to_zero(f v), v = row - center, f = S / max(|v|, radius): the row about its center on the ball's own
 // lattice. ||q||^2 <= S^2, checked in integers; a row that failed would become zeros. Cost: 4 d multiply-adds.
@@ -137,16 +134,23 @@ ReleaseRequest centered_sums_request(const ReleaseTerms& terms, double share) {
   return request;
 }
 
+// The public balls. Precondition (asserted): so many, of d entries.
+const ClassBalls& balls_of(const StatisticInputs& inputs, std::size_t count) {
+  const auto* const at = std::get_if<ClassBalls>(&inputs.point);
+  DPREDUCE_ASSERT(at != nullptr && at->radii.size() == count && at->centers.size() == count * inputs.lattice().dim);
+  return *at;
+}
+
 // Sums of rows about the centers of public balls, in the first block: `by_class` about that of their class, with the
-// numbers of rows in the block class_counts, else of all rows about one center. Precondition (asserted): as many balls
-// of d entries.
-Statistic sums_in_balls(const ReleaseRequest& request, const StatisticInputs& inputs, bool by_class) {
+// numbers of rows in the block class_counts, else of all rows about one center. Preconditions (asserted): as many balls
+// of d entries; by class one class a row.
+template <bool by_class>
+Statistic sums_in_balls(const ReleaseRequest& request, const StatisticInputs& inputs) {
   const Lattice lattice = inputs.lattice();
   const std::size_t dim = lattice.dim;
   const std::size_t count = by_class ? inputs.plan.classes : 1;
-  const auto* const at = std::get_if<ClassBalls>(&inputs.point);
-  DPREDUCE_ASSERT(at != nullptr && at->radii.size() == count && at->centers.size() == count * dim);
-  const LatticeBalls balls(*at, lattice);
+  DPREDUCE_ASSERT(!by_class || inputs.plan.labels_per_row == 1);
+  const LatticeBalls balls(balls_of(inputs, count), lattice);
   Statistic statistic = empty_statistic(request);
   const std::span<std::int64_t> sums = statistic.block(0);
   std::span<std::int64_t> counts;
@@ -167,12 +171,6 @@ Statistic sums_in_balls(const ReleaseRequest& request, const StatisticInputs& in
   return statistic;
 }
 
-// Preconditions (asserted): one class a row; K x d centers and K radii.
-Statistic centered_sums_statistic(const ReleaseRequest& request, const StatisticInputs& inputs) {
-  DPREDUCE_ASSERT(inputs.plan.labels_per_row == 1);
-  return sums_in_balls(request, inputs, true);
-}
-
 // Release "center_rest" at a public ball: what the mean of all rows is refined with once "center" is known.
 //
 //     rest_sum = sum_i round_to_zero(f_i v_i),   v_i = q_i - z,   f_i = S / max(|v_i|, T)
@@ -190,26 +188,20 @@ ReleaseRequest center_rest_request(const ReleaseTerms& terms, double share) {
           .profiles = profiles_of(terms, {kSquaredNorm}, {{"another row", {4 * kSquaredNorm}}})};
 }
 
-// Preconditions (asserted): one ball of d entries.
-Statistic center_rest_statistic(const ReleaseRequest& request, const StatisticInputs& inputs) {
-  return sums_in_balls(request, inputs, false);
-}
-
 // Each rank has the ball's center already, and gets its radius and the mean.
 double words_of_rest(const ReleaseRequest& request) {
   return words_of_centers(request) + 1.0;
 }
 
+constexpr StatisticEntry kCenterStatistics[] = {
+    {"center", TakenAt::kRows, UnitForm::kWeighed, center_request, center_statistic, words_of_centers,
+     RowChange::kCenter},
+    {"centred_sums", TakenAt::kBalls, UnitForm::kWeighed, centered_sums_request, sums_in_balls<true>, words_of_centers},
+    {"center_rest", TakenAt::kBalls, UnitForm::kWeighed, center_rest_request, sums_in_balls<false>, words_of_rest,
+     RowChange::kCenter}};
+
 }  // namespace
 
-extern constinit const StatisticEntry center_entry{"center",          TakenAt::kRows,   UnitForm::kWeighed,
-                                                   center_request,    center_statistic, words_of_centers,
-                                                   RowChange::kCenter};
-extern constinit const StatisticEntry centered_sums_entry{"centred_sums",          TakenAt::kBalls,
-                                                          UnitForm::kWeighed,      centered_sums_request,
-                                                          centered_sums_statistic, words_of_centers};
-extern constinit const StatisticEntry center_rest_entry{"center_rest",       TakenAt::kBalls,       UnitForm::kWeighed,
-                                                        center_rest_request, center_rest_statistic, words_of_rest,
-                                                        RowChange::kCenter};
+extern constinit const std::span<const StatisticEntry> center_statistics{kCenterStatistics};
 
 }  // namespace dpreduce

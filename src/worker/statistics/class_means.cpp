@@ -1,7 +1,9 @@
 // Sums of rows by class.
+#include <algorithm>
 #include <cmath>
-#include <functional>
 #include <span>
+#include <utility>
+#include <vector>
 
 #include "common/base/error.hpp"
 #include "common/base/privacy_terms.hpp"
@@ -9,7 +11,6 @@
 #include "common/ledger/metric.hpp"
 #include "common/ledger/statistic.hpp"
 #include "worker/statistic_entry.hpp"
-#include "worker/statistics/row_changes.hpp"
 #include "worker/weighted_rows.hpp"
 
 namespace dpreduce {
@@ -26,55 +27,65 @@ namespace {
 // Proof: docs/explanation/sensitivities.md, "Class sums and counts".
 // Departs from [zhu2024], Theorem 2.1, which is false as printed.
 ReleaseRequest class_means_release(const ReleaseTerms& terms, double share) {
-  const std::size_t most_labels = terms.most_labels;
-  DPREDUCE_ASSERT(terms.classes >= 2 && terms.dim >= 1 && share > 0.0);
-  DPREDUCE_ASSERT(most_labels >= 1 && most_labels <= terms.classes);
-  const double class_count = static_cast<double>(terms.classes);
-  ReleaseRequest request{
-      .share = share,
-      .blocks = {{"class_sums", terms.classes * terms.dim, class_count * static_cast<double>(terms.dim)}},
-      .profiles = {}};
+  const std::uint64_t k = terms.most_labels;
+  const std::uint64_t classes = terms.classes;
+  DPREDUCE_ASSERT(classes >= 2 && terms.dim >= 1 && share > 0.0 && k >= 1 && k <= classes);
+  const double class_count = static_cast<double>(classes);
   const bool has_counts = terms.metric == Metric::kEuclidean;
+  const auto squares = [&](std::uint64_t sums, std::uint64_t counts) {
+    std::vector<std::uint64_t> squared{sums * kSquaredNorm};
+    if (has_counts) squared.push_back(counts);
+    return squared;
+  };
+  const auto exchange = [&](const char* change, std::uint64_t common, std::uint64_t others) {
+    return SensitivityProfile{change, squares(4 * common + others, others)};
+  };
+  std::vector<SensitivityProfile> exchanges{
+      exchange(k == 1 ? "another row of the same class" : "another row of the same classes", k, 0),
+      exchange(k == 1 ? "another class" : "other classes", 0, std::min(2 * k, classes))};
+  if (2 * k > classes && k < classes) {
+    exchanges.push_back(exchange("some other classes", 2 * k - classes, 2 * (classes - k)));
+  }
+  ReleaseRequest request{.share = share,
+                         .blocks = {{"class_sums", classes * terms.dim, class_count * static_cast<double>(terms.dim)}},
+                         .profiles = profiles_of(terms, squares(k, k), std::move(exchanges))};
   if (has_counts) {
     request.blocks.push_back({.name = "class_counts",
                               .elements = terms.classes,
                               .loss_weight = class_count * static_cast<double>(kSquaredNorm),
                               .fraction_bits = terms.count_bits()});
   }
-  if (terms.adjacency == Adjacency::kAddRemove) {
-    request.profiles = {{"one row more or less", {most_labels * kSquaredNorm}}};
-    if (has_counts) request.profiles[0].squared_l2.push_back(most_labels);
-    return request;
-  }
-  for (const LabelExchange& exchange : label_exchanges(terms.classes, most_labels)) {
-    request.profiles.push_back({exchange.change, {(4 * exchange.common + exchange.others) * kSquaredNorm}});
-    if (has_counts) request.profiles.back().squared_l2.push_back(exchange.others);
-  }
   return request;
 }
 
-// Adds the class sums of all chunks to the block class_sums and, where the statistic has it, the number of rows of each
-// class to class_counts; shows each chunk to `also`. n d additions. Throws as for_each_lattice_chunk.
-void accumulate_classes(Statistic& statistic, const ReleaseRequest& request, const StatisticInputs& inputs,
-                        const std::function<void(const LatticeRows&)>& also) {
-  const std::span<std::int64_t> sums = statistic.block(statistic.index_of("class_sums"));
-  const std::size_t dim = inputs.transform.output_dim();
-  const bool has_counts = statistic.shape().size() > 1;
-  const std::span<std::int64_t> counts =
-      has_counts ? statistic.block(statistic.index_of("class_counts")) : std::span<std::int64_t>{};
-  const unsigned count_bits = has_counts ? statistic.shape()[statistic.index_of("class_counts")].fraction_bits : 0;
-  WeightedRows weighted(UnitSum::kClassSums, request);
-  for_each_chunk(inputs, [&](const LatticeRows& chunk) {
-    accumulate_class_sums(weighted.of(chunk, inputs.plan.threads), chunk.labels(),
-                          {sums.data(), sums.size() / dim, dim, dim}, inputs.plan.threads);
-    also(chunk);
-    if (has_counts) accumulate_counts(chunk, count_bits, counts);
-  });
+// Adds the squares of the entries of rows that have a class.
+void add_squares(const LatticeRows& chunk, const Int16View& rows, std::span<std::int64_t> moments) {
+  for (std::size_t row = 0; row < chunk.rows(); ++row) {
+    if (chunk.classes_of(row).empty()) continue;
+    const std::int16_t* const q = rows.row(row);
+    for (std::size_t a = 0; a < moments.size(); ++a) moments[a] += std::int32_t{q[a]} * std::int32_t{q[a]};
+  }
 }
 
-Statistic class_means_statistic(const ReleaseRequest& request, const StatisticInputs& inputs) {
+// The class sums of all chunks and, if the release has them, second moments and the number of rows of each class. n d
+// additions, and as many for moments. Throws as for_each_lattice_chunk.
+Statistic class_sums_statistic(const ReleaseRequest& request, const StatisticInputs& inputs) {
   Statistic statistic = empty_statistic(request);
-  accumulate_classes(statistic, request, inputs, [](const LatticeRows&) {});
+  const std::span<std::int64_t> sums = statistic.block(statistic.index_of("class_sums"));
+  std::span<std::int64_t> counts;
+  std::span<std::int64_t> moments;
+  if (request.blocks.size() > 1) counts = statistic.block(statistic.index_of("class_counts"));
+  if (request.blocks.size() > 2) moments = statistic.block(statistic.index_of("second_moments"));
+  const std::size_t dim = inputs.transform.output_dim();
+  const unsigned threads = inputs.plan.threads;
+  WeightedRows weighted(UnitSum::kClassSums, request);
+  WeightedRows weighted_squares(WeightPower::kHalf);
+  for_each_chunk(inputs, [&](const LatticeRows& chunk) {
+    accumulate_class_sums(weighted.of(chunk, threads), chunk.labels(), {sums.data(), sums.size() / dim, dim, dim},
+                          threads);
+    if (!moments.empty()) add_squares(chunk, weighted_squares.of(chunk, threads), moments);
+    if (!counts.empty()) accumulate_counts(chunk, request.blocks.back().fraction_bits, counts);
+  });
   return statistic;
 }
 
@@ -105,46 +116,28 @@ constexpr double kSeparation = 2.0;  // of two classes, in standard deviations: 
 
 ReleaseRequest class_variances_request(const ReleaseTerms& terms, double share) {
   DPREDUCE_ASSERT(terms.most_labels == 1 && terms.classes >= 2 && terms.dim >= 1 && share > 0.0);
-  // With one profile a block gets D_b sqrt(W_b) / sum of mu^2.
-  const double sums_weight = 1.0 / static_cast<double>(kLatticeNorm);
-  const double moments_weight = kSeparation / (static_cast<double>(terms.classes) * static_cast<double>(kSquaredNorm));
-  const double counts_weight = kSeparation / std::sqrt(static_cast<double>(terms.dim));
+  const double moments = static_cast<double>(terms.classes) * static_cast<double>(kSquaredNorm);
   return {.share = share,
-          .blocks = {{"class_sums", terms.classes * terms.dim, sums_weight * sums_weight},
-                     {"second_moments", terms.dim, moments_weight * moments_weight},
+          .blocks = {{"class_sums", terms.classes * terms.dim, weight_of_share(1.0, double{kLatticeNorm})},
+                     {"second_moments", terms.dim, weight_of_share(kSeparation, moments)},
                      {.name = "class_counts",
                       .elements = terms.classes,
-                      .loss_weight = counts_weight * counts_weight,
+                      .loss_weight = weight_of_share(kSeparation, std::sqrt(static_cast<double>(terms.dim))),
                       .fraction_bits = terms.count_bits()}},
-          .profiles = profiles_of_powers(terms, {kSquaredNorm, kFourthNorm, 1},
-                                         {{"another row of the same class", {3 * kSquaredNorm, 2 * kFourthNorm, 0}},
-                                          {"the opposite row", {4 * kSquaredNorm, 0, 0}},
-                                          {"another class", {2 * kSquaredNorm, 2 * kFourthNorm, 2}}})};
+          .profiles = profiles_of(terms, {kSquaredNorm, kFourthNorm, 1},
+                                  {{"another row of the same class", {3 * kSquaredNorm, 2 * kFourthNorm, 0}},
+                                   {"the opposite row", {4 * kSquaredNorm, 0, 0}},
+                                   {"another class", {2 * kSquaredNorm, 2 * kFourthNorm, 2}}},
+                                  true)};
 }
 
-// 2 n d additions.
-Statistic class_variances_statistic(const ReleaseRequest& request, const StatisticInputs& inputs) {
-  Statistic statistic = empty_statistic(request);
-  const std::span<std::int64_t> moments = statistic.block(statistic.index_of("second_moments"));
-  WeightedRows weighted(WeightPower::kHalf);
-  accumulate_classes(statistic, request, inputs, [&](const LatticeRows& chunk) {
-    const Int16View rows = weighted.of(chunk, inputs.plan.threads);
-    for (std::size_t row = 0; row < chunk.rows(); ++row) {
-      if (chunk.classes_of(row).empty()) continue;
-      const std::span<const std::int16_t> q(rows.data + row * rows.stride, rows.cols);
-      for (std::size_t a = 0; a < q.size(); ++a) moments[a] += std::int32_t{q[a]} * std::int32_t{q[a]};
-    }
-  });
-  return statistic;
-}
+constexpr StatisticEntry kClassStatistics[] = {
+    {"class_means", TakenAt::kRows, UnitForm::kClipped, class_means_release, class_sums_statistic},
+    {"feature_sums", TakenAt::kRows, UnitForm::kClipped, feature_sums_request, class_sums_statistic},
+    {"fisher", TakenAt::kRows, UnitForm::kWeighed, class_variances_request, class_sums_statistic}};
 
 }  // namespace
 
-extern constinit const StatisticEntry class_means_entry{"class_means", TakenAt::kRows, UnitForm::kClipped,
-                                                        class_means_release, class_means_statistic};
-extern constinit const StatisticEntry feature_sums_entry{"feature_sums", TakenAt::kRows, UnitForm::kClipped,
-                                                         feature_sums_request, class_means_statistic};
-extern constinit const StatisticEntry class_variances_entry{"fisher", TakenAt::kRows, UnitForm::kWeighed,
-                                                            class_variances_request, class_variances_statistic};
+extern constinit const std::span<const StatisticEntry> class_statistics{kClassStatistics};
 
 }  // namespace dpreduce

@@ -5,14 +5,13 @@
 #include <utility>
 
 #include "common/base/error.hpp"
-#include "worker/feature_rows.hpp"
+#include "worker/lattice_stream.hpp"
 #include "worker/metrics/score_curve.hpp"
 
 namespace dpreduce {
 namespace {
 
-ReleaseRequest evaluation_request(const char* name, const MetricBlocks& blocks, const ReleaseTerms& terms,
-                                  double share) {
+ReleaseRequest request_of(const char* name, const MetricBlocks& blocks, const ReleaseTerms& terms, double share) {
   DPREDUCE_ASSERT(!blocks.all.empty());
   const bool is_exchange = terms.adjacency == Adjacency::kReplaceOne;
   ReleaseRequest request{.name = name,
@@ -55,22 +54,24 @@ void MetricCounts::add(const ScoredRow& row) {
 }
 
 ReleaseRequest evaluation_request(const ReleaseTerms& terms, double share) {
-  return evaluation_request("evaluation", blocks_of(terms.evaluation), terms, share);
+  return request_of("evaluation", blocks_of(terms.evaluation), terms, share);
 }
 
 ReleaseRequest positives_request(const ReleaseTerms& terms, double share) {
-  return evaluation_request("positives", blocks_of_positives(terms.evaluation, {}), terms, share);
+  return request_of("positives", blocks_of_positives(terms.evaluation, {}), terms, share);
 }
 
-// Adds the rows of a chunk to the counts, as a model scores them.
-class ScoredChunk {
- public:
-  ScoredChunk(const ModelsPoint& point, const StatisticInputs& inputs)
-      : models_(point.models), terms_(point.terms), inputs_(inputs) {}
+namespace {
 
-  void count(const RowChunk& chunk, std::span<const float> features, MetricCounts& counts) {
+// Counts of rows, as models score them.
+class ScoredRows {
+ public:
+  ScoredRows(const ModelsPoint& point, const ReleaseRequest& request, const StatisticInputs& inputs)
+      : models_(point.models), terms_(point.terms), inputs_(inputs), counts_(point.terms, request, point.curve) {}
+
+  void count(const RowChunk& chunk, std::span<const float> features) {
     const Classifier& model = models_.front();
-    if (terms_.has_targets) return count_numbers(chunk, features, counts);
+    if (terms_.has_targets) return count_numbers(chunk, features);
     const std::size_t classes = model.classes();
     std::vector<double> scores;
     std::vector<std::int32_t> predicted;
@@ -83,7 +84,7 @@ class ScoredChunk {
     if (terms_.has_pair) by_second = models_.back().predict_labels(features, inputs_.plan.threads);
     for (std::size_t row = 0; row < chunk.rows; ++row) {
       if (terms_.most_labels > 0) {
-        count_set(chunk, row, std::span(scores).subspan(row * classes, classes), counts);
+        count_set(chunk, row, std::span(scores).subspan(row * classes, classes));
         continue;
       }
       ScoredRow scored{.label = chunk.labels[row], .weight = weight_of(chunk, row)};
@@ -100,16 +101,18 @@ class ScoredChunk {
       }
       if (terms_.groups > 0) scored.group = inputs_.rows.group(chunk.first_row + row);
       if (terms_.has_pair) scored.predicted_by_second = by_second[row];
-      counts.add(scored);
+      counts_.add(scored);
     }
   }
+
+  Statistic take() { return std::move(counts_).take(); }
 
  private:
   RowWeight weight_of(const RowChunk& chunk, std::size_t row) const {
     return inputs_.rows.has_weights() ? inputs_.rows.weight(chunk.first_row + row) : kWholeRow;
   }
 
-  void count_numbers(const RowChunk& chunk, std::span<const float> features, MetricCounts& counts) {
+  void count_numbers(const RowChunk& chunk, std::span<const float> features) {
     const Classifier& model = models_.front();
     const TargetColumns& columns = model.parts().preprocessing.targets;
     const std::vector<double> predicted = model.predict_scores(features, inputs_.plan.threads);
@@ -124,12 +127,12 @@ class ScoredChunk {
       }
       columns.scaled_numbers(errors, errors);
       columns.scaled(slots, targets);
-      counts.add({.weight = weight_of(chunk, row), .targets = targets, .errors = errors});
+      counts_.add({.weight = weight_of(chunk, row), .targets = targets, .errors = errors});
     }
   }
 
   // A row of more than k classes stops the run, or counts nowhere.
-  void count_set(const RowChunk& chunk, std::size_t row, std::span<const double> scores, MetricCounts& counts) {
+  void count_set(const RowChunk& chunk, std::size_t row, std::span<const double> scores) {
     if (!has_few_classes(chunk, row, terms_.most_labels, inputs_.plan.bad_rows, inputs_.rows)) return;
     const double threshold = terms_.threshold.value();
     predicted_.clear();
@@ -145,12 +148,13 @@ class ScoredChunk {
       predicted_.erase(end, predicted_.end());
       std::ranges::sort(predicted_);
     }
-    counts.add({.weight = weight_of(chunk, row), .labels = chunk.classes_of(row), .predicted_labels = predicted_});
+    counts_.add({.weight = weight_of(chunk, row), .labels = chunk.classes_of(row), .predicted_labels = predicted_});
   }
 
   std::span<const Classifier> models_;
   const EvaluationTerms& terms_;
   const StatisticInputs& inputs_;
+  MetricCounts counts_;
   std::vector<double> probabilities_;
   std::vector<std::int32_t> predicted_;
 };
@@ -158,19 +162,20 @@ class ScoredChunk {
 Statistic evaluation_statistic(const ReleaseRequest& request, const StatisticInputs& inputs) {
   const auto* const point = std::get_if<ModelsPoint>(&inputs.point);
   DPREDUCE_ASSERT(point != nullptr && !point->models.empty());
-  MetricCounts counts(point->terms, request, point->curve);
-  if (inputs.rows.is_none()) return std::move(counts).take();
-  ScoredChunk scored(*point, inputs);
+  ScoredRows scored(*point, request, inputs);
+  if (inputs.rows.is_none()) return scored.take();
   for_each_feature_chunk(
       inputs.rows, point->models.front().classes(), inputs.plan.bad_rows,
-      [&](const RowChunk& chunk, std::span<const float> features) { scored.count(chunk, features, counts); },
-      inputs.on_chunk);
-  return std::move(counts).take();
+      [&](const RowChunk& chunk, std::span<const float> features) { scored.count(chunk, features); }, inputs.on_chunk);
+  return scored.take();
 }
 
-extern constinit const StatisticEntry positives_entry{"positives", TakenAt::kModels, UnitForm::kWeighed,
-                                                      positives_request, evaluation_statistic};
-extern constinit const StatisticEntry evaluation_entry{"evaluation", TakenAt::kModels, UnitForm::kWeighed,
-                                                       evaluation_request, evaluation_statistic};
+constexpr StatisticEntry kEvaluationStatistics[] = {
+    {"positives", TakenAt::kModels, UnitForm::kWeighed, positives_request, evaluation_statistic},
+    {"evaluation", TakenAt::kModels, UnitForm::kWeighed, evaluation_request, evaluation_statistic}};
+
+}  // namespace
+
+extern constinit const std::span<const StatisticEntry> evaluation_statistics{kEvaluationStatistics};
 
 }  // namespace dpreduce

@@ -6,15 +6,13 @@
 
 #include "common/base/error.hpp"
 #include "common/base/privacy_terms.hpp"
-#include "common/kernels/kernel_choice.hpp"
+#include "common/kernels/integer_kernel.hpp"
 #include "common/ledger/statistic.hpp"
 #include "common/ledger/triangle.hpp"
 #include "common/randomness/secure_bytes.hpp"
 #include "worker/chunk_residuals.hpp"
-#include "worker/hessian_rows.hpp"
 #include "worker/lattice_stream.hpp"
 #include "worker/statistic_entry.hpp"
-#include "worker/statistics/row_changes.hpp"
 #include "worker/weighted_rows.hpp"
 
 namespace dpreduce {
@@ -37,16 +35,26 @@ ReleaseRequest gradient_release(const ReleaseTerms& terms, double share) {
 
 // Words of a release whose first block is a gradient: weights go to each rank.
 double words_of_weights(const ReleaseRequest& request) {
-  return elements_of(request.blocks.front()) / kLatticeEntriesOfWord;
+  return static_cast<double>(request.blocks.front().elements) / kLatticeEntriesOfWord;
 }
 
 // Memory: 10 K bytes a row of a chunk.
 Statistic gradient_statistic(const ReleaseRequest& request, const StatisticInputs& inputs) {
+  const GradientPoint& point = gradient_point(inputs);
   Statistic statistic = empty_statistic(request);
   const std::span<std::int64_t> gradient = statistic.block(statistic.index_of("gradient"));
-  ChunkResiduals residuals(gradient_point(inputs), inputs.plan.threads, clip_of(request),
-                           &inputs.transform.preprocessing().targets);
-  for_each_chunk(inputs, [&](const LatticeRows& chunk) { residuals.accumulate(chunk, gradient); });
+  std::span<std::int64_t> sides;  // of the release "adaptive_gradient"
+  if (request.blocks.size() > 1) sides = statistic.block(statistic.index_of("sides"));
+  const unsigned count_bits = request.blocks.back().fraction_bits;
+  const auto clipped_rows = request.clips_units ? std::optional(request.rows_per_unit) : std::nullopt;
+  ChunkResiduals residuals(point, inputs.plan.threads, clipped_rows, &inputs.transform.preprocessing().targets);
+  for_each_chunk(inputs, [&](const LatticeRows& chunk) {
+    residuals.accumulate(chunk, gradient);
+    for (std::size_t row = 0; !sides.empty() && row < chunk.rows(); ++row) {
+      if (chunk.classes_of(row).empty()) continue;
+      sides[residuals.residual_norm(row) > point.residual_norm ? 1 : 0] += count_of_row(chunk, row, count_bits);
+    }
+  });
   return statistic;
 }
 
@@ -71,27 +79,10 @@ ReleaseRequest adaptive_gradient_request(const ReleaseTerms& terms, double share
   return request;
 }
 
-Statistic adaptive_gradient_statistic(const ReleaseRequest& request, const StatisticInputs& inputs) {
-  const GradientPoint& point = gradient_point(inputs);
-  Statistic statistic = empty_statistic(request);
-  const std::span<std::int64_t> gradient = statistic.block(statistic.index_of("gradient"));
-  const std::span<std::int64_t> sides = statistic.block(statistic.index_of("sides"));
-  const unsigned count_bits = request.blocks.back().fraction_bits;
-  ChunkResiduals residuals(point, inputs.plan.threads);
-  for_each_chunk(inputs, [&](const LatticeRows& chunk) {
-    residuals.accumulate(chunk, gradient);
-    for (std::size_t row = 0; row < chunk.rows(); ++row) {
-      if (chunk.classes_of(row).empty()) continue;
-      sides[residuals.residual_norm(row) > point.residual_norm ? 1 : 0] += count_of_row(chunk, row, count_bits);
-    }
-  });
-  return statistic;
-}
-
 // Release "newton", `rounds` times: gradient = sum_i rho_i q_i^T (K x d) at a public point, as the release "gradient"
 // has it, and hessians: for each class c in turn the upper triangle of H_c = sum_i v_ic v_ic^T
-// (hessian_rows.hpp), in units of Lattice{C, d}.scale()^2, with symmetric noise. `hessian_share` of the release's mu^2
-// goes to the Hessians.
+// (chunk_residuals.hpp), in units of Lattice{C, d}.scale()^2, with symmetric noise. `hessian_share` of the release's
+// mu^2 goes to the Hessians.
 //
 // Sensitivity, squared: the K matrices of one row together sum_c |v_c v_c^T|_F^2 = sum_c |v_c|^4 <= B (hessian_bound).
 // Add-remove {S^4, B}. Replace-one {4 S^4, 2 B}, since |v v^T - v' v'^T|_F^2 <= |v|^4 + |v'|^4.
@@ -102,14 +93,13 @@ ReleaseRequest hessians_request(const ReleaseTerms& terms, double share) {
   DPREDUCE_ASSERT(terms.dim >= 1 && terms.rounds >= 1 && share > 0.0);
   DPREDUCE_ASSERT(terms.hessian_share > 0.0 && terms.hessian_share < 1.0);
   const std::uint64_t bound = hessian_bound(terms.loss, terms.classes);
-  // With one profile a block gets D_b sqrt(W_b) / sum of mu^2.
-  const double hessian_weight = terms.hessian_share / std::sqrt(static_cast<double>(bound));
-  const double gradient_weight = (1.0 - terms.hessian_share) / static_cast<double>(kSquaredNorm);
+  const double hessian_weight = weight_of_share(terms.hessian_share, std::sqrt(static_cast<double>(bound)));
+  const double gradient_weight = weight_of_share(1.0 - terms.hessian_share, static_cast<double>(kSquaredNorm));
   return {.share = share,
           .rounds = terms.rounds,
-          .blocks = {{"gradient", terms.classes * terms.dim, gradient_weight * gradient_weight},
-                     {"hessians", terms.classes * triangle_elements(terms.dim), hessian_weight * hessian_weight,
-                      BlockNoise::kSymmetric, terms.classes}},
+          .blocks = {{"gradient", terms.classes * terms.dim, gradient_weight},
+                     {"hessians", terms.classes * triangle_elements(terms.dim), hessian_weight, BlockNoise::kSymmetric,
+                      terms.classes}},
           .profiles = profiles_of(terms, {kFourthNorm, bound}, {{"another row", {4 * kFourthNorm, 2 * bound}}})};
 }
 
@@ -163,14 +153,14 @@ Statistic hessians_statistic(const ReleaseRequest& request, const StatisticInput
   return statistic;
 }
 
+constexpr StatisticEntry kGradientStatistics[] = {
+    {"gradient", TakenAt::kWeights, UnitForm::kClipped, gradient_release, gradient_statistic, words_of_weights},
+    {"adaptive_gradient", TakenAt::kWeights, UnitForm::kWeighed, adaptive_gradient_request, gradient_statistic,
+     words_of_weights},
+    {"newton", TakenAt::kWeights, UnitForm::kWeighed, hessians_request, hessians_statistic, words_of_weights}};
+
 }  // namespace
 
-extern constinit const StatisticEntry gradient_entry{"gradient",       TakenAt::kWeights,  UnitForm::kClipped,
-                                                     gradient_release, gradient_statistic, words_of_weights};
-extern constinit const StatisticEntry adaptive_gradient_entry{"adaptive_gradient",         TakenAt::kWeights,
-                                                              UnitForm::kWeighed,          adaptive_gradient_request,
-                                                              adaptive_gradient_statistic, words_of_weights};
-extern constinit const StatisticEntry hessians_entry{"newton",         TakenAt::kWeights,  UnitForm::kWeighed,
-                                                     hessians_request, hessians_statistic, words_of_weights};
+extern constinit const std::span<const StatisticEntry> gradient_statistics{kGradientStatistics};
 
 }  // namespace dpreduce

@@ -3,10 +3,8 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
-#include <functional>
 #include <numeric>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -14,7 +12,7 @@
 #include "common/base/privacy_terms.hpp"
 #include "common/data/counter_random.hpp"
 #include "common/kernels/class_sums.hpp"
-#include "common/kernels/kernel_choice.hpp"
+#include "common/kernels/integer_kernel.hpp"
 #include "common/kernels/vector_width.hpp"
 #include "common/lattice/lattice_rows.hpp"
 #include "common/ledger/statistic.hpp"
@@ -22,7 +20,6 @@
 #include "common/randomness/secure_bytes.hpp"
 #include "worker/class_grams.hpp"
 #include "worker/statistic_entry.hpp"
-#include "worker/statistics/row_changes.hpp"
 #include "worker/weighted_rows.hpp"
 
 namespace dpreduce {
@@ -45,25 +42,25 @@ ReleaseRequest gram_release(const ReleaseTerms& terms, double share) {
           .profiles = profiles_of(terms, {kFourthNorm}, {{"another row", {2 * kFourthNorm}}})};
 }
 
-// Adds the Gram matrix of all chunks to the block "gram" of the request's statistic, and shows each chunk to `also`.
-// Cost: n d (d + 1) / 2 multiply-adds; memory: 8 d^2 bytes beside the statistic. Throws as for_each_lattice_chunk.
-void accumulate_gram(Statistic& statistic, const ReleaseRequest& request, const StatisticInputs& inputs,
-                     const std::function<void(const LatticeRows&)>& also) {
-  const std::size_t dim = inputs.transform.output_dim();
-  const IntegerKernel& kernel = select_kernel();
-  SecretVector<std::int64_t> square(dim * dim);
-  WeightedRows weighted(UnitSum::kGram, request);
-  for_each_chunk(inputs, [&](const LatticeRows& chunk) {
-    kernel.accumulate_gram(weighted.of(chunk, inputs.plan.threads), {square.data(), dim, dim, dim},
-                           inputs.plan.threads);
-    also(chunk);
-  });
-  copy_upper_triangle(square, dim, statistic.block(statistic.index_of("gram")));
-}
-
+// The Gram matrix of all chunks and, if the release has them, their class sums. Cost: n d (d + 1) / 2 multiply-adds,
+// and n d additions for the sums; memory: 8 d^2 bytes beside the statistic. Throws as for_each_lattice_chunk.
 Statistic gram_statistic(const ReleaseRequest& request, const StatisticInputs& inputs) {
   Statistic statistic = empty_statistic(request);
-  accumulate_gram(statistic, request, inputs, [](const LatticeRows&) {});
+  const std::size_t dim = inputs.transform.output_dim();
+  const unsigned threads = inputs.plan.threads;
+  const bool has_sums = request.blocks.size() > 1;
+  std::span<std::int64_t> sums;
+  if (has_sums) sums = statistic.block(statistic.index_of("class_sums"));
+  SecretVector<std::int64_t> square(dim * dim);
+  WeightedRows weighted(UnitSum::kGram, request);
+  WeightedRows weighted_sums(UnitSum::kClassSums, request);
+  for_each_chunk(inputs, [&](const LatticeRows& chunk) {
+    select_kernel().accumulate_gram(weighted.of(chunk, threads), {square.data(), dim, dim, dim}, threads);
+    if (!has_sums) return;
+    accumulate_class_sums(weighted_sums.of(chunk, threads), chunk.labels(), {sums.data(), sums.size() / dim, dim, dim},
+                          threads);
+  });
+  copy_upper_triangle(square, dim, statistic.block(statistic.index_of("gram")));
   return statistic;
 }
 
@@ -154,20 +151,15 @@ ReleaseRequest least_squares_request(const ReleaseTerms& terms, double share) {
       .blocks = {gram_block(terms.dim, weight_of_share(terms.gram_share, static_cast<double>(kSquaredNorm))),
                  {"class_sums", terms.classes * terms.dim, weight_of_share(1.0 - terms.gram_share, sums_sensitivity)}},
       .profiles =
-          profiles_of_powers(terms, {kFourthNorm, sums},
-                             {{"another row", {2 * kFourthNorm, 3 * sums}}, {"the opposite row", {0, 4 * sums}}})};
+          profiles_of(terms, {kFourthNorm, sums},
+                      {{"another row", {2 * kFourthNorm, 3 * sums}}, {"the opposite row", {0, 4 * sums}}}, true)};
 }
 
-Statistic least_squares_statistic(const ReleaseRequest& request, const StatisticInputs& inputs) {
-  Statistic statistic = empty_statistic(request);
-  const std::span<std::int64_t> sums = statistic.block(statistic.index_of("class_sums"));
-  const std::size_t dim = inputs.transform.output_dim();
-  WeightedRows weighted(UnitSum::kClassSums, request);
-  accumulate_gram(statistic, request, inputs, [&](const LatticeRows& chunk) {
-    accumulate_class_sums(weighted.of(chunk, inputs.plan.threads), chunk.labels(),
-                          {sums.data(), sums.size() / dim, dim, dim}, inputs.plan.threads);
-  });
-  return statistic;
+std::vector<std::uint64_t> squares_of(const ReleaseTerms& terms, std::uint64_t grams, std::uint64_t sums) {
+  std::vector<std::uint64_t> squared{terms.most_labels * grams * kFourthNorm};
+  if (terms.alpha > 0.0) squared.push_back(grams * kFourthNorm);
+  squared.push_back(terms.most_labels * sums * kSquaredNorm);
+  return squared;
 }
 
 // Release "class_least_squares", made in parts: class_grams, the upper triangles of A_j = sum_{i : j in Y_i} q_i q_i^T,
@@ -191,37 +183,27 @@ Statistic least_squares_statistic(const ReleaseRequest& request, const Statistic
 // Proof: docs/explanation/sensitivities.md, "Gram matrices of the classes". Preconditions: 0 <= alpha < infinity.
 // Throws UsageError where a row may have more than 16 classes, or 8 under replace-one: squares are kept in 64 bits, and
 // S^4 < 2^60.
-void require_most_labels(const ReleaseTerms& terms) {
-  const std::size_t most = terms.adjacency == Adjacency::kAddRemove ? 16 : 8;
-  if (terms.most_labels <= most) return;
-  throw UsageError("--max-labels " + std::to_string(terms.most_labels) +
-                   ": Gram matrices of classes take rows of up to " + std::to_string(most) +
-                   " labels; use --shared-gram");
-}
-
-std::vector<std::uint64_t> squares_of(const ReleaseTerms& terms, std::uint64_t grams, std::uint64_t sums) {
-  std::vector<std::uint64_t> squared{terms.most_labels * grams * kFourthNorm};
-  if (terms.alpha > 0.0) squared.push_back(grams * kFourthNorm);
-  squared.push_back(terms.most_labels * sums * kSquaredNorm);
-  return squared;
-}
-
 ReleaseRequest class_least_squares_request(const ReleaseTerms& terms, double share) {
   DPREDUCE_ASSERT(terms.classes >= 2 && terms.dim >= 1 && share > 0.0);
   DPREDUCE_ASSERT(terms.gram_share > 0.0 && terms.gram_share < 1.0);
   DPREDUCE_ASSERT(terms.alpha >= 0.0 && std::isfinite(terms.alpha));
   DPREDUCE_ASSERT(terms.most_labels >= 1 && terms.most_labels <= terms.classes);
-  require_most_labels(terms);
+  const std::size_t most = terms.adjacency == Adjacency::kAddRemove ? 16 : 8;
+  if (terms.most_labels > most) {
+    throw UsageError("--max-labels {}: Gram matrices of classes take rows of up to {} labels; use --shared-gram",
+                     terms.most_labels, most);
+  }
   const double root = root_of(terms.most_labels);
   const double one_gram = static_cast<double>(kSquaredNorm);
-  ReleaseRequest request{.share = share,
-                         .blocks = {{"class_grams", terms.classes * triangle_elements(terms.dim),
-                                     weight_of_share(terms.gram_share * root / (root + terms.alpha), root * one_gram),
-                                     BlockNoise::kSymmetric, terms.classes}},
-                         .profiles = profiles_of_powers(
-                             terms, squares_of(terms, 1, 1),
-                             {{"another row", squares_of(terms, 2, 3)}, {"the opposite row", squares_of(terms, 0, 4)}}),
-                         .in_parts = true};
+  ReleaseRequest request{
+      .share = share,
+      .blocks = {{"class_grams", terms.classes * triangle_elements(terms.dim),
+                  weight_of_share(terms.gram_share * root / (root + terms.alpha), root * one_gram),
+                  BlockNoise::kSymmetric, terms.classes}},
+      .profiles =
+          profiles_of(terms, squares_of(terms, 1, 1),
+                      {{"another row", squares_of(terms, 2, 3)}, {"the opposite row", squares_of(terms, 0, 4)}}, true),
+      .in_parts = true};
   if (terms.alpha > 0.0) {
     const double share_of_gram = terms.gram_share * terms.alpha / (root + terms.alpha);
     request.blocks.push_back(gram_block(terms.dim, weight_of_share(share_of_gram, one_gram)));
@@ -246,11 +228,7 @@ Statistic class_least_squares_statistic(const ReleaseRequest& request, const Sta
     grams.next(parts.subspan(label * elements, elements));
   }
   const Statistic sums = grams.take_sums();
-  for (std::size_t block = 0; block < sums.shape().size(); ++block) {
-    const std::span<std::int64_t> whole = statistic.block(statistic.index_of(sums.shape()[block].name));
-    DPREDUCE_ASSERT(whole.size() == sums.block(block).size());
-    std::ranges::copy(sums.block(block), whole.begin());
-  }
+  std::ranges::copy(sums.words(), statistic.words().last(sums.words().size()).begin());  // blocks behind class_grams
   return statistic;
 }
 
@@ -258,26 +236,24 @@ Statistic class_least_squares_statistic(const ReleaseRequest& request, const Sta
 double words_of_shared_sums(const ReleaseRequest& request) {
   double words = 0.0;
   for (std::size_t block = 1; block < request.blocks.size(); ++block) {
-    words += elements_of(request.blocks[block]);
+    words += static_cast<double>(request.blocks[block].elements);
   }
   return words;
 }
 
-}  // namespace
-
-extern constinit const StatisticEntry gram_entry{"gram",         TakenAt::kRows, UnitForm::kClipped,   gram_release,
-                                                 gram_statistic, no_words,       RowChange::kWhitening};
 // Release "pca": the release "gram", with its sensitivity, under a name of its own, for the principal components of
 // rows whose method releases a Gram matrix too.
 // Persons: clipped.
-extern constinit const StatisticEntry pca_entry{"pca",          TakenAt::kRows, UnitForm::kClipped,    gram_release,
-                                                gram_statistic, no_words,       RowChange::kComponents};
-extern constinit const StatisticEntry isotropy_entry{"isotropy", TakenAt::kRows, UnitForm::kWeighed, isotropy_request,
-                                                     isotropy_statistic};
-extern constinit const StatisticEntry least_squares_entry{"least_squares", TakenAt::kRows, UnitForm::kClipped,
-                                                          least_squares_request, least_squares_statistic};
-extern constinit const StatisticEntry class_least_squares_entry{
-    "class_least_squares",         TakenAt::kRows,      UnitForm::kClipped, class_least_squares_request,
-    class_least_squares_statistic, words_of_shared_sums};
+constexpr StatisticEntry kGramStatistics[] = {
+    {"gram", TakenAt::kRows, UnitForm::kClipped, gram_release, gram_statistic, no_words, RowChange::kWhitening},
+    {"pca", TakenAt::kRows, UnitForm::kClipped, gram_release, gram_statistic, no_words, RowChange::kComponents},
+    {"isotropy", TakenAt::kRows, UnitForm::kWeighed, isotropy_request, isotropy_statistic},
+    {"least_squares", TakenAt::kRows, UnitForm::kClipped, least_squares_request, gram_statistic},
+    {"class_least_squares", TakenAt::kRows, UnitForm::kClipped, class_least_squares_request,
+     class_least_squares_statistic, words_of_shared_sums}};
+
+}  // namespace
+
+extern constinit const std::span<const StatisticEntry> gram_statistics{kGramStatistics};
 
 }  // namespace dpreduce

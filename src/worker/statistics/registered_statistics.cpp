@@ -1,54 +1,19 @@
 #include "worker/statistics/registered_statistics.hpp"
 
 #include <algorithm>
-#include <array>
+#include <vector>
 
 #include "common/base/error.hpp"
 
-// One line for each statistic: STATISTIC(x) is x_entry, in the file of its kind.
-// The release that the entry declares may have another name: ledgers, reports and noise depend on that one, so it stays
-// as it first was.
-#define DPREDUCE_STATISTICS(STATISTIC) \
-  STATISTIC(center)                    \
-  STATISTIC(class_means)               \
-  STATISTIC(gram)                      \
-  STATISTIC(least_squares)             \
-  STATISTIC(class_least_squares)       \
-  STATISTIC(gradient)                  \
-  STATISTIC(pca)                       \
-  STATISTIC(feature_sums)              \
-  STATISTIC(class_variances)           \
-  STATISTIC(hessians)                  \
-  STATISTIC(centered_sums)             \
-  STATISTIC(adaptive_gradient)         \
-  STATISTIC(class_sizes)               \
-  STATISTIC(isotropy)                  \
-  STATISTIC(residual_sizes)            \
-  STATISTIC(target_sizes)              \
-  STATISTIC(target_places)             \
-  STATISTIC(target_spreads)            \
-  STATISTIC(feature_sizes)             \
-  STATISTIC(feature_places)            \
-  STATISTIC(feature_spreads)           \
-  STATISTIC(row_sizes)                 \
-  STATISTIC(row_zeros)                 \
-  STATISTIC(evaluation)                \
-  STATISTIC(positives)                 \
-  STATISTIC(center_rest)
-
 namespace dpreduce {
 
-#define DPREDUCE_DECLARE(statistic) extern const StatisticEntry statistic##_entry;
-DPREDUCE_STATISTICS(DPREDUCE_DECLARE)
-#undef DPREDUCE_DECLARE
-
-namespace {
-
-#define DPREDUCE_ENTRY(statistic) &statistic##_entry,
-constexpr std::array kStatistics{DPREDUCE_STATISTICS(DPREDUCE_ENTRY)};
-#undef DPREDUCE_ENTRY
-
-}  // namespace
+// The entries, in the files of their kinds.
+extern const std::span<const StatisticEntry> center_statistics;
+extern const std::span<const StatisticEntry> class_statistics;
+extern const std::span<const StatisticEntry> evaluation_statistics;
+extern const std::span<const StatisticEntry> gradient_statistics;
+extern const std::span<const StatisticEntry> gram_statistics;
+extern const std::span<const StatisticEntry> size_statistics;
 
 ReleaseRequest StatisticEntry::request(const ReleaseTerms& terms, double share) const {
   ReleaseRequest made = declare(terms, share);
@@ -60,13 +25,21 @@ ReleaseRequest StatisticEntry::request(const ReleaseTerms& terms, double share) 
 }
 
 std::span<const StatisticEntry* const> registered_statistics() {
-  return kStatistics;
+  static const std::vector<const StatisticEntry*> all = [] {
+    std::vector<const StatisticEntry*> listed;
+    for (const auto& of_kind : {center_statistics, class_statistics, evaluation_statistics, gradient_statistics,
+                                gram_statistics, size_statistics}) {
+      for (const StatisticEntry& statistic : of_kind) listed.push_back(&statistic);
+    }
+    return listed;
+  }();
+  return all;
 }
 
 const StatisticEntry& registered_statistic(std::string_view release) {
-  const auto found =
-      std::ranges::find_if(kStatistics, [&](const StatisticEntry* statistic) { return statistic->name == release; });
-  DPREDUCE_ASSERT(found != kStatistics.end());
+  const auto all = registered_statistics();
+  const auto found = std::ranges::find(all, release, &StatisticEntry::name);
+  DPREDUCE_ASSERT(found != all.end());
   return **found;
 }
 

@@ -9,26 +9,32 @@
 #include "common/ledger/column_bins.hpp"
 #include "common/ledger/statistic.hpp"
 #include "worker/chunk_residuals.hpp"
-#include "worker/feature_rows.hpp"
+#include "worker/lattice_stream.hpp"
 #include "worker/statistic_entry.hpp"
-#include "worker/statistics/row_changes.hpp"
 #include "worker/weighted_rows.hpp"
 
 namespace dpreduce {
 namespace {
 
-// Release "class_sizes": class_counts = #{i : y_i = c} (K), for rows of at most one class.
+// Number of rows with a number in each public bin (common/ledger/column_bins.hpp), for each of some columns.
 //
-// Sensitivity, squared: add-remove 1, replace-one 2.
+// Sensitivity, squared: a row is in one bin of each of the D columns. Add-remove D, replace-one 2 D.
 // Persons: weighed, as counts are.
+ReleaseRequest counts_request(const ReleaseTerms& terms, double share, std::size_t columns, std::size_t bins,
+                              std::uint64_t rounds = 1, const char* block = "sizes",
+                              const char* change = "other bins") {
+  DPREDUCE_ASSERT(columns >= 1 && share > 0.0);
+  return {
+      .share = share,
+      .rounds = rounds,
+      .blocks = {{.name = block, .elements = columns * bins, .loss_weight = 1.0, .fraction_bits = terms.count_bits()}},
+      .profiles = profiles_of(terms, {columns}, {{change, {2 * columns}}})};
+}
+
+// Release "class_sizes": class_counts = #{i : y_i = c} (K), for rows of at most one class.
 ReleaseRequest class_sizes_request(const ReleaseTerms& terms, double share) {
-  DPREDUCE_ASSERT(terms.most_labels == 1 && terms.classes >= 2 && share > 0.0);
-  return {.share = share,
-          .blocks = {{.name = "class_counts",
-                      .elements = terms.classes,
-                      .loss_weight = 1.0,
-                      .fraction_bits = terms.count_bits()}},
-          .profiles = profiles_of(terms, {1}, {{"another class", {2}}})};
+  DPREDUCE_ASSERT(terms.most_labels == 1 && terms.classes >= 2);
+  return counts_request(terms, share, 1, terms.classes, 1, "class_counts", "another class");
 }
 
 // A pass over the rows.
@@ -41,20 +47,6 @@ Statistic class_sizes_statistic(const ReleaseRequest& request, const StatisticIn
   return statistic;
 }
 
-// Number of rows with a number in each public bin (common/ledger/column_bins.hpp), for each of some columns.
-//
-// Sensitivity, squared: a row is in one bin of each of the D columns. Add-remove D, replace-one 2 D.
-// Persons: weighed, as counts are.
-ReleaseRequest bins_request(const ReleaseTerms& terms, std::size_t columns, std::size_t bins, double share,
-                            std::uint64_t rounds = 1) {
-  DPREDUCE_ASSERT(columns >= 1 && share > 0.0);
-  return {.share = share,
-          .rounds = rounds,
-          .blocks =
-              {{.name = "sizes", .elements = columns * bins, .loss_weight = 1.0, .fraction_bits = terms.count_bits()}},
-          .profiles = profiles_of(terms, {columns}, {{"other bins", {2 * columns}}})};
-}
-
 // Releases "target_sizes", "target_places", "target_spreads" and the same of features: of the numbers of each column,
 // at the centers and scales that the rows have by then. Release "row_sizes": spreads of the length |p| of a row whose
 // columns are scaled, before it is scaled or clipped to C. Release "row_zeros": of the rows those of whose columns with
@@ -62,28 +54,22 @@ ReleaseRequest bins_request(const ReleaseTerms& terms, std::size_t columns, std:
 // Member `columns` counts them: the classes, which are targets then, or the features.
 template <std::size_t ReleaseTerms::*columns, bool in_rounds = false>
 ReleaseRequest of_columns(const ReleaseTerms& terms, double share) {
-  return bins_request(terms, terms.*columns, kColumnBins, share, in_rounds ? terms.rounds : 1);
+  return counts_request(terms, share, terms.*columns, kColumnBins, in_rounds ? terms.rounds : 1);
 }
 
 template <std::size_t bins>
 ReleaseRequest of_rows(const ReleaseTerms& terms, double share) {
-  return bins_request(terms, 1, bins, share);
+  return counts_request(terms, share, 1, bins);
 }
 
 // The bin of a number about the center of its column, in units of its scale.
 using BinOf = std::size_t (*)(double number, double center, double scale);
 
-std::size_t size_of(double number, double, double) {
-  return signed_bin(number);
-}
-
-std::size_t place_of(double number, double center, double scale) {
+constexpr BinOf kSize = [](double number, double, double) { return signed_bin(number); };
+constexpr BinOf kPlace = [](double number, double center, double scale) {
   return place_bin((number - center) / scale);
-}
-
-std::size_t spread_of(double number, double center, double) {
-  return distance_bin(std::abs(number - center));
-}
+};
+constexpr BinOf kSpread = [](double number, double center, double) { return distance_bin(std::abs(number - center)); };
 
 // Writes the bin in each column of a row of the chunk, whose features are these.
 using BinsOf =
@@ -188,32 +174,21 @@ double words_of_scores(const ReleaseRequest& request) {
 constexpr auto kTargets = &ReleaseTerms::classes;
 constexpr auto kFeatures = &ReleaseTerms::dim;
 
-constexpr StatisticEntry counted_in_bins(std::string_view name, ReleaseRequest (&declare)(const ReleaseTerms&, double),
-                                         Statistic (&compute)(const ReleaseRequest&, const StatisticInputs&)) {
-  return {name, TakenAt::kRows, UnitForm::kWeighed, declare, compute};
-}
+constexpr StatisticEntry kSizeStatistics[] = {
+    {"class_sizes", TakenAt::kRows, UnitForm::kWeighed, class_sizes_request, class_sizes_statistic},
+    {"target_sizes", TakenAt::kRows, UnitForm::kWeighed, of_columns<kTargets>, columns_counted<kSize, true>},
+    {"target_places", TakenAt::kRows, UnitForm::kWeighed, of_columns<kTargets, true>, columns_counted<kPlace, true>},
+    {"target_spreads", TakenAt::kRows, UnitForm::kWeighed, of_columns<kTargets>, columns_counted<kSpread, true>},
+    {"feature_sizes", TakenAt::kRows, UnitForm::kWeighed, of_columns<kFeatures>, columns_counted<kSize, false>},
+    {"feature_places", TakenAt::kRows, UnitForm::kWeighed, of_columns<kFeatures, true>, columns_counted<kPlace, false>},
+    {"feature_spreads", TakenAt::kRows, UnitForm::kWeighed, of_columns<kFeatures>, columns_counted<kSpread, false>},
+    {"row_sizes", TakenAt::kRows, UnitForm::kWeighed, of_rows<kLengthBins>, rows_counted},
+    {"row_zeros", TakenAt::kRows, UnitForm::kWeighed, of_rows<2>, zeros_counted},
+    {"residual_sizes", TakenAt::kWeights, UnitForm::kWeighed, of_rows<kResidualBins>, residual_sizes_statistic,
+     words_of_scores}};
 
 }  // namespace
 
-extern constinit const StatisticEntry class_sizes_entry =
-    counted_in_bins("class_sizes", class_sizes_request, class_sizes_statistic);
-extern constinit const StatisticEntry target_sizes_entry =
-    counted_in_bins("target_sizes", of_columns<kTargets>, columns_counted<size_of, true>);
-extern constinit const StatisticEntry target_places_entry =
-    counted_in_bins("target_places", of_columns<kTargets, true>, columns_counted<place_of, true>);
-extern constinit const StatisticEntry target_spreads_entry =
-    counted_in_bins("target_spreads", of_columns<kTargets>, columns_counted<spread_of, true>);
-extern constinit const StatisticEntry feature_sizes_entry =
-    counted_in_bins("feature_sizes", of_columns<kFeatures>, columns_counted<size_of, false>);
-extern constinit const StatisticEntry feature_places_entry =
-    counted_in_bins("feature_places", of_columns<kFeatures, true>, columns_counted<place_of, false>);
-extern constinit const StatisticEntry feature_spreads_entry =
-    counted_in_bins("feature_spreads", of_columns<kFeatures>, columns_counted<spread_of, false>);
-extern constinit const StatisticEntry row_sizes_entry =
-    counted_in_bins("row_sizes", of_rows<kLengthBins>, rows_counted);
-extern constinit const StatisticEntry row_zeros_entry = counted_in_bins("row_zeros", of_rows<2>, zeros_counted);
-extern constinit const StatisticEntry residual_sizes_entry{"residual_sizes",         TakenAt::kWeights,
-                                                           UnitForm::kWeighed,       of_rows<kResidualBins>,
-                                                           residual_sizes_statistic, words_of_scores};
+extern constinit const std::span<const StatisticEntry> size_statistics{kSizeStatistics};
 
 }  // namespace dpreduce

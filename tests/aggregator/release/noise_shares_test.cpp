@@ -1,6 +1,5 @@
 // Shares of noise: their accounting, and what a run among silos releases.
-#include "aggregator/release/noise_shares.hpp"
-
+#include "aggregator/release/block_noise.hpp"
 #include "aggregator/release/release.hpp"
 #include "common/accounting/gaussian_dp.hpp"
 #include "tests/common/accounting/vector_table.hpp"

@@ -8,7 +8,7 @@
 //
 // u_y the utility of rank y, m_y the number of sets with worst rank y, w the worst rank in S.
 
-#include "common/accounting/selection_charge.hpp"
+#include "common/accounting/mechanism.hpp"
 #include "common/randomness/exponential_mechanism.hpp"
 #include "tests/common/accounting/vector_table.hpp"
 #include "tests/testing.hpp"

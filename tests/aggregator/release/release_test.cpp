@@ -87,7 +87,7 @@ class ReleaserTest : public testing::Test {
   Stopped stopped_after_center() {
     Releaser noised = releaser(resumed_file(ledger_));
     std::vector<std::int64_t> center = release(noised, kCenter);
-    return {noised.run_id(), std::move(center)};
+    return {noised.run().run_id(), std::move(center)};
   }
 
   static int equal_entries(const std::vector<std::int64_t>& one, const std::vector<std::int64_t>& other) {
@@ -181,8 +181,8 @@ TEST_F(ReleaserTest, ASeedRepeatsTheNoiseAndSaysSoInTheLedger) {
 TEST_F(ReleaserTest, ARunThatGoesOnTakesWhatIsSavedAndPaysForTheRest) {
   const auto [first, center] = stopped_after_center();
   Releaser resumed = releaser(resumed_file(ledger_));
-  EXPECT_NE(resumed.run_id(), first) << "each process is a run of its own";
-  EXPECT_EQ(resumed.runs_before(), std::vector{first});
+  EXPECT_NE(resumed.run().run_id(), first) << "each process is a run of its own";
+  EXPECT_EQ(resumed.run().runs_before(), std::vector{first});
   EXPECT_EQ(release(resumed, kCenter, 5), center) << "whatever its rows are";
   EXPECT_EQ(charges_of(ledger_).size(), 1U);
   release(resumed, kMeans);
@@ -195,9 +195,9 @@ TEST_F(ReleaserTest, ARunThatGoesOnTakesWhatIsSavedAndPaysForTheRest) {
 TEST_F(ReleaserTest, WhatWasChargedAndNotSavedIsLostAndPaidForAgain) {
   {
     Releaser noised = releaser(resumed_file(ledger_));
-    const std::string before = read_bytes(file_of(noised.run_id()));
+    const std::string before = read_bytes(file_of(noised.run().run_id()));
     release(noised, kCenter);
-    put_back(file_of(noised.run_id()), before);
+    put_back(file_of(noised.run().run_id()), before);
   }
   Releaser resumed = releaser(resumed_file(ledger_));
   EXPECT_EQ(resumed.lost(), std::vector<std::string>{"center"});
@@ -214,7 +214,7 @@ TEST_F(ReleaserTest, ARunThatGoesOnFromOneThatWentOnTakesWhatBothHaveSaved) {
     means = release_both(second);
   }
   Releaser third = releaser(resumed_file(ledger_));
-  EXPECT_EQ(third.runs_before().size(), 2U);
+  EXPECT_EQ(third.run().runs_before().size(), 2U);
   EXPECT_EQ(release(third, kCenter), center);
   EXPECT_EQ(release(third, kMeans), means);
   third.finish();
@@ -227,7 +227,7 @@ TEST_F(ReleaserTest, ADecisionIsTakenAsItWasSaved) {
   const auto decide = [&](double now) {
     Releaser noised = releaser(resumed_file(ledger_));
     release(noised, kCenter);
-    return noised.decision("branch", 1, [&] { return std::vector{now}; }).front();
+    return noised.decision("branch", [&] { return now; });
   };
   EXPECT_EQ(decide(0.25), 0.25);
   EXPECT_EQ(decide(7.0), 0.25) << "another processor may decide otherwise";
@@ -287,7 +287,7 @@ TEST_F(ReleaserTest, ARunReservesAllOfItsPlanWithItsFirstRelease) {
   release(noised, kCenter);
   const LedgerState begun = Ledger::read(ledger_);
   ASSERT_EQ(begun.open_runs().size(), 1U);
-  EXPECT_EQ(Ledger::read(ledger_).open_run(noised.run_id())->remains.releases.size(), 1U);
+  EXPECT_EQ(Ledger::read(ledger_).open_run(noised.run().run_id())->remains.releases.size(), 1U);
 }
 
 TEST_F(ReleaserTest, ASignalSaysWhatIsChargedAndHowToGoOn) {
@@ -309,10 +309,10 @@ TEST_F(ReleaserTest, OnlyARunThatHasChargedHereSaysThatSomethingIsGivenBack) {
   {
     Releaser stopped = releaser(resumed_file(ledger_));
     release(stopped, kCenter);
-    EXPECT_THAT(stopped.way_to_resume(),
+    EXPECT_THAT(stopped.run().way_to_resume(),
                 HasSubstr("has charged 1 release of 2; the reservation of the others is released: "));
   }
-  EXPECT_THAT(releaser(resumed_file(ledger_)).way_to_resume(),
+  EXPECT_THAT(releaser(resumed_file(ledger_)).run().way_to_resume(),
               HasSubstr("has charged 1 release of 2: resume it with the same"));
   remove_ledger(ledger_);
   in_child([&]() -> int {
@@ -320,7 +320,7 @@ TEST_F(ReleaserTest, OnlyARunThatHasChargedHereSaysThatSomethingIsGivenBack) {
     release(killed, kCenter);
     ::_exit(0);  // no destructor runs
   });
-  EXPECT_THAT(releaser(resumed_file(ledger_)).way_to_resume(),
+  EXPECT_THAT(releaser(resumed_file(ledger_)).run().way_to_resume(),
               HasSubstr("has charged 1 release of 2; the others stay reserved: "));
 }
 
@@ -332,8 +332,8 @@ TEST_F(ReleaserTest, ARunThatFinishesLeavesNoFileAndNoReservation) {
   EXPECT_FALSE(noised.can_be_resumed());
   const LedgerState state = Ledger::read(ledger_);
   EXPECT_TRUE(state.open_runs().empty());
-  EXPECT_EQ(state.outcome(noised.run_id()), RunOutcome::kFinished);
-  EXPECT_FALSE(RunFile::of_run(ledger_, noised.run_id()).has_value());
+  EXPECT_EQ(state.outcome(noised.run().run_id()), RunOutcome::kFinished);
+  EXPECT_FALSE(RunFile::of_run(ledger_, noised.run().run_id()).has_value());
 }
 
 TEST_F(ReleaserTest, AReleaseThatIsNotMadeIsChargedOnceAsPlanned) {
@@ -368,7 +368,7 @@ TEST_F(ReleaserTest, ARunThatEndsGivesBackWhatItNeverBegan) {
   {
     Releaser noised = releaser(resumed_file(ledger_), 0.9, kLimit);
     release(noised, kCenter);
-    run = noised.run_id();
+    run = noised.run().run_id();
     EXPECT_THROW(releaser(RunFile(), 0.9, kLimit), BudgetRefused) << "it is reserved";
   }
   EXPECT_EQ(Ledger::read(ledger_).outcome(run), RunOutcome::kStopped);
@@ -381,7 +381,7 @@ TEST_F(ReleaserTest, ARunThatChargedNothingLeavesNoLineAndNoFile) {
   std::string run;
   {
     Releaser noised = releaser(resumed_file(ledger_));
-    run = noised.run_id();
+    run = noised.run().run_id();
     EXPECT_FALSE(std::filesystem::exists(ledger_));
   }
   EXPECT_FALSE(std::filesystem::exists(ledger_));
@@ -394,7 +394,7 @@ TEST_F(ReleaserTest, RoomThatAnotherRunHasTakenSinceIsRefusedWithTheFirstCharge)
   std::string run;
   {
     Releaser second = releaser(resumed_file(ledger_), 0.9, kLimit);
-    run = second.run_id();
+    run = second.run().run_id();
     release(first, kCenter);
     EXPECT_THROW(release(second, kCenter), BudgetRefused);
   }
@@ -402,7 +402,7 @@ TEST_F(ReleaserTest, RoomThatAnotherRunHasTakenSinceIsRefusedWithTheFirstCharge)
   const LedgerState state = Ledger::read(ledger_);
   EXPECT_EQ(state.charges().size(), 1U);
   EXPECT_EQ(state.open_runs().size(), 1U);
-  EXPECT_TRUE(state.open_runs().contains(first.run_id()));
+  EXPECT_TRUE(state.open_runs().contains(first.run().run_id()));
 }
 
 TEST_F(ReleaserTest, ARunThatIsRefusedLeavesNothing) {
@@ -414,7 +414,7 @@ TEST_F(ReleaserTest, ARunThatIsRefusedLeavesNothing) {
 TEST_F(ReleaserTest, ARunThatWasReleasedWhileItLivedChargesNothingMore) {
   Releaser noised = releaser();
   release(noised, kCenter);
-  Ledger(ledger_).end(noised.run_id(), RunOutcome::kReleased);
+  Ledger(ledger_).end(noised.run().run_id(), RunOutcome::kReleased);
   EXPECT_THROW(release(noised, kMeans), BudgetRefused);
   EXPECT_EQ(charges_of(ledger_).size(), 1U);
 }
@@ -426,7 +426,7 @@ TEST_F(ReleaserTest, AFileOlderThanItsLedgerFreesNoCharge) {
   {
     Releaser noised = releaser(resumed_file(ledger_));
     release(noised, kCenter);
-    run = noised.run_id();
+    run = noised.run().run_id();
     file = read_bytes(file_of(run));
     release(noised, kMeans);
   }
@@ -445,7 +445,7 @@ TEST_F(ReleaserTest, AFileWithoutItsLinesIsRefused) {
     Releaser elsewhere(ranks_, make_noise_plan(1.0, Adjacency::kAddRemove, requests()), resumed_file(other),
                        {.ledger_path = other}, sample_terms());
     release(elsewhere, kCenter, 1);
-    run = elsewhere.run_id();
+    run = elsewhere.run().run_id();
   }
   std::filesystem::rename(other + "." + run + ".releases", file_of(run));
   std::optional<RunFile> moved = RunFile::of_run(ledger_, run);
@@ -477,9 +477,9 @@ TEST_F(ReleaserTest, WhatIsSavedIsTakenWhenTheBudgetIsSpent) {
 TEST_F(ReleaserTest, ToMakeAReleaseAgainThereMustBeRoom) {
   {
     Releaser noised = releaser(resumed_file(ledger_), 0.9, kLimit);
-    const std::string before = read_bytes(file_of(noised.run_id()));
+    const std::string before = read_bytes(file_of(noised.run().run_id()));
     release_both(noised);
-    put_back(file_of(noised.run_id()), before);
+    put_back(file_of(noised.run().run_id()), before);
   }
   EXPECT_THROW(releaser(resumed_file(ledger_), 0.9, kLimit), BudgetRefused);
   EXPECT_EQ(charges_of(ledger_).size(), 2U);

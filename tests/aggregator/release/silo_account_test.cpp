@@ -261,7 +261,7 @@ TEST_F(SiloAccountTest, ACoordinatorThatIsLostHasCostWhatWasMasked) {
 // Its owner may give a run up while it is alive.
 TEST_F(SiloAccountTest, ARunThatItsOwnerHasReleasedGetsNothingMoreOfThatSilo) {
   before_round_ = [&](std::uint32_t rank, std::uint64_t round, Communicator&, Releaser& releaser) {
-    if (rank == 2 && round == 2) Ledger(ledger(2)).end(releaser.run_id(), RunOutcome::kReleased);
+    if (rank == 2 && round == 2) Ledger(ledger(2)).end(releaser.run().run_id(), RunOutcome::kReleased);
   };
   ASSERT_EQ(release_all({4, 3, 0}, plan_of(1.0)), "");
   expect_refused("was given up");

@@ -1,7 +1,6 @@
-#include "aggregator/solvers/column_ranges.hpp"
-
 #include <numbers>
 
+#include "aggregator/solvers/released_preparation.hpp"
 #include "common/ledger/column_bins.hpp"
 #include "tests/testing.hpp"
 

@@ -3,7 +3,6 @@
 #include <Eigen/Dense>
 
 #include "aggregator/solvers/cleaned_ridge.hpp"
-#include "aggregator/solvers/least_squares.hpp"
 #include "common/ledger/triangle.hpp"
 #include "tests/testing.hpp"
 

@@ -1,6 +1,5 @@
 #include "aggregator/solvers/mean_classifier.hpp"
 
-#include "aggregator/solvers/linear_scores.hpp"
 #include "tests/testing.hpp"
 #include "tests/worker/drawn_numbers.hpp"
 

@@ -1,5 +1,4 @@
-#include "aggregator/solvers/released_center.hpp"
-
+#include "aggregator/solvers/released_preparation.hpp"
 #include "tests/testing.hpp"
 #include "tests/worker/drawn_numbers.hpp"
 

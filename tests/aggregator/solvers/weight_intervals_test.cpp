@@ -1,8 +1,6 @@
-#include "aggregator/solvers/weight_intervals.hpp"
-
 #include "aggregator/solvers/gram_spectrum.hpp"
 #include "aggregator/solvers/least_squares.hpp"
-#include "aggregator/solvers/ridge_path.hpp"
+#include "aggregator/solvers/ridge_figures.hpp"
 #include "tests/elimination.hpp"
 #include "tests/testing.hpp"
 #include "tests/worker/drawn_numbers.hpp"

@@ -3,8 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/accounting/gaussian_dp.hpp"
-#include "common/accounting/selection_charge.hpp"
-#include "common/accounting/zcdp.hpp"
+#include "common/accounting/mechanism.hpp"
 #include "common/base/error.hpp"
 #include "tests/common/accounting/hockey_stick.hpp"
 #include "tests/common/special_values.hpp"

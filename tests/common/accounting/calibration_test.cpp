@@ -1,10 +1,7 @@
-#include "common/accounting/calibration.hpp"
-
 #include "common/accounting/composition.hpp"
 #include "common/accounting/gaussian_dp.hpp"
 #include "common/accounting/privacy_loss.hpp"
 #include "common/accounting/rdp.hpp"
-#include "common/accounting/zcdp.hpp"
 #include "common/base/error.hpp"
 #include "tests/common/accounting/vector_table.hpp"
 #include "tests/common/special_values.hpp"
@@ -13,17 +10,16 @@
 namespace dpreduce::calibration_test {
 
 double epsilon_of(double z, const CalibrationTarget& target, Accountant accountant) {
-  const RepeatedMechanism part = target.sampling_rate == 1
-                                     ? RepeatedMechanism{GaussianMechanism{z}, target.steps}
-                                     : RepeatedMechanism{GaussianMechanism{z, target.sampling_rate}, target.steps};
-  const std::vector<RepeatedMechanism> run{part};
+  std::optional<double> rate;
+  if (target.sampling_rate != 1) rate = target.sampling_rate;
+  const std::vector<RepeatedMechanism> run{{GaussianMechanism{z, rate}, target.steps}};
   switch (accountant) {
     case Accountant::kGdp:
       return gdp_epsilon(*gdp_of_run(run), target.delta);
     case Accountant::kZcdp:
       return epsilon_from_zcdp_tight(*zcdp_of_run(run), target.delta);
     case Accountant::kRdp:
-      return rdp_epsilon(run, target.delta).epsilon;
+      return rdp_epsilon(run, target.delta);
     case Accountant::kPld:
       return pld_epsilon_upper(run, target.delta);
   }
@@ -90,7 +86,7 @@ TEST(Calibration, WhatStandsBesideTheStepsTakesItsPart) {
     std::vector<RepeatedMechanism> run = target.beside;
     run.push_back({GaussianMechanism{z, 0.2}, 40});
     const auto epsilon = [&] {
-      return accountant == Accountant::kRdp ? rdp_epsilon(run, 1e-6).epsilon : pld_epsilon_upper(run, 1e-6);
+      return accountant == Accountant::kRdp ? rdp_epsilon(run, 1e-6) : pld_epsilon_upper(run, 1e-6);
     };
     EXPECT_LE(epsilon(), 2);
     run.back() = {GaussianMechanism{z * (1 - 1e-4), 0.2}, 40};

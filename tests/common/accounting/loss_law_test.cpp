@@ -21,9 +21,9 @@ Moments moments(const LossLaw& law, double epsilon) {
   };
   if (law.smooth) {
     constexpr int kPoints = 200000;
-    const double width = (law.smooth->high() - law.smooth->low()) / kPoints;
+    const double width = (law.smooth->high - law.smooth->low) / kPoints;
     for (int point = 0; point < kPoints; ++point) {
-      const SmoothLoss::Point at = law.smooth->at(law.smooth->low() + (point + 0.5) * width);
+      const SmoothLoss::Point at = law.smooth->at(law.smooth->low + (point + 0.5) * width);
       add(at.loss, at.density * width);
     }
   }
@@ -93,7 +93,7 @@ TEST(LossLaw, TheLossOfAnExchangeIsInvertedEverywhere) {
       const LossLaw law = pessimistic_law(GaussianMechanism{1 / mu, q, true}, Direction::kRemove, 1e-14);
       double last = -std::numeric_limits<double>::infinity();
       for (double part = 0; part <= 1; part += 0.125) {
-        const double u = law.smooth->low() + part * (law.smooth->high() - law.smooth->low());
+        const double u = law.smooth->low + part * (law.smooth->high - law.smooth->low);
         const double loss = law.smooth->at(u).loss;
         EXPECT_GE(loss, last);
         last = loss;
@@ -126,12 +126,12 @@ TEST(LossLaw, WhereInvertsTheLoss) {
       const LossLaw law = pessimistic_law(mechanism, direction, 1e-15);
       const SmoothLoss& smooth = *law.smooth;
       for (double share = 0.05; share < 1; share += 0.1) {
-        const double u = smooth.low() + share * (smooth.high() - smooth.low());
+        const double u = smooth.low + share * (smooth.high - smooth.low);
         const double loss = smooth.at(u).loss;
         EXPECT_NEAR(smooth.at(smooth.where(loss)).loss, loss, 1e-12 * (1 + std::abs(loss))) << describe(mechanism);
       }
-      EXPECT_EQ(smooth.where(1e6), smooth.high());
-      EXPECT_EQ(smooth.where(-1e6), smooth.low());
+      EXPECT_EQ(smooth.where(1e6), smooth.high);
+      EXPECT_EQ(smooth.where(-1e6), smooth.low);
     }
   }
 }

@@ -7,8 +7,6 @@
 #include "common/accounting/composition.hpp"
 #include "common/accounting/gaussian_dp.hpp"
 #include "common/accounting/mechanism.hpp"
-#include "common/accounting/selection_charge.hpp"
-#include "common/accounting/zcdp.hpp"
 #include "tests/testing.hpp"
 
 namespace dpreduce::rounding_test {

@@ -1,7 +1,6 @@
-#include "common/accounting/selection_charge.hpp"
-
 #include <boost/math/distributions/normal.hpp>
 
+#include "common/accounting/mechanism.hpp"
 #include "common/base/error.hpp"
 #include "tests/common/accounting/hockey_stick.hpp"
 #include "tests/common/accounting/vector_table.hpp"

@@ -1,5 +1,3 @@
-#include "common/accounting/zcdp.hpp"
-
 #include "common/accounting/gaussian_dp.hpp"
 #include "common/accounting/high_precision.hpp"
 #include "common/base/error.hpp"

@@ -1,5 +1,4 @@
-#include "common/base/csv_writer.hpp"
-
+#include "common/base/output_file.hpp"
 #include "tests/common/data/data_files.hpp"
 #include "tests/testing.hpp"
 

@@ -2,7 +2,7 @@
 // labels 0, 2, 1.
 #include <sys/stat.h>
 
-#include "common/data/npy_array.hpp"
+#include "common/data/array_formats.hpp"
 #include "common/data/safetensors.hpp"
 #include "common/data/sharded_array.hpp"
 #include "tests/common/data/array_reads.hpp"

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "common/data/array_file.hpp"
-#include "common/data/npy_array.hpp"
+#include "common/data/array_formats.hpp"
 #include "tests/common/data/data_files.hpp"
 
 namespace dpreduce {

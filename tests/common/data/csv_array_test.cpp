@@ -1,5 +1,4 @@
-#include "common/data/csv_array.hpp"
-
+#include "common/data/array_formats.hpp"
 #include "common/data/sharded_array.hpp"
 #include "tests/common/data/array_reads.hpp"
 

@@ -1,5 +1,6 @@
 #include "common/data/element_conversion.hpp"
 
+#include "common/data/memory_array.hpp"
 #include "tests/common/data/array_reads.hpp"
 #include "tests/testing.hpp"
 
@@ -69,63 +70,61 @@ TEST(ElementConversion, FeaturesOfEachTypeAndByteOrderBecomeTheNearestFloat) {
 }
 
 template <typename Integer>
-void expect_labels_work(DType dtype) {
-  for (const ByteOrder order : {ByteOrder::kLittle, ByteOrder::kBig}) {
-    const std::vector<Integer> labels = {0, 9, 3, 100};
-    const std::string stored = element_bytes(labels, order);
-    std::vector<std::int32_t> out(4);
-    EXPECT_FALSE(convert_labels(as_bytes_of(stored), dtype, order, 101, out));
-    EXPECT_EQ(out, (std::vector<std::int32_t>{0, 9, 3, 100}));
-    const auto bad = convert_labels(as_bytes_of(stored), dtype, order, 9, out);
-    ASSERT_TRUE(bad);
-    EXPECT_EQ(bad->index, 1u);
-    EXPECT_EQ(bad->value, "9");
-  }
-}
-
-TEST(ElementConversion, LabelsOfEachWidthAndByteOrderKeepTheirValue) {
-  expect_labels_work<std::int8_t>(DType::kInt8);
-  expect_labels_work<std::int16_t>(DType::kInt16);
-  expect_labels_work<std::int32_t>(DType::kInt32);
-  expect_labels_work<std::int64_t>(DType::kInt64);
-  expect_labels_work<std::uint8_t>(DType::kUint8);
-  expect_labels_work<std::uint16_t>(DType::kUint16);
-  expect_labels_work<std::uint32_t>(DType::kUint32);
-  expect_labels_work<std::uint64_t>(DType::kUint64);
-  std::vector<std::int32_t> out(3);
-  EXPECT_FALSE(convert_labels(as_bytes_of(std::string("\0\1\1", 3)), DType::kBool, ByteOrder::kLittle, 2, out));
-  EXPECT_EQ(out, (std::vector<std::int32_t>{0, 1, 1}));
-  EXPECT_TRUE(convert_labels(as_bytes_of("\2\2\2"), DType::kBool, ByteOrder::kLittle, 2, out));
+std::vector<std::int64_t> converted_integers(const std::vector<Integer>& integers, DType dtype, ByteOrder order) {
+  std::vector<std::int64_t> out(integers.size());
+  convert_integers(as_bytes_of(element_bytes(integers, order)), dtype, order, out);
+  return out;
 }
 
 template <typename Integer>
-void expect_bad_label(Integer value, DType dtype, const std::string& shown) {
-  const std::string stored = element_bytes<Integer>({value});
-  std::vector<std::int32_t> out(1);
-  const auto bad = convert_labels(as_bytes_of(stored), dtype, ByteOrder::kLittle, 0x7fffffff, out);
-  ASSERT_TRUE(bad) << shown;
-  EXPECT_EQ(bad->value, shown);
+void expect_integers_work(DType dtype) {
+  const Integer least = std::numeric_limits<Integer>::min();
+  const Integer most = std::numeric_limits<Integer>::max();
+  const std::vector<std::int64_t> wanted = {0, 9, 100, static_cast<std::int64_t>(least),
+                                            static_cast<std::int64_t>(most)};
+  for (const ByteOrder order : {ByteOrder::kLittle, ByteOrder::kBig}) {
+    EXPECT_EQ(converted_integers<Integer>({0, 9, 100, least, most}, dtype, order), wanted);
+  }
+}
+
+TEST(ElementConversion, IntegersOfEachWidthAndByteOrderKeepTheirValue) {
+  expect_integers_work<std::int8_t>(DType::kInt8);
+  expect_integers_work<std::int16_t>(DType::kInt16);
+  expect_integers_work<std::int32_t>(DType::kInt32);
+  expect_integers_work<std::int64_t>(DType::kInt64);
+  expect_integers_work<std::uint8_t>(DType::kUint8);
+  expect_integers_work<std::uint16_t>(DType::kUint16);
+  expect_integers_work<std::uint32_t>(DType::kUint32);
+  expect_integers_work<std::uint64_t>(DType::kUint64);
+  EXPECT_THAT(converted_integers<std::uint8_t>({0, 1, 2}, DType::kBool, ByteOrder::kLittle), ElementsAre(0, 1, 2));
+}
+
+template <typename Integer>
+void expect_bad_label(Integer value, const std::string& shown) {
+  const std::vector<Integer> labels = {0, value};
+  MemoryArray array(array_view(labels), "y");
+  expect_bad_input([&] { all_labels(array, 0x7fffffff); }, {"y: row 1 has label " + shown + ", outside 0 to"});
 }
 
 TEST(ElementConversion, LabelsThatAreNoIndexAreNamedByTheirValue) {
-  expect_bad_label<std::int8_t>(-1, DType::kInt8, "-1");
-  expect_bad_label<std::int16_t>(-32768, DType::kInt16, "-32768");
-  expect_bad_label<std::int32_t>(-2, DType::kInt32, "-2");
-  expect_bad_label<std::int64_t>(std::numeric_limits<std::int64_t>::min(), DType::kInt64, "-9223372036854775808");
-  expect_bad_label<std::int64_t>(0x100000000, DType::kInt64, "4294967296");  // not cut down to 0
-  expect_bad_label<std::uint32_t>(0xffffffff, DType::kUint32, "4294967295");
-  expect_bad_label<std::uint64_t>(~std::uint64_t{0}, DType::kUint64, "18446744073709551615");
+  expect_bad_label<std::int8_t>(-1, "-1");
+  expect_bad_label<std::int16_t>(-32768, "-32768");
+  expect_bad_label<std::int32_t>(-2, "-2");
+  expect_bad_label<std::int64_t>(std::numeric_limits<std::int64_t>::min(), "-9223372036854775808");
+  expect_bad_label<std::int64_t>(0x100000000, "4294967296");  // not cut down to 0
+  expect_bad_label<std::uint32_t>(0xffffffff, "4294967295");
+  expect_bad_label<std::uint64_t>(~std::uint64_t{0}, "18446744073709551615");
 }
 
 TEST(ElementConversion, PreconditionsAreChecked) {
   std::vector<float> features(2);
-  std::vector<std::int32_t> labels(1);
+  std::vector<std::int64_t> integers(1);
   const std::string four("abcd");
   EXPECT_THROW(convert_features(as_bytes_of(four), DType::kFloat32, ByteOrder::kLittle, features), std::logic_error);
   EXPECT_THROW(convert_features(as_bytes_of(four), DType::kInt16, ByteOrder::kLittle, features), std::logic_error);
-  EXPECT_THROW(convert_labels(as_bytes_of(four), DType::kFloat32, ByteOrder::kLittle, 2, labels), std::logic_error);
-  EXPECT_THROW(convert_labels(as_bytes_of(four), DType::kInt16, ByteOrder::kLittle, 2, labels), std::logic_error);
-  EXPECT_THROW(convert_labels(as_bytes_of(four), DType::kInt32, ByteOrder::kLittle, 0, labels), std::logic_error);
+  EXPECT_THROW(convert_integers(as_bytes_of(four), DType::kFloat32, ByteOrder::kLittle, integers), std::logic_error);
+  EXPECT_THROW(convert_integers(as_bytes_of(four), DType::kInt16, ByteOrder::kLittle, integers), std::logic_error);
+  EXPECT_THROW(convert_integers(as_bytes_of(four), DType::kBytes, ByteOrder::kLittle, integers), std::logic_error);
 }
 
 const std::vector<float> kFive{0.5F, -1.0F, 2.0F, 3.0F, 65504.0F};

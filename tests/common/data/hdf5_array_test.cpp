@@ -1,10 +1,9 @@
-#include "common/data/hdf5_array.hpp"
-
 #include <fcntl.h>
 #include <hdf5.h>
 #include <sys/file.h>
 
 #include "common/base/file_descriptor.hpp"
+#include "common/data/array_formats.hpp"
 #include "common/data/hdf5_written.hpp"
 #include "tests/common/data/array_reads.hpp"
 #include "tests/without_calls.hpp"
@@ -15,7 +14,7 @@ const std::vector<float> kSix = {0, 1, 2, 3, 4, 5};
 
 // Strings of so many bytes, or of any number: H5T_VARIABLE.
 Hdf5Handle string_type(std::size_t bytes, H5T_str_t padding = H5T_STR_NULLTERM, H5T_cset_t set = H5T_CSET_ASCII) {
-  Hdf5Handle type(H5Tcopy(H5T_C_S1), H5Tclose);
+  Hdf5Handle type(H5Tcopy(H5T_C_S1));
   H5Tset_size(type.get(), bytes);
   H5Tset_strpad(type.get(), padding);
   H5Tset_cset(type.get(), set);
@@ -31,16 +30,15 @@ class Hdf5ArrayTest : public testing::Test {
     const Hdf5Handle file = opened_to_write();
     const std::vector<hsize_t> extents(shape.begin(), shape.end());
     const Hdf5Handle space(shape.empty() ? H5Screate(H5S_SCALAR)
-                                         : H5Screate_simple(static_cast<int>(extents.size()), extents.data(), nullptr),
-                           H5Sclose);
-    const Hdf5Handle creation(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+                                         : H5Screate_simple(static_cast<int>(extents.size()), extents.data(), nullptr));
+    const Hdf5Handle creation(H5Pcreate(H5P_DATASET_CREATE));
     if (!chunk.empty()) {
       const std::vector<hsize_t> chunk_extents(chunk.begin(), chunk.end());
       H5Pset_chunk(creation.get(), static_cast<int>(chunk_extents.size()), chunk_extents.data());
       H5Pset_deflate(creation.get(), 1);
     }
     const Hdf5Handle dataset(
-        H5Dcreate2(file.get(), name.c_str(), stored, space.get(), H5P_DEFAULT, creation.get(), H5P_DEFAULT), H5Dclose);
+        H5Dcreate2(file.get(), name.c_str(), stored, space.get(), H5P_DEFAULT, creation.get(), H5P_DEFAULT));
     ASSERT_TRUE(dataset.is_valid());
     ASSERT_GE(H5Dwrite(dataset.get(), native, H5S_ALL, H5S_ALL, H5P_DEFAULT, elements.data()), 0);
   }
@@ -67,9 +65,9 @@ class Hdf5ArrayTest : public testing::Test {
 
  private:
   Hdf5Handle opened_to_write() const {
-    return {std::filesystem::exists(path_) ? H5Fopen(path_.c_str(), H5F_ACC_RDWR, H5P_DEFAULT)
-                                           : H5Fcreate(path_.c_str(), H5F_ACC_EXCL, H5P_DEFAULT, H5P_DEFAULT),
-            H5Fclose};
+    return Hdf5Handle(std::filesystem::exists(path_)
+                          ? H5Fopen(path_.c_str(), H5F_ACC_RDWR, H5P_DEFAULT)
+                          : H5Fcreate(path_.c_str(), H5F_ACC_EXCL, H5P_DEFAULT, H5P_DEFAULT));
   }
 };
 
@@ -91,7 +89,7 @@ TEST_F(Hdf5ArrayTest, AFileThatIsBeingWrittenIsRefused) {
 }
 
 TEST_F(Hdf5ArrayTest, FeaturesOfEachStoredTypeAreRead) {
-  const Hdf5Handle half(H5Tcopy(H5T_IEEE_F32LE), H5Tclose);  // as h5py defines float16
+  const Hdf5Handle half(H5Tcopy(H5T_IEEE_F32LE));  // as h5py defines float16
   H5Tset_fields(half.get(), 15, 10, 5, 0, 10);
   H5Tset_size(half.get(), 2);
   H5Tset_ebias(half.get(), 15);
@@ -137,7 +135,7 @@ TEST_F(Hdf5ArrayTest, LabelsOfEachWidthAreRead) {
 }
 
 TEST_F(Hdf5ArrayTest, BooleansOfH5pyAreLabels) {
-  const Hdf5Handle boolean(H5Tenum_create(H5T_NATIVE_INT8), H5Tclose);
+  const Hdf5Handle boolean(H5Tenum_create(H5T_NATIVE_INT8));
   const std::int8_t no = 0;
   const std::int8_t yes = 1;
   H5Tenum_insert(boolean.get(), "FALSE", &no);
@@ -168,7 +166,7 @@ TEST_F(Hdf5ArrayTest, SparseMatricesAndCategoriesAreNamedWithWhatToDo) {
 TEST_F(Hdf5ArrayTest, WhatCannotBeReadIsNamedAndHdf5PrintsNothing) {
   write_floats("/x", {2, 3}, kSix);
   write_floats("/scalar", {}, kSix);
-  const Hdf5Handle opaque(H5Tcreate(H5T_OPAQUE, 1), H5Tclose);
+  const Hdf5Handle opaque(H5Tcreate(H5T_OPAQUE, 1));
   write<char>("/text", opaque.get(), opaque.get(), {3}, {'a', 'b', 'c'});
   write_bytes(folder_ / "not.h5", "no HDF5 file");
 

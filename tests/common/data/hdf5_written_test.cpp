@@ -5,7 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "common/data/hdf5_array.hpp"
+#include "common/data/array_formats.hpp"
 #include "tests/common/data/array_reads.hpp"
 #include "tests/testing.hpp"
 
@@ -18,12 +18,11 @@ class Hdf5WrittenTest : public testing::Test {
  protected:
   Hdf5Handle file(const std::string& name) const {
     const std::string path = folder_ / name;
-    return std::filesystem::exists(path)
-               ? Hdf5Handle(H5Fopen(path.c_str(), H5F_ACC_RDWR, H5P_DEFAULT), H5Fclose)
-               : Hdf5Handle(H5Fcreate(path.c_str(), H5F_ACC_EXCL, H5P_DEFAULT, H5P_DEFAULT), H5Fclose);
+    return std::filesystem::exists(path) ? Hdf5Handle(H5Fopen(path.c_str(), H5F_ACC_RDWR, H5P_DEFAULT))
+                                         : Hdf5Handle(H5Fcreate(path.c_str(), H5F_ACC_EXCL, H5P_DEFAULT, H5P_DEFAULT));
   }
 
-  static Hdf5Handle creation() { return {H5Pcreate(H5P_DATASET_CREATE), H5Pclose}; }
+  static Hdf5Handle creation() { return Hdf5Handle(H5Pcreate(H5P_DATASET_CREATE)); }
 
   static Hdf5Handle chunked(hsize_t rows, hsize_t columns = kDim) {
     Hdf5Handle how = creation();
@@ -35,15 +34,14 @@ class Hdf5WrittenTest : public testing::Test {
   static Hdf5Handle new_dataset(const Hdf5Handle& out, const Hdf5Handle& space, const Hdf5Handle& how,
                                 const std::string& name = "x") {
     Hdf5Handle dataset(
-        H5Dcreate2(out.get(), name.c_str(), H5T_NATIVE_FLOAT, space.get(), H5P_DEFAULT, how.get(), H5P_DEFAULT),
-        H5Dclose);
+        H5Dcreate2(out.get(), name.c_str(), H5T_NATIVE_FLOAT, space.get(), H5P_DEFAULT, how.get(), H5P_DEFAULT));
     EXPECT_TRUE(dataset.is_valid());
     return dataset;
   }
 
   static Hdf5Handle space_of(hsize_t rows) {
     const hsize_t extents[] = {rows, kDim};
-    return {H5Screate_simple(2, extents, nullptr), H5Sclose};
+    return Hdf5Handle(H5Screate_simple(2, extents, nullptr));
   }
 
   static Hdf5Handle rows_of(hsize_t all, hsize_t first, hsize_t count) {
@@ -57,7 +55,7 @@ class Hdf5WrittenTest : public testing::Test {
   static Hdf5Handle space_without_end() {
     const hsize_t none[] = {0, kDim};
     const hsize_t most[] = {H5S_UNLIMITED, kDim};
-    return {H5Screate_simple(2, none, most), H5Sclose};
+    return Hdf5Handle(H5Screate_simple(2, none, most));
   }
 
   // So many rows from each `step`-th on, of which `first` is one, without an end.
@@ -108,7 +106,7 @@ class Hdf5WrittenTest : public testing::Test {
   void write_vector(const std::string& name, const std::vector<float>& values) const {
     const hsize_t length = values.size();
     const Hdf5Handle out = file(name);
-    const Hdf5Handle space(H5Screate_simple(1, &length, nullptr), H5Sclose);
+    const Hdf5Handle space(H5Screate_simple(1, &length, nullptr));
     const Hdf5Handle dataset = new_dataset(out, space, creation());
     ASSERT_GE(H5Dwrite(dataset.get(), H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()), 0);
   }
@@ -156,7 +154,7 @@ TEST_F(Hdf5WrittenTest, AVirtualDatasetOfSourcesThatAreThereIsRead) {
 // As h5py's manual has it: layout[n] = VirtualSource("n.h5", "x", shape=(2,)), whose selection is all of the source.
 TEST_F(Hdf5WrittenTest, AVirtualDatasetOfWholeSourcesIsRead) {
   const hsize_t length = kDim;
-  const Hdf5Handle whole(H5Screate_simple(1, &length, nullptr), H5Sclose);
+  const Hdf5Handle whole(H5Screate_simple(1, &length, nullptr));
   const auto of_sources = [&](const std::string& name) {
     const Hdf5Handle how = creation();
     for (hsize_t row = 0; row < kRows; ++row) {
@@ -316,10 +314,10 @@ TEST_F(Hdf5WrittenTest, AFileThatIsOpenInAWriterIsRefusedAsThat) {
                 AllOf(HasSubstr(path + ": is open for writing in another program; close it there"),
                       Not(HasSubstr("write it again")), Not(HasSubstr("write the file again"))));
   };
-  const Hdf5Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
+  const Hdf5Handle access(H5Pcreate(H5P_FILE_ACCESS));
   H5Pset_libver_bounds(access.get(), H5F_LIBVER_LATEST, H5F_LIBVER_LATEST);
   end_of_process([&] {
-    const Hdf5Handle out(H5Fcreate(path.c_str(), H5F_ACC_EXCL, H5P_DEFAULT, access.get()), H5Fclose);
+    const Hdf5Handle out(H5Fcreate(path.c_str(), H5F_ACC_EXCL, H5P_DEFAULT, access.get()));
     H5Fflush(out.get(), H5F_SCOPE_GLOBAL);
     ::kill(::getpid(), SIGKILL);
   });

@@ -1,7 +1,6 @@
-#include "common/data/npy_array.hpp"
-
 #include <sys/stat.h>
 
+#include "common/data/array_formats.hpp"
 #include "tests/common/data/array_reads.hpp"
 #include "tests/testing.hpp"
 
@@ -206,7 +205,7 @@ TEST(NpyArray, LabelsThatAreNotListedAreToldApartWhereTheyAreTaken) {
             (std::vector<std::int32_t>{kUnlistedLabel, 1, kUnlistedLabel, kUnlistedLabel, 2}));
 }
 
-NpyHeader parsed(const std::string& bytes) {
+ArrayLayout parsed(const std::string& bytes) {
   return parse_npy_header(as_bytes_of(bytes), "x.npy");
 }
 
@@ -217,7 +216,7 @@ TEST(NpyHeader, EveryTypeAndByteOrderIsRead) {
       {"f2", DType::kFloat16}, {"f4", DType::kFloat32}, {"f8", DType::kFloat64}, {"b1", DType::kBool}};
   for (const auto& [name, dtype] : types) {
     for (const char order : std::string("<>=")) {
-      const NpyHeader header = parsed(npy_header_bytes(npy_text(order + name, "(3, 4)")));
+      const ArrayLayout header = parsed(npy_header_bytes(npy_text(order + name, "(3, 4)")));
       EXPECT_EQ(header.dtype, dtype);
       EXPECT_EQ(header.byte_order, order == '>' ? ByteOrder::kBig : ByteOrder::kLittle);
       EXPECT_EQ(header.shape, (Shape{3, 4}));

@@ -1,6 +1,5 @@
-#include "common/data/silo_files.hpp"
-
-#include "common/data/npy_array.hpp"
+#include "common/data/array_formats.hpp"
+#include "common/data/simulation.hpp"
 #include "tests/common/data/array_reads.hpp"
 #include "tests/testing.hpp"
 

@@ -12,9 +12,19 @@ struct Rows {
   std::vector<std::int32_t> y;
 };
 
+// Rows first, first + 1, ..., as many as the spans hold.
+void fill_rows(const SyntheticRows& source, SyntheticPart part, std::uint64_t first, std::span<float> x,
+               std::span<std::int32_t> slots) {
+  const std::size_t dim = source.spec().dim;
+  const std::size_t per_row = source.labels_per_row();
+  for (std::size_t row = 0; row < x.size() / dim; ++row) {
+    source.fill(part, first + row, x.subspan(row * dim, dim), slots.subspan(row * per_row, per_row));
+  }
+}
+
 Rows all_rows(const SyntheticRows& source, SyntheticPart part) {
   Rows rows{std::vector<float>(source.rows(part) * source.spec().dim), std::vector<std::int32_t>(source.rows(part))};
-  source.fill(part, 0, source.rows(part), rows.x, rows.y);
+  fill_rows(source, part, 0, rows.x, rows.y);
   return rows;
 }
 
@@ -75,7 +85,7 @@ TEST(Synthetic, ARowOfSeveralClassesIsTheSumOfTheirMeansOverTheRootOfTheirNumber
   ASSERT_EQ(source.labels_per_row(), 3u);
   std::vector<float> x(1000 * 17);
   std::vector<std::int32_t> slots(3000);
-  source.fill(SyntheticPart::kTrain, 0, 1000, x, slots);
+  fill_rows(source, SyntheticPart::kTrain, 0, x, slots);
   std::vector<std::size_t> rows_by_number(4, 0);
   std::vector<std::size_t> rows_by_class(10, 0);
   for (std::size_t row = 0; row < 1000; ++row) {
@@ -100,7 +110,7 @@ TEST(Synthetic, ARowOfSeveralClassesIsTheSumOfTheirMeansOverTheRootOfTheirNumber
 
   std::vector<float> one(17);
   std::vector<std::int32_t> of_one(3);
-  source.fill(SyntheticPart::kTrain, 617, 1, one, of_one);
+  source.fill(SyntheticPart::kTrain, 617, one, of_one);
   EXPECT_TRUE(std::equal(one.begin(), one.end(), x.begin() + 617 * 17)) << "whatever the cut";
   EXPECT_TRUE(std::equal(of_one.begin(), of_one.end(), slots.begin() + 617 * 3));
 }
@@ -140,7 +150,7 @@ TEST(Synthetic, AnyCutGivesTheSameRows) {
     const std::uint64_t count = std::min<std::uint64_t>(333, 1000 - first);
     std::vector<float> x(count * 17);
     std::vector<std::int32_t> y(count);
-    source.fill(SyntheticPart::kTrain, first, count, x, y);
+    fill_rows(source, SyntheticPart::kTrain, first, x, y);
     EXPECT_TRUE(std::equal(x.begin(), x.end(), whole.x.begin() + static_cast<std::ptrdiff_t>(first * 17)));
     EXPECT_TRUE(std::equal(y.begin(), y.end(), whole.y.begin() + static_cast<std::ptrdiff_t>(first)));
   }
@@ -276,8 +286,8 @@ TEST(Synthetic, APartMayBeEmptyAndRowsOutsideOfItAreOurOwnMistake) {
   const SyntheticRows source(small_spec());
   std::vector<float> x(17);
   std::vector<std::int32_t> y(1);
-  EXPECT_THROW(source.fill(SyntheticPart::kTest, 100, 1, x, y), std::logic_error);
-  EXPECT_THROW(source.fill(SyntheticPart::kTest, 0, 2, x, y), std::logic_error);
+  EXPECT_THROW(source.fill(SyntheticPart::kTest, 100, x, y), std::logic_error);
+  EXPECT_THROW(source.fill(SyntheticPart::kTest, 0, std::span(x).first(16), y), std::logic_error);
   EXPECT_THROW(source.label(SyntheticPart::kTest, 100), std::logic_error);
 }
 
@@ -384,7 +394,7 @@ class SyntheticFilesTest : public testing::Test {
 TEST_F(SyntheticFilesTest, AnyNumberOfShardsHoldsTheSameRows) {
   std::vector<float> x(203 * 12);
   std::vector<std::int32_t> y(203);
-  rows_.fill(SyntheticPart::kTrain, 0, 203, x, y);
+  fill_rows(rows_, SyntheticPart::kTrain, 0, x, y);
   for (const std::size_t shards : {1, 2, 3, 12}) {
     const SyntheticFiles files = write_synthetic(rows_, folder_ / std::to_string(shards), shards);
     EXPECT_EQ(files.train_x.size(), shards);

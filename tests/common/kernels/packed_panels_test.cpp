@@ -6,17 +6,6 @@
 
 namespace dpreduce::packed_panels_test {
 
-std::vector<MicroKernel> micro_kernels() {
-  std::vector<MicroKernel> kernels{portable_micro_kernel()};
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2")) kernels.push_back(avx2_micro_kernel());
-  if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vnni")) {
-    kernels.push_back(avx512_vnni_micro_kernel());
-  }
-#endif
-  return kernels;
-}
-
 TEST(SplitIntoPanels, CoversTheColumnsByEvenPanelsOfAtMostThreeVectors) {
   for (std::size_t columns = 0; columns < 400; ++columns) {
     std::size_t next = 0;
@@ -37,18 +26,19 @@ TEST(SplitIntoPanels, CoversTheColumnsByEvenPanelsOfAtMostThreeVectors) {
 
 TEST(PackingMemory, IsKeptUntilMoreIsNeeded) {
   PackingMemory memory;
-  std::int16_t* const small = memory.room(1000);
-  EXPECT_EQ(memory.room(900), small);
+  std::int16_t* const small = room_in(memory, 1000);
+  EXPECT_EQ(room_in(memory, 900), small);
   for (const std::size_t bytes : {std::size_t{5000}, std::size_t{2} << 20, (std::size_t{2} << 20) + 1}) {
-    std::int16_t* const room = memory.room(bytes);
+    std::int16_t* const room = room_in(memory, bytes);
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(room) % 64, 0U);
     room[bytes / 2 - 1] = 7;
-    EXPECT_EQ(memory.room(1000), room);
+    EXPECT_EQ(room_in(memory, 1000), room);
   }
 }
 
 TEST(PackedPanels, EnergiesAreTheLargestOfTheColumns) {
-  for (const MicroKernel& micro : micro_kernels()) {
+  for (const IntegerKernel& kernel : supported_kernels()) {
+    const MicroKernel& micro = kernel.micro();
     for (const int limit : {32767, 100}) {
       const TestMatrix a = random_matrix(173, 70, 0, 6, limit);
       PackingMemory memory;
@@ -69,7 +59,7 @@ TEST(PackedPanels, EnergiesAreTheLargestOfTheColumns) {
             largest = std::max(largest, energy);
           }
           EXPECT_EQ(packed.energies(index, 173)[stripe], largest) << micro.name;
-          const Segment pairs{32 * stripe, std::min<std::size_t>(32 * stripe + 32, PackedPanels::pairs(173))};
+          const Range pairs{32 * stripe, std::min<std::size_t>(32 * stripe + 32, PackedPanels::pairs(173))};
           EXPECT_EQ(packed.energy(panel, pairs), largest) << micro.name;
         }
       }
@@ -78,7 +68,8 @@ TEST(PackedPanels, EnergiesAreTheLargestOfTheColumns) {
 }
 
 TEST(PackedPanels, TheLowestInt16IsRejected) {
-  for (const MicroKernel& micro : micro_kernels()) {
+  for (const IntegerKernel& kernel : supported_kernels()) {
+    const MicroKernel& micro = kernel.micro();
     TestMatrix a = random_matrix(65, 20, 0, 8);
     a.values[64 * 20 + 19] = std::numeric_limits<std::int16_t>::min();
     PackingMemory memory;
@@ -92,15 +83,15 @@ constexpr double kUnit = 1024.0;
 constexpr double kMaxInt32 = 2147483647.0;
 
 // Energies of parts of a stripe, where its pairs are alike.
-std::uint64_t energy_of_part(const std::vector<std::uint32_t>& energies, const Segment& part) {
+std::uint64_t energy_of_part(const std::vector<std::uint32_t>& energies, const Range& part) {
   const std::uint64_t energy = energies[part.begin / kStripePairs];
   return (energy * (part.end - part.begin) + kStripePairs - 1) / kStripePairs;
 }
 
-std::vector<Segment> plan(const std::vector<std::uint32_t>& a, const std::vector<std::uint32_t>& b, std::size_t pairs) {
-  std::vector<Segment> segments{{7, 7}};
+std::vector<Range> plan(const std::vector<std::uint32_t>& a, const std::vector<std::uint32_t>& b, std::size_t pairs) {
+  std::vector<Range> segments{{7, 7}};
   plan_segments(
-      a, b, pairs, [&](const Segment& part) { return energy_of_part(a, part) * energy_of_part(b, part); }, segments);
+      a, b, pairs, [&](const Range& part) { return energy_of_part(a, part) * energy_of_part(b, part); }, segments);
   return segments;
 }
 
@@ -128,21 +119,21 @@ TEST(EnergyUnits, AreNeverLessThanTheEnergy) {
 TEST(EnergySegments, QuietRowsAreOneSegmentAndNoRowsNone) {
   EXPECT_TRUE(plan({}, {}, 0).empty());
   EXPECT_EQ(plan(std::vector<std::uint32_t>(32, 8), std::vector<std::uint32_t>(32, 8), 1024),
-            (std::vector<Segment>{{0, 1024}}));
+            (std::vector<Range>{{0, 1024}}));
 }
 
 // Each stripe of 2^20 units is 2^30: two stripes would reach 2^31, one passes.
 TEST(EnergySegments, SegmentClosesBeforeTheStripeThatPassesTheBound) {
   const std::vector<std::uint32_t> stripes(3, 1U << 20);
-  EXPECT_EQ(plan(stripes, stripes, 96), (std::vector<Segment>{{0, 32}, {32, 64}, {64, 96}}));
+  EXPECT_EQ(plan(stripes, stripes, 96), (std::vector<Range>{{0, 32}, {32, 64}, {64, 96}}));
   // One unit less in one of two: sqrt((2^21 - 1) 2^21) units = 2^31 - 512 fits.
-  EXPECT_EQ(plan({(1U << 20) - 1, 1U << 20}, {1U << 20, 1U << 20}, 64), (std::vector<Segment>{{0, 64}}));
+  EXPECT_EQ(plan({(1U << 20) - 1, 1U << 20}, {1U << 20, 1U << 20}, 64), (std::vector<Range>{{0, 64}}));
 }
 
 // A stripe of 2^22 units is 2^32, its halves reach 2^31, and their halves pass.
 TEST(EnergySegments, AStripeThatIsTooMuchAloneIsHalved) {
   EXPECT_EQ(plan({1, 1U << 22, 1}, {1, 1U << 22, 1}, 70),
-            (std::vector<Segment>{{0, 32}, {32, 40}, {40, 48}, {48, 56}, {56, 64}, {64, 70}}));
+            (std::vector<Range>{{0, 32}, {32, 40}, {40, 48}, {48, 56}, {56, 64}, {64, 70}}));
 }
 
 TEST(EnergySegments, AHotPanelCutsLittleAgainstAQuietOne) {
@@ -167,7 +158,7 @@ TEST(EnergySegments, RandomEnergiesArePartitionedSafelyAndGreedily) {
       return std::sqrt(energy_of(a, begin, end) * energy_of(b, begin, end));
     };
     std::size_t next = 0;
-    for (const Segment& segment : plan(a, b, pairs)) {
+    for (const Range& segment : plan(a, b, pairs)) {
       ASSERT_EQ(segment.begin, next);
       ASSERT_LT(segment.begin, segment.end);
       next = segment.end;

@@ -1,8 +1,9 @@
 // Matrices for the kernel tests: what lies between the columns and the stride must be neither read nor written.
 #pragma once
 
-#include "common/kernels/kernel_choice.hpp"
+#include "common/kernels/integer_kernel.hpp"
 #include "common/kernels/matrix_view.hpp"
+#include "tests/common/kernels/reference_kernel.hpp"
 #include "tests/testing.hpp"
 
 namespace dpreduce {
@@ -64,20 +65,20 @@ struct TestSums {
   std::vector<std::int64_t> values;
 };
 
-/// The sums A^T B, A^T A and A B^T of a kernel are those of the reference kernel.
+/// The sums A^T B, A^T A and A B^T of a kernel are those of the reference.
 inline void expect_product_equals_reference(const IntegerKernel& kernel, const TestMatrix& a, const TestMatrix& b,
                                             unsigned threads = 1) {
   TestSums actual(a.cols, b.cols, 3);
   TestSums expected = actual;
   kernel.accumulate_product(a.view(), b.view(), actual.view(), threads);
-  reference_kernel().accumulate_product(a.view(), b.view(), expected.view());
+  ReferenceKernel().accumulate_product(a.view(), b.view(), expected.view());
   EXPECT_TRUE(actual == expected) << "product " << a.rows << " x " << a.cols << " by " << b.cols;
 }
 inline void expect_gram_equals_reference(const IntegerKernel& kernel, const TestMatrix& a, unsigned threads = 1) {
   TestSums actual(a.cols, a.cols, 3);
   TestSums expected = actual;
   kernel.accumulate_gram(a.view(), actual.view(), threads);
-  reference_kernel().accumulate_gram(a.view(), expected.view());
+  ReferenceKernel().accumulate_gram(a.view(), expected.view());
   EXPECT_TRUE(actual == expected) << "gram " << a.rows << " x " << a.cols;
 }
 inline void expect_row_products_equal_reference(const IntegerKernel& kernel, const TestMatrix& a, const TestMatrix& b,
@@ -85,8 +86,14 @@ inline void expect_row_products_equal_reference(const IntegerKernel& kernel, con
   TestSums actual(a.rows, b.rows, 3);
   TestSums expected = actual;
   kernel.accumulate_row_products(a.view(), b.view(), actual.view(), threads);
-  reference_kernel().accumulate_row_products(a.view(), b.view(), expected.view());
+  ReferenceKernel().accumulate_row_products(a.view(), b.view(), expected.view());
   EXPECT_TRUE(actual == expected) << "row products " << a.rows << " by " << b.rows << ", " << a.cols << " columns";
+}
+
+inline std::vector<const IntegerKernel*> kernels_to_test() {
+  std::vector<const IntegerKernel*> kernels;
+  for (const IntegerKernel& kernel : supported_kernels()) kernels.push_back(&kernel);
+  return kernels;
 }
 
 inline std::string kernel_name(const testing::TestParamInfo<const IntegerKernel*>& parameter) {

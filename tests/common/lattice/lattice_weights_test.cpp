@@ -1,6 +1,5 @@
-#include "common/lattice/lattice_weights.hpp"
-
 #include "common/base/error.hpp"
+#include "common/lattice/lattice_rows.hpp"
 #include "tests/testing.hpp"
 
 namespace dpreduce::lattice_weights_test {

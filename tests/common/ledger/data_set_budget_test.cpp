@@ -1,10 +1,9 @@
-#include "common/ledger/data_set_budget.hpp"
-
 #include "common/accounting/gaussian_dp.hpp"
 #include "common/accounting/privacy_loss.hpp"
 #include "common/base/error.hpp"
 #include "common/base/text.hpp"
 #include "common/ledger/ledger.hpp"
+#include "common/ledger/spending.hpp"
 #include "tests/common/ledger/sample_ledger.hpp"
 #include "tests/temporary_folder.hpp"
 #include "tests/testing.hpp"

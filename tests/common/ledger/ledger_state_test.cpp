@@ -1,6 +1,7 @@
 #include "common/ledger/ledger_state.hpp"
 
 #include "common/base/error.hpp"
+#include "common/ledger/ledger_record.hpp"
 #include "tests/common/ledger/sample_ledger.hpp"
 #include "tests/testing.hpp"
 

@@ -8,7 +8,7 @@
 
 #include "common/accounting/gaussian_dp.hpp"
 #include "common/base/error.hpp"
-#include "common/ledger/ledger_key.hpp"
+#include "common/ledger/ledger_line.hpp"
 #include "tests/common/ledger/sample_ledger.hpp"
 #include "tests/temporary_folder.hpp"
 #include "tests/testing.hpp"

@@ -1,7 +1,6 @@
 // Valid parts of a ledger for tests to vary.
 #pragma once
 
-#include "common/ledger/ledger_key.hpp"
 #include "common/ledger/ledger_line.hpp"
 #include "common/ledger/ledger_record.hpp"
 #include "common/ledger/ledger_state.hpp"

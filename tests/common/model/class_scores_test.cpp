@@ -1,5 +1,4 @@
-#include "common/model/class_scores.hpp"
-
+#include "common/model/classifier.hpp"
 #include "tests/testing.hpp"
 
 namespace dpreduce::class_scores_test {

@@ -1,5 +1,4 @@
-
-#include "common/accounting/calibration.hpp"
+#include "common/accounting/composition.hpp"
 #include "common/base/error.hpp"
 #include "common/ledger/spending.hpp"
 #include "tests/common/accounting/vector_table.hpp"

@@ -1,8 +1,8 @@
 #include "common/ledger/spending.hpp"
 
 #include "common/accounting/gaussian_dp.hpp"
+#include "common/accounting/mechanism.hpp"
 #include "common/accounting/privacy_loss.hpp"
-#include "common/accounting/selection_charge.hpp"
 #include "common/base/error.hpp"
 #include "tests/common/special_values.hpp"
 #include "tests/testing.hpp"

@@ -344,7 +344,7 @@ TEST(SelectWeighted, ChoosesWithTheOracleBothWays) {
       const Multiplicities multiplicities(counts);
       for (const SelectionRate& rate : {SelectionRate{1, 2, 0}, SelectionRate{1, 50, 0}}) {
         expect_oracle(9, 10, oracle_weights(utilities, counts, rate), [&](RandomStream& stream) {
-          return select_exponential_weighted(stream, utilities, multiplicities, rate);
+          return select_exponential(stream, utilities, rate, &multiplicities);
         });
       }
     }
@@ -365,7 +365,7 @@ TEST(SelectWeighted, EqualsTheChoiceAmongExpandedDuplicates) {
   RandomStream expanded_stream = seeded_stream(10);
   for (int sample = 0; sample < 3000; ++sample) {
     const std::size_t of_expanded = select_exponential(expanded_stream, expanded, {1, 1, 0});
-    EXPECT_EQ(select_exponential_weighted(stream, utilities, multiplicities, {1, 1, 0}), owner[of_expanded]);
+    EXPECT_EQ(select_exponential(stream, utilities, {1, 1, 0}, &multiplicities), owner[of_expanded]);
   }
 }
 
@@ -374,7 +374,7 @@ TEST(SelectWeighted, OfOnesEqualsThePlainChoice) {
     const Multiplicities ones(std::vector<BigInteger>(that.utilities.size(), 1));
     RandomStream stream = seeded_stream(11);
     RandomStream plain_stream = seeded_stream(11);
-    EXPECT_EQ(select_exponential_weighted(stream, that.utilities, ones, that.rate),
+    EXPECT_EQ(select_exponential(stream, that.utilities, that.rate, &ones),
               select_exponential(plain_stream, that.utilities, that.rate));
   }
 }
@@ -391,7 +391,7 @@ TEST(SelectWeighted, NeverTakesACandidateOfMultiplicityZero) {
                                        {BigInteger(unit / 3), 3u},
                                        {last, 3u}}) {
     RandomStream stream = stream_of_digits(digits);
-    EXPECT_EQ(select_exponential_weighted(stream, utilities, multiplicities, {1, 1, 0}), choice);
+    EXPECT_EQ(select_exponential(stream, utilities, {1, 1, 0}, &multiplicities), choice);
   }
 }
 
@@ -402,7 +402,7 @@ TEST(SelectWeighted, BalancesHugeMultiplicitiesAgainstHugeDistances) {
   for (const auto& [bits, choice] : {std::pair{3000u, 0u}, std::pair{2800u, 1u}}) {
     const Multiplicities multiplicities(std::vector<BigInteger>{BigInteger(1) << bits, 1});
     const auto select = [&](RandomStream& stream) {
-      return select_exponential_weighted(stream, utilities, multiplicities, {1, 1, 0});
+      return select_exponential(stream, utilities, {1, 1, 0}, &multiplicities);
     };
     EXPECT_EQ(both_ways(half, select), choice);
   }
@@ -413,10 +413,10 @@ TEST(SelectWeighted, MismatchedOrEmptyCandidatesAreRefused) {
   const Multiplicities two(std::vector<BigInteger>{1, 2});
   const Multiplicities zeros(std::vector<BigInteger>{0, 0});
   const Multiplicities none(std::vector<BigInteger>{});
-  EXPECT_THROW(select_exponential_weighted(stream, Utilities{1, 2, 3}, two, {1, 1, 0}), std::logic_error);
-  EXPECT_THROW(select_exponential_weighted(stream, Utilities{1, 2}, zeros, {1, 1, 0}), std::logic_error);
-  EXPECT_THROW(select_exponential_weighted(stream, Utilities{}, none, {1, 1, 0}), std::logic_error);
-  EXPECT_THROW(select_exponential_weighted(stream, Utilities{1, 2}, two, {0, 1, 0}), std::logic_error);
+  EXPECT_THROW(select_exponential(stream, Utilities{1, 2, 3}, {1, 1, 0}, &two), std::logic_error);
+  EXPECT_THROW(select_exponential(stream, Utilities{1, 2}, {1, 1, 0}, &zeros), std::logic_error);
+  EXPECT_THROW(select_exponential(stream, Utilities{}, {1, 1, 0}, &none), std::logic_error);
+  EXPECT_THROW(select_exponential(stream, Utilities{1, 2}, {0, 1, 0}, &two), std::logic_error);
 }
 
 }  // namespace dpreduce::exponential_mechanism_test

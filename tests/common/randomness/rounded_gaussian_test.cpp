@@ -509,6 +509,11 @@ TEST(ExactSigma, OutOfRangeIsRefusedWithTheValueAndTheRange) {
   expect_refusal<UsageError>([] { exact_sigma(0.25); }, {"sigma = 0.25", "0.5"});
 }
 
+std::optional<std::int64_t> round_product(const ExactSigma& sigma, const BigInteger& lower, const BigInteger& upper,
+                                          unsigned scale_bits) {
+  return floored_product(sigma, lower, upper, scale_bits, 0, true);
+}
+
 TEST(RoundProduct, DecidesOnlyWhenTheWholeIntervalRoundsAlike) {
   const ExactSigma one = exact_sigma(1.0);
   EXPECT_EQ(round_product(one, 0, 1, 1), 0) << "[0, 1/2)";

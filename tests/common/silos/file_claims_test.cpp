@@ -11,7 +11,11 @@ RunId new_run() {
   return run;
 }
 
-const ClaimedArray kFile{7, 12, 0};
+FileIdentity array_at(std::uint64_t device, std::uint64_t inode, std::uint64_t place) {
+  return {.machine = "", .device = device, .inode = inode, .place = place};
+}
+
+const FileIdentity kFile = array_at(7, 12, 0);
 
 TEST(FileClaims, ASiloSeesTheClaimOfOneOfASmallerNumber) {
   const RunId run = new_run();
@@ -29,7 +33,7 @@ TEST(FileClaims, OtherFilesAndDataSetsAreNotTheSame) {
   FileClaims first(run, 1);
   FileClaims second(run, 2);
   first.claim(kFile);
-  for (const ClaimedArray& other : {ClaimedArray{8, 12, 0}, ClaimedArray{7, 13, 0}, ClaimedArray{7, 12, 800}}) {
+  for (const FileIdentity& other : {array_at(8, 12, 0), array_at(7, 13, 0), array_at(7, 12, 800)}) {
     EXPECT_EQ(second.earlier_claimant(other), std::nullopt);
   }
 }

@@ -250,8 +250,7 @@ class LiedToAttempt {
     for (const std::uint32_t neighbor : masked_with(silo)) {
       if (!knows(neighbor, SecretKind::kMaskKey)) return std::nullopt;
       const auto bytes = secret(neighbor, SecretKind::kMaskKey);
-      add_pair_mask(masks, attempt, neighbor, silo, AgreementKey::of_secret(std::span<const std::byte, 32>(bytes)),
-                    advertisements_.at(silo).mask_key);
+      add_pair_mask(masks, attempt, neighbor, silo, AgreementKey(bytes), advertisements_.at(silo).mask_key);
     }
     std::vector<std::uint64_t> word{sent_.at(silo)};
     masks.apply(0, word);
@@ -285,7 +284,7 @@ class LiedToAttempt {
   }
   std::vector<std::byte> answer(std::uint32_t silo, FrameKind kind, const std::vector<std::byte>& body) {
     PayloadReader reader(body);
-    return sum_.silos.at(silo).take(kind, number_, reader).body;
+    return sum_.silos.at(silo).take(kind, number_, reader).payload;
   }
   std::uint32_t threshold() const { return sum_.terms.begin()->second.threshold; }
 
@@ -312,7 +311,7 @@ class LiedToAttempt {
     const auto shares = answer(silo, FrameKind::kKeys, writer.take());
     PayloadReader sealed(shares);
     for (const std::uint32_t holder : graphs_.at(silo).holders(silo)) {
-      const auto commitments = sealed.bytes(kShareCommitmentsBytes);
+      const auto commitments = sealed.bytes(sizeof(ShareCommitments));
       std::vector<std::byte> both(commitments.begin(), commitments.end());
       if (holder != silo) {
         const auto box = sealed.bytes(kSealedSharesBytes);

@@ -296,14 +296,14 @@ TEST_F(MaskingTest, ASiloThatSharesOutAnotherSecretThanItAdvertisedIsNamed) {
 TEST_F(MaskingTest, SharesThatAreNotThoseCommittedToAreRefusedByTheirHolder) {
   up_to_shared();
   Bytes delivery = coordinator_->delivery_for(1);
-  const std::size_t entry = kShareCommitmentsBytes + kSealedSharesBytes;
+  const std::size_t entry = sizeof(ShareCommitments) + kSealedSharesBytes;
   const std::size_t at = delivery.size() - 2 * entry;  // of those from 2, 3 and 4
   const Bytes commitments(delivery.begin() + static_cast<std::ptrdiff_t>(at),
-                          delivery.begin() + static_cast<std::ptrdiff_t>(at + kShareCommitmentsBytes));
+                          delivery.begin() + static_cast<std::ptrdiff_t>(at + sizeof(ShareCommitments)));
   const Bytes bound = PayloadWriter().u32(3).u32(1).bytes(commitments).take();
   const Bytes other_shares(2 * kSaltedShareBytes);
   SealingKey(derive_key(parties_.self(3).pair_secrets.at(1), attempt_.context("shares", 3, 1)))
-      .seal(0, bound, other_shares, std::span(delivery).subspan(at + kShareCommitmentsBytes, kSealedSharesBytes));
+      .seal(0, bound, other_shares, std::span(delivery).subspan(at + sizeof(ShareCommitments), kSealedSharesBytes));
   EXPECT_THAT(refusal(1, &MaskingSilo::take_delivery, delivery),
               HasSubstr("silo 3 gives this silo other shares than it has committed to"));
 }

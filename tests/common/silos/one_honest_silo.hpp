@@ -17,7 +17,7 @@ class OneHonestSilo {
       identities_.push_back(Identity::generate());
       roster_.members[party].key = identities_[party].public_key();
     }
-    identities_[1].save_new(path_, "--identity");
+    save_new_identity(identities_[1], path_, "--identity");
     offer_ = {{}, terms_, roster_.digest(), roster_.members[0].key, key_.public_key(), {}};
   }
   ~OneHonestSilo() { queues_.post(1, {0, {}, true}); }
@@ -94,7 +94,7 @@ class OneHonestSilo {
       SiloSession session(wire, 1,
                           {.terms = terms_,
                            .roster = roster_,
-                           .identity = Identity::load(path_, "--identity"),
+                           .identity = load_identity(path_, "--identity"),
                            .timeout = std::chrono::milliseconds(20000)});
       session.connect();
       if (has_plan) session.agree_on_plan({});

@@ -12,7 +12,7 @@ class IdentityTest : public testing::Test {
  protected:
   void write(const std::string& text) const { write_bytes(path_, text); }
   std::string refusal() const {
-    return dpreduce::refusal<BadInput>([&] { Identity::load(path_, "--identity"); });
+    return dpreduce::refusal<BadInput>([&] { load_identity(path_, "--identity"); });
   }
   const TemporaryFolder folder_;
   const std::string path_ = folder_ / "identity";
@@ -20,16 +20,16 @@ class IdentityTest : public testing::Test {
 
 TEST_F(IdentityTest, AFileKeepsItAndIsItsOwnersAlone) {
   const Identity identity = Identity::generate();
-  identity.save_new(path_, "--out");
+  save_new_identity(identity, path_, "--out");
   struct stat status {};
   ASSERT_EQ(::stat(path_.c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 0777, 0600U);
-  EXPECT_EQ(Identity::load(path_, "--identity").public_key(), identity.public_key());
+  EXPECT_EQ(load_identity(path_, "--identity").public_key(), identity.public_key());
 }
 
 TEST_F(IdentityTest, IsNeverOverwritten) {
   write("something");
-  EXPECT_THROW(Identity::generate().save_new(path_, "--out"), BadInput);
+  EXPECT_THROW(save_new_identity(Identity::generate(), path_, "--out"), BadInput);
   EXPECT_EQ(read_bytes(path_), "something");
 }
 

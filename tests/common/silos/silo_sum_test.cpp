@@ -14,7 +14,7 @@ class SiloSumTest : public testing::Test {
   }
 
   SiloSum& silo(std::uint32_t number) { return silos_[number - 1]; }
-  SiloSum::Due take(std::uint32_t number, FrameKind kind, std::uint32_t attempt, PayloadWriter writer = {}) {
+  OpenedMessage take(std::uint32_t number, FrameKind kind, std::uint32_t attempt, PayloadWriter writer = {}) {
     const std::vector<std::byte> body = writer.take();
     PayloadReader reader(body);
     return silo(number).take(kind, attempt, reader);
@@ -25,17 +25,17 @@ class SiloSumTest : public testing::Test {
   static PayloadWriter words(std::uint64_t count) { return PayloadWriter().u64(count); }
 
   template <typename Body>
-  std::vector<SiloSum::Due> take_both(FrameKind kind, std::uint32_t attempt, const Body& body_for) {
+  std::vector<OpenedMessage> take_both(FrameKind kind, std::uint32_t attempt, const Body& body_for) {
     return {take(1, kind, attempt, body_for(1U)), take(2, kind, attempt, body_for(2U))};
   }
-  static std::vector<std::byte> part_of(const SiloSum::Due& due, std::size_t first, std::size_t length) {
-    const auto begin = due.body.begin() + static_cast<std::ptrdiff_t>(first);
+  static std::vector<std::byte> part_of(const OpenedMessage& due, std::size_t first, std::size_t length) {
+    const auto begin = due.payload.begin() + static_cast<std::ptrdiff_t>(first);
     return {begin, begin + static_cast<std::ptrdiff_t>(length)};
   }
-  static PayloadWriter quorum_of(ListStage stage, const std::vector<SiloSum::Due>& consents) {
+  static PayloadWriter quorum_of(ListStage stage, const std::vector<OpenedMessage>& consents) {
     std::map<std::uint32_t, Signature> signatures;
     for (std::uint32_t number : {1U, 2U}) {
-      PayloadReader reader(consents[number - 1].body);
+      PayloadReader reader(consents[number - 1].payload);
       EXPECT_EQ(reader.u32(), static_cast<std::uint32_t>(stage));
       signatures.emplace(number, reader.array<64>());
     }
@@ -46,14 +46,14 @@ class SiloSumTest : public testing::Test {
   void up_to_masked(std::uint32_t attempt) {
     const auto advertised = take_both(FrameKind::kBegin, attempt, [](std::uint32_t) { return words(1); });
     const auto shared = take_both(FrameKind::kKeys, attempt, [&](std::uint32_t number) {
-      return PayloadWriter().numbers(all_silos(2)).bytes(advertised[2 - number].body);
+      return PayloadWriter().numbers(all_silos(2)).bytes(advertised[2 - number].payload);
     });
     const auto consents = take_both(FrameKind::kDelivery, attempt, [&](std::uint32_t number) {
       // Behind one's own commitments (of silo 1, as holder 1) stands what is for the other; before them in silo 2's.
       return PayloadWriter()
           .numbers(all_silos(2))
-          .bytes(part_of(shared[2 - number], number == 1 ? 0 : kShareCommitmentsBytes,
-                         kShareCommitmentsBytes + kSealedSharesBytes));
+          .bytes(part_of(shared[2 - number], number == 1 ? 0 : sizeof(ShareCommitments),
+                         sizeof(ShareCommitments) + kSealedSharesBytes));
     });
     const auto due =
         take_both(FrameKind::kQuorum, attempt, [&](std::uint32_t) { return quorum_of(ListStage::kSharing, consents); });
@@ -64,7 +64,7 @@ class SiloSumTest : public testing::Test {
       masked_[number - 1] = word[0];
     }
   }
-  std::vector<SiloSum::Due> sign_summed(std::uint32_t attempt) {
+  std::vector<OpenedMessage> sign_summed(std::uint32_t attempt) {
     return take_both(FrameKind::kUnmask, attempt, [](std::uint32_t) { return PayloadWriter().numbers(all_silos(2)); });
   }
 
@@ -80,7 +80,7 @@ TEST_F(SiloSumTest, EndsWhenBothSecretsAreRevealed) {
   const auto consents = sign_summed(1);
   const auto reveals =
       take_both(FrameKind::kQuorum, 1, [&](std::uint32_t) { return quorum_of(ListStage::kSummed, consents); });
-  for (const SiloSum::Due& reveal : reveals) EXPECT_EQ(reveal.kind, FrameKind::kReveal);
+  for (const OpenedMessage& reveal : reveals) EXPECT_EQ(reveal.kind, FrameKind::kReveal);
   for (const std::uint32_t number : {1U, 2U}) EXPECT_EQ(take(number, FrameKind::kDone, 1).kind, FrameKind::kDone);
 }
 
@@ -127,7 +127,7 @@ TEST_F(SiloSumTest, RefusesASiloThatIsNotLeft) {
     silos.emplace_back(three.self(number), kTerms, SiloList{1, 2});
     const auto body = words(1).take();
     PayloadReader reader(body);
-    advertised.push_back(silos.back().take(FrameKind::kBegin, 1, reader).body);
+    advertised.push_back(silos.back().take(FrameKind::kBegin, 1, reader).payload);
   }
   const auto keys = PayloadWriter().numbers(all_silos(3)).bytes(advertised[1]).bytes(advertised[2]).take();
   PayloadReader reader(keys);

@@ -1,5 +1,6 @@
 // What a page shows of figures that have noise.
 #include "common/base/error.hpp"
+#include "report/document_sections.hpp"
 #include "tests/report/page/page_documents.hpp"
 #include "tests/testing.hpp"
 

@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "report/document_sections.hpp"
+#include "report/ledger_report.hpp"
 #include "report/page.hpp"
 #include "tests/common/ledger/sample_ledger.hpp"
 #include "tests/testing.hpp"

@@ -5,7 +5,7 @@
 #include "common/ledger/noise_plan.hpp"
 #include "tests/testing.hpp"
 #include "tests/worker/scoring_model.hpp"
-#include "worker/hessian_rows.hpp"
+#include "worker/chunk_residuals.hpp"
 
 namespace dpreduce::declared_squares_test {
 
