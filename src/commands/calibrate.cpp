@@ -95,7 +95,7 @@ void declare(OptionTable& table, CalibrateOptions& options) {
 }  // namespace
 
 CommandEntry calibrate_command() {
-  return told_command<CalibrateOptions>(
+  return json_command<CalibrateOptions>(
       "calibrate", "noise that a budget needs, rounded up so that it is never too small", declare,
       [](CalibrateOptions options) { return options; }, result_of, calibration_text,
       "  dpreduce privacy calibrate --epsilon 1 --delta 1e-5\n"

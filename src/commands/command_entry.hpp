@@ -14,8 +14,6 @@
 
 namespace dpreduce {
 
-// Command as the command line sees it: name, help, options, and the result of its options.
-
 class Communicator;
 
 /// Command whose options are read and validated, ready to be run by all ranks at once. Rank 0 prints.

@@ -69,7 +69,7 @@ CommandEntry command_reading(std::string name, std::string help, Declare<Options
 /// Makes a command of the coordinator whose result is JSON, to programs that call it too, or text. `check` validates
 /// the options, which have the format.
 template <typename Options>
-CommandEntry told_command(std::string name, std::string help, Declare<Options> declare, Options (*check)(Options),
+CommandEntry json_command(std::string name, std::string help, Declare<Options> declare, Options (*check)(Options),
                           nlohmann::json (*result)(const Options&),
                           std::string (*text)(const Options&, const nlohmann::json&), const std::string& examples,
                           const std::string& prose = {}) {

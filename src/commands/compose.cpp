@@ -165,7 +165,7 @@ void declare(OptionTable& table, ComposeOptions& options) {
 }  // namespace
 
 CommandEntry compose_command() {
-  return told_command<ComposeOptions>(
+  return json_command<ComposeOptions>(
       "compose", "total privacy loss of several mechanisms on the same data", declare, validated, result_of,
       composition_text,
       "  dpreduce privacy compose --gaussian 10:50 --gaussian 4 --delta 1e-6\n"

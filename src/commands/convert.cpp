@@ -109,7 +109,7 @@ void declare(OptionTable& table, ConvertOptions& options) {
 }  // namespace
 
 CommandEntry convert_command() {
-  return told_command<ConvertOptions>(
+  return json_command<ConvertOptions>(
       "convert", "convert one budget, or one sigma, by every accountant (epsilon_gdp holds for Gaussian noise only)",
       declare, validated, result_of, conversion_text,
       "  dpreduce privacy convert --epsilon 1 --delta 1e-6\n"

@@ -209,7 +209,8 @@ FitOptions before_anybody_is_called(FitOptions asked) {
   return asked;
 }
 
-// The command of that role, with all of its options.
+}  // namespace
+
 CommandEntry network_command(PartyRole role, const char* name, const char* help, const char* examples) {
   const bool is_coordinator = role == PartyRole::kCoordinator;
   const auto read = std::make_shared<NetworkParty>();
@@ -253,8 +254,6 @@ CommandEntry network_command(PartyRole role, const char* name, const char* help,
   return command;
 }
 
-}  // namespace
-
 void NetworkParty::operator()(Communicator&, const SessionMaker& maker) const {
   if (launched_by_mpi()) {
     throw UsageError("{}: a party over a network is one process; start it without mpirun",
@@ -265,21 +264,6 @@ void NetworkParty::operator()(Communicator&, const SessionMaker& maker) const {
   const WorkEnd end = end_of([&] { run_logged(log, [&] { NetworkRun(*this, log).run(maker); }); }, "");
   if (end.is_of_peer) report_error(end.words.c_str(), end.code);
   if (end.failure) std::rethrow_exception(end.failure);
-}
-
-CommandEntry coordinator_command() {
-  return network_command(
-      PartyRole::kCoordinator, "coordinator", "coordinate a run among silos over a network",
-      "Examples:\n"
-      "  dpreduce coordinator --listen 0.0.0.0:7000 --config common.toml --roster roster.toml --identity hub.key \\\n"
-      "    --out model.safetensors --report report.json --log hub.log --wait 600");
-}
-
-CommandEntry silo_command() {
-  return network_command(PartyRole::kSilo, "silo", "take part as a silo in a run over a network, with its own rows",
-                         "Examples:\n"
-                         "  dpreduce silo --connect hub.example.org:7000 --config common.toml --roster roster.toml \\\n"
-                         "    --identity north.key --silo-config north.toml --log north.log");
 }
 
 }  // namespace dpreduce

@@ -34,4 +34,7 @@ struct NetworkParty {
   void operator()(Communicator& alone, const SessionMaker& maker = {}) const;
 };
 
+/// Returns the command of that role, with all of its options.
+CommandEntry network_command(PartyRole role, const char* name, const char* help, const char* examples);
+
 }  // namespace dpreduce

@@ -93,7 +93,7 @@ void declare(OptionTable& table, SplitOptions& options) {
 }  // namespace
 
 CommandEntry split_command() {
-  return told_command<SplitOptions>(
+  return json_command<SplitOptions>(
       "split", "noise of several blocks under one budget, with the least weighted loss", declare, validated, result_of,
       split_text,
       "  dpreduce privacy split --block sum:1:768 --block count:1:1 --epsilon 1 --delta 1e-5\n"

@@ -140,7 +140,7 @@ void make(FitOptions fit, const std::string& stem, nlohmann::json& run, Communic
 // The results, as OUT.json has them, at the coordinator. Collective.
 nlohmann::json swept(const SweepOptions& sweep, Communicator& ranks) {
   const PrivateFolder own;
-  const std::string folder = ranks.broadcast_text(own.path().string());
+  const std::string folder = ranks.trusted().broadcast(own.path().string());
   const std::array outputs{NamedPath{"--out", sweep.out + ".csv"}, NamedPath{"--out", sweep.out + ".json"}};
   const bool is_told = ranks.is_coordinator() && !sweep.quiet;
   const std::string heading = fmt::format("{}\n", fmt::join(kColumns, ","));

@@ -101,7 +101,7 @@ void refuse_doubles(const std::vector<std::vector<SeenFile>>& of_ranks) {
 
 // Throws BadInput where two ranks have one of these files.
 void require_own_files(const WorkerRows& rows, Communicator& ranks) {
-  const std::vector<std::string> archives = ranks.gather_texts(archived(files_of(rows)));
+  const std::vector<std::string> archives = ranks.trusted().gather(archived(files_of(rows)));
   ranks.together([&] {
     std::vector<std::vector<SeenFile>> of_ranks;
     for (const std::string& archive : archives) of_ranks.push_back(unarchived<std::vector<SeenFile>>(archive));
@@ -114,7 +114,7 @@ void require_one_list(const WorkerRows& rows, Communicator& ranks) {
   std::vector<SeenFile> list = files_of(rows);
   for (SeenFile& file : list) file.identity = {};  // which machines may number otherwise
   const std::size_t digest = std::hash<std::string>()(archived(list));
-  const std::vector<std::string> digests = ranks.gather_texts(std::to_string(digest));
+  const std::vector<std::string> digests = ranks.trusted().gather(std::to_string(digest));
   ranks.together([&] {
     for (std::size_t rank = 1; rank < digests.size(); ++rank) {
       if (digests[rank] == digests[0]) continue;
@@ -238,9 +238,9 @@ std::string training_rows_among(const OtherRole& other, WorkerRows& training, co
   if (ranks.size() == 1) return file_in_both({own});
   // Most ranks have the list of rank 0, which may be long.
   const std::string listed = archived(own);
-  const std::string of_rank_0 = ranks.broadcast_text(listed);
+  const std::string of_rank_0 = ranks.trusted().broadcast(listed);
   const bool is_told = ranks.is_coordinator() || listed != of_rank_0;
-  const std::vector<std::string> archives = ranks.gather_texts(is_told ? listed : std::string());
+  const std::vector<std::string> archives = ranks.trusted().gather(is_told ? listed : std::string());
   std::string found;
   ranks.together([&] {
     std::vector<SeenRoles> of_ranks;
@@ -249,7 +249,7 @@ std::string training_rows_among(const OtherRole& other, WorkerRows& training, co
     }
     if (ranks.is_coordinator()) found = file_in_both(of_ranks);
   });
-  return ranks.broadcast_text(std::move(found));
+  return ranks.trusted().broadcast(std::move(found));
 }
 
 void require_public(const OtherRole& other, WorkerRows& training, const ShardedArray* persons, Communicator& ranks) {

@@ -62,7 +62,7 @@ void require_one_call(const FitOptions& options, Accounts accounts, const std::v
     compared.data.train.feature_names.clear();  // compared by name, below
     own = archived(compared) + std::to_string(static_cast<int>(accounts)) + archived(class_weights);
   });
-  const std::string of_rank_0 = ranks.broadcast_text(own);
+  const std::string of_rank_0 = ranks.trusted().broadcast(own);
   ranks.together([&] {
     if (own == of_rank_0) return;
     throw UsageError(
@@ -71,7 +71,7 @@ void require_one_call(const FitOptions& options, Accounts accounts, const std::v
         ranks.rank());
   });
   const std::vector<std::string>& names = options.data.train.feature_names;
-  const std::string names_of_rank_0 = ranks.broadcast_text(archived(names));
+  const std::string names_of_rank_0 = ranks.trusted().broadcast(archived(names));
   ranks.together([&] {
     require_same_features(names, unarchived<std::vector<std::string>>(names_of_rank_0),
                           fmt::format("rank {}", ranks.rank()), "on rank 0");

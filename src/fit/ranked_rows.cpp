@@ -135,7 +135,7 @@ void compare_columns_of_silos(ShardedArray& columns, const char* what, Communica
 // Throws BadInput where tables have other columns on this rank than on the first rank whose tables name theirs, or in
 // another order; these are then the names everywhere. Collective.
 void compare_columns_of_ranks(ShardedArray& columns, Communicator& ranks) {
-  const std::vector<std::string> of_ranks = ranks.gather_texts(archived(columns.column_names()));
+  const std::vector<std::string> of_ranks = ranks.trusted().gather(archived(columns.column_names()));
   std::string first;
   ranks.at_coordinator([&] {
     NamesOfRank named;
@@ -144,7 +144,7 @@ void compare_columns_of_ranks(ShardedArray& columns, Communicator& ranks) {
     }
     first = archived(named);
   });
-  first = ranks.broadcast_text(std::move(first));
+  first = ranks.trusted().broadcast(std::move(first));
   ranks.together([&] {
     const auto [rank, names] = unarchived<NamesOfRank>(first);
     columns.require_columns(names, fmt::format("on rank {}", rank));

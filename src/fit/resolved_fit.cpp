@@ -339,7 +339,7 @@ std::shared_ptr<const ResolvedFit> resolved_for_job(const FitOptions& options, s
     if (is_shared) archive = archived(std::pair(fit->options(), fit->plan()));
   });
   if (!is_shared) return fit;
-  archive = ranks.broadcast_text(std::move(archive));
+  archive = ranks.trusted().broadcast(std::move(archive));
   ranks.together([&] {
     if (ranks.is_coordinator()) return;
     auto [decided, plan] = unarchived<std::pair<FitOptions, FitPlan>>(archive);

@@ -80,14 +80,14 @@ std::string message_of(int rank) {
 
 TEST_F(CommunicatorTest, MessagesOfAnyLengthAreBroadcast) {
   for (const int which : {0, 1, 7}) {
-    EXPECT_EQ(ranks_.broadcast_text(ranks_.is_coordinator() ? message_of(which) : "ignored"), message_of(which));
+    EXPECT_EQ(ranks_.trusted().broadcast(ranks_.is_coordinator() ? message_of(which) : "ignored"), message_of(which));
   }
 }
 
 TEST_F(CommunicatorTest, MessagesAreGatheredInTheOrderOfRanks) {
   std::vector<std::string> expected;
   for (int rank = 0; ranks_.is_coordinator() && rank < ranks_.size(); ++rank) expected.push_back(message_of(rank));
-  EXPECT_EQ(ranks_.gather_texts(message_of(ranks_.rank())), expected);
+  EXPECT_EQ(ranks_.trusted().gather(message_of(ranks_.rank())), expected);
 }
 
 TEST_F(CommunicatorTest, EveryRankGetsWhatEveryOtherHasForIt) {

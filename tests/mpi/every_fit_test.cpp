@@ -24,7 +24,7 @@ class EveryFitTest : public testing::TestWithParam<EveryFit> {
       write_npy(make_rows({5003, 3119, 1885}, 32), path + "/x.npy", path + "/y.npy");
       write_npy(make_rows({700, 40, 261}, 32), path + "/public.npy", path + "/labels.npy");
     });
-    path_ = test_ranks().broadcast_text(path);
+    path_ = test_ranks().trusted().broadcast(path);
   }
   static void TearDownTestSuite() { folder_.reset(); }
 
@@ -45,7 +45,7 @@ class EveryFitTest : public testing::TestWithParam<EveryFit> {
       Communicator alone = Communicator::alone();
       bytes = model(alone, further);
     });
-    return test_ranks().broadcast_text(bytes);
+    return test_ranks().trusted().broadcast(bytes);
   }
 
  private:

@@ -56,7 +56,7 @@ Releaser::Releaser(Communicator& ranks, NoisePlan plan, RunFile file, Charging c
   std::array<std::uint64_t, 1> saved{run_->saved()};
   ranks_.broadcast(std::as_writable_bytes(std::span(saved)));
   saved_left_ = saved[0];
-  std::istringstream labels(ranks_.broadcast_text(fmt::format("{}", fmt::join(run_->lost(), "\n"))));
+  std::istringstream labels(ranks_.trusted().broadcast(fmt::format("{}", fmt::join(run_->lost(), "\n"))));
   for (std::string label; std::getline(labels, label);) lost_.push_back(label);
 }
 

@@ -119,13 +119,17 @@ void Communicator::broadcast(std::span<double> values) {
   throw AggregationAborted("the coordinator's values are not finite");  // silos need not trust it
 }
 
-std::string Communicator::broadcast_text(std::string text) {
+TrustedRanks Communicator::trusted() {
   DPREDUCE_ASSERT(silos_ == nullptr);
-  std::uint64_t length = text.size();
-  broadcast(std::as_writable_bytes(std::span(&length, 1)));
-  text.resize(length);
-  broadcast(std::as_writable_bytes(std::span(text)));
-  return text;
+  return TrustedRanks(*this);
+}
+
+std::string TrustedRanks::broadcast(std::string message) {
+  std::uint64_t length = message.size();
+  ranks_.broadcast(std::as_writable_bytes(std::span(&length, 1)));
+  message.resize(length);
+  ranks_.broadcast(std::as_writable_bytes(std::span(message)));
+  return message;
 }
 
 // Length of each rank's values, at the coordinator.
@@ -148,18 +152,17 @@ void Communicator::gather_to_coordinator(std::span<const std::byte> local, std::
   job_->gather_to_coordinator(local, all);
 }
 
-std::vector<std::string> Communicator::gather_texts(std::string_view text) {
-  DPREDUCE_ASSERT(silos_ == nullptr);
-  const std::vector<std::size_t> lengths = lengths_of_ranks(text.size());
+std::vector<std::string> TrustedRanks::gather(std::string_view message) {
+  const std::vector<std::size_t> lengths = ranks_.lengths_of_ranks(message.size());
   std::string all(std::accumulate(lengths.begin(), lengths.end(), std::size_t{0}), '\0');
-  job_->gather_to_coordinator(std::as_bytes(std::span(text)), std::as_writable_bytes(std::span(all)));
-  std::vector<std::string> texts;
+  ranks_.gather_to_coordinator(std::as_bytes(std::span(message)), std::as_writable_bytes(std::span(all)));
+  std::vector<std::string> messages;
   std::size_t first = 0;
   for (const std::size_t length : lengths) {
-    texts.push_back(all.substr(first, length));
+    messages.push_back(all.substr(first, length));
     first += length;
   }
-  return texts;
+  return messages;
 }
 
 Job::Messages Communicator::exchange(Job::Messages messages) {

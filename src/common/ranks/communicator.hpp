@@ -80,6 +80,21 @@ class Job {
 };
 
 class SiloJob;
+class Communicator;
+
+/// Ranks that trust each other's messages (rank_archive.hpp lists what these contain). Silos give no such object.
+class TrustedRanks {
+ public:
+  /// The coordinator's message, known to every rank. Collective.
+  std::string broadcast(std::string message);
+  /// Each rank's message in rank order, at the coordinator; empty elsewhere. Collective.
+  std::vector<std::string> gather(std::string_view message);
+
+ private:
+  friend class Communicator;
+  explicit TrustedRanks(Communicator& ranks) : ranks_(ranks) {}
+  Communicator& ranks_;
+};
 
 class Communicator {
  public:
@@ -152,11 +167,8 @@ class Communicator {
   /// The coordinator's bytes, known to every rank. Collective.
   void broadcast(std::span<std::byte> bytes) { job_->broadcast(bytes); }
 
-  /// The coordinator's text, known to every rank. Not among silos (asserted), which do not trust each other's messages
-  /// (rank_archive.hpp lists what these contain). Collective.
-  std::string broadcast_text(std::string text);
-  /// Each rank's text in rank order, at the coordinator; empty elsewhere. Not among silos (asserted). Collective.
-  std::vector<std::string> gather_texts(std::string_view text);
+  /// The ranks as parties that believe each other's messages. Precondition (asserted): not among silos.
+  TrustedRanks trusted();
 
   /// Largest value over ranks, known to every rank. For public values only (timings, file checks). Collective.
   double max_everywhere(double value) { return job_->max_everywhere(value); }
@@ -182,6 +194,7 @@ class Communicator {
   [[noreturn]] void abort(ExitCode code);
 
  private:
+  friend class TrustedRanks;
   Communicator(std::unique_ptr<Job> job, int rank, int size);
   std::vector<std::size_t> lengths_of_ranks(std::size_t own);
 

@@ -5,13 +5,11 @@
 #include <cstdint>
 #include <numbers>
 #include <numeric>
-#include <utility>
 
 #include <boost/math/special_functions/erf.hpp>
 #include <boost/math/tools/toms748_solve.hpp>
 
 #include "common/base/error.hpp"
-#include "common/ledger/evaluation_terms.hpp"
 
 namespace dpreduce {
 namespace {
@@ -96,47 +94,6 @@ double end_of(double inside, double end, const Excess& excess) {
   return 0.5 * (low + high);
 }
 
-// Mean excess of |d + e| over |d|, e ~ N(0, v^2).
-double bias_of_absolute(double d, double v) {
-  return v * std::sqrt(2.0 / std::numbers::pi) * std::exp(-0.5 * d * d / (v * v)) -
-         d * std::erfc(d / (v * std::numbers::sqrt2));
-}
-
-constexpr std::size_t kSums = 7;
-constexpr double kLeastSpread = 1e-12;
-constexpr double kNormalKurtosis = 3.0;
-
-struct Moment {
-  double value;
-  double noise;
-  double deviation;  // by noise and sampling
-};
-
-// The mean square of centered numbers, whose mean fourth power is about `fourth`.
-Moment with_sampling(double square, double noise, double fourth, double rows) {
-  const double most = std::min(square * square, 1.0);
-  const double variation = std::max(fourth, kNormalKurtosis * most) - most;
-  return {square, noise, std::hypot(noise, std::sqrt(variation / rows))};
-}
-
-// Interval of E / V, at z standard deviations. Where V may be 0, it is the whole range.
-std::pair<double, double> ratio_interval(const Moment& e, const Moment& v, double z) {
-  const double anywhere = 1.0 - kLeastR2;
-  const double a = v.value * v.value - z * z * v.deviation * v.deviation;
-  if (v.value <= 0.0 || a <= 0.0) return {0.0, anywhere};
-  const double middle = e.value * v.value / a;
-  const double reach = z * std::hypot(e.value * v.deviation, std::sqrt(a) * e.deviation) / a;
-  return {std::clamp(middle - reach, 0.0, anywhere), std::clamp(middle + reach, 0.0, anywhere)};
-}
-
-// Root of a nonnegative moment, in units of targets.
-Estimate root_of(const Moment& moment, double scale, double z) {
-  const auto root = [&](double square) { return scale * std::sqrt(std::max(square, 0.0)); };
-  const double slope = scale / (2.0 * std::sqrt(std::max(moment.value, moment.deviation)));
-  return {root(moment.value), root(moment.value - z * moment.deviation), root(moment.value + z * moment.deviation),
-          moment.noise > 0.0 ? slope * moment.noise : 0.0, moment.deviation > 0.0 ? slope * moment.deviation : 0.0};
-}
-
 }  // namespace
 
 double two_sided_quantile(double level) {
@@ -159,17 +116,13 @@ Estimate estimate_share(const NoisedCounts& counts, double level) {
           .deviation = 0.5 * (high - low) / two_sided_quantile(level)};
 }
 
-Estimate normal_estimate(double value, double noise, double sampling, std::pair<double, double> range, double level) {
-  const double deviation = std::hypot(noise, std::sqrt(sampling));
-  const double reach = two_sided_quantile(level) * deviation;
-  return {value, std::max(value - reach, range.first), std::min(value + reach, range.second), noise, deviation};
-}
-
 Estimate estimate_mean(double sum, double sum_sigma, double rows, double rows_sigma, double most, double level) {
   const double about = std::max({rows, rows_sigma, 1.0});
   const double mean = std::clamp(sum / about, 0.0, most);
   const double noise = std::hypot(sum_sigma, mean * rows_sigma) / about;
-  return normal_estimate(mean, noise, mean * (most - mean) / about, {0.0, most}, level);
+  const double deviation = std::hypot(noise, std::sqrt(mean * (most - mean) / about));
+  const double reach = two_sided_quantile(level) * deviation;
+  return {mean, std::max(mean - reach, 0.0), std::min(mean + reach, most), noise, deviation};
 }
 
 std::vector<Estimate> shares_of(const std::vector<NoisedCounts>& counts, double level) {
@@ -226,95 +179,9 @@ Estimate estimate_difference(const std::vector<double>& counts, double sigma, do
   const double difference = std::clamp((counts[1] - counts[2]) / about, -1.0, 1.0);
   const double differing = std::clamp((counts[1] + counts[2] + 1.0) / about, difference * difference, 1.0);
   const double noise = sigma * std::sqrt(2.0 + 4.0 * difference * difference) / about;
-  return normal_estimate(difference, noise, (differing - difference * difference) / about, {-1.0, 1.0}, level);
-}
-
-Estimate estimate_calibration_error(const std::vector<double>& gaps, double sigma, const std::vector<double>& bin_rows,
-                                    double rows, double level) {
-  DPREDUCE_ASSERT(gaps.size() == bin_rows.size());
-  std::vector<double> rows_of_bins;  // n_b
-  std::vector<double> deviations;    // v_b
-  double raw = 0.0;
-  double low = 0.0;
-  double high = 0.0;
-  double variance = 0.0;
-  for (std::size_t bin = 0; bin < gaps.size(); ++bin) {
-    const double d = std::abs(gaps[bin]);
-    const double p = (static_cast<double>(bin) + 0.5) / static_cast<double>(gaps.size());
-    rows_of_bins.push_back(std::max(bin_rows[bin], 0.0));
-    const double v = std::max(std::hypot(sigma, std::sqrt(rows_of_bins.back() * p * (1.0 - p))), 1e-9);
-    deviations.push_back(v);
-    raw += d;
-    low += std::max(d - bias_of_absolute(0.0, v), 0.0);
-    high += d - std::max(bias_of_absolute(d, v), 0.0);
-    variance += v * v;
-  }
-  // Mean of sum_b |d_b| where each bin is off by e n_b.
-  const auto expected = [&](double e) {
-    double sum = 0.0;
-    for (std::size_t bin = 0; bin < gaps.size(); ++bin) {
-      sum += e * rows_of_bins[bin] + bias_of_absolute(e * rows_of_bins[bin], deviations[bin]);
-    }
-    return sum;
-  };
-  double value = 0.0;
-  double most = 1.0;
-  constexpr int kHalvings = 40;
-  for (int step = 0; step < kHalvings; ++step) {
-    const double e = 0.5 * (value + most);
-    (expected(e) < raw ? value : most) = e;
-  }
-  const double about = std::max(rows, 1.0);
-  const double reach = two_sided_quantile(level) * std::sqrt(variance) / about;
-  const double lower = std::clamp(low / about - reach, 0.0, 1.0);
-  const double upper = std::clamp(high / about + reach, 0.0, 1.0);
-  return {std::clamp(value, lower, upper), lower, upper, sigma * std::sqrt(static_cast<double>(gaps.size())) / about,
-          std::sqrt(variance) / about};
-}
-
-NumberFigures estimate_numbers(std::span<const double> sums, std::span<const double> sigmas, double scale,
-                               double level) {
-  DPREDUCE_ASSERT(sums.size() == kSums && sigmas.size() == kSums);
-  const double rows = std::max({sums[0], 2.0 * sigmas[0], 1.0});
-  const double mean = std::clamp(sums[1] / rows, -1.0, 1.0);
-  const double square = std::clamp(sums[2] / rows, 0.0, 1.0);
-  const double cube = std::clamp(sums[3] / rows, -1.0, 1.0);
-  const double fourth = std::clamp(sums[4] / rows, 0.0, 1.0);
-  const double error = std::clamp(sums[5] / rows, 0.0, 1.0);
-
-  const Moment e = with_sampling(sums[5] / rows, std::hypot(sigmas[5], error * sigmas[0]) / rows, sums[6] / rows, rows);
-  const double about_mean = fourth - 4.0 * mean * cube + 6.0 * mean * mean * square - 3.0 * mean * mean * mean * mean;
-  const Moment v =
-      with_sampling(square - mean * mean, std::hypot(sigmas[2], 2.0 * mean * sigmas[1], mean * mean * sigmas[0]) / rows,
-                    about_mean, rows);
-
-  const double z = two_sided_quantile(level);
-  const double spread = std::max({v.value, v.noise, kLeastSpread});
-  const double ratio = std::min(error / spread, 1.0 - kLeastR2);
-  const auto [least, most] = ratio_interval(e, v, z);
-  return {.r2 = {1.0 - ratio, 1.0 - most, 1.0 - least, std::hypot(e.noise, ratio * v.noise) / spread,
-                 (most - least) / (2.0 * z)},
-          .rmse = root_of(e, scale, z)};
-}
-
-NumberFigures over_targets(const std::vector<NumberFigures>& targets) {
-  DPREDUCE_ASSERT(!targets.empty());
-  const auto count = static_cast<double>(targets.size());
-  NumberFigures all{};
-  for (const NumberFigures& of_one : targets) {
-    for (double Estimate::*end : {&Estimate::value, &Estimate::low, &Estimate::high}) {
-      all.r2.*end += of_one.r2.*end / count;
-      all.rmse.*end = std::hypot(all.rmse.*end, of_one.rmse.*end / std::sqrt(count));
-    }
-    all.r2.deviation += of_one.r2.deviation / count;
-    all.r2.noise = std::hypot(all.r2.noise, of_one.r2.noise / count);
-  }
-  for (const NumberFigures& of_one : targets) {
-    const double slope = all.rmse.value > 0.0 ? of_one.rmse.value / (count * all.rmse.value) : 1.0 / count;
-    all.rmse.deviation += slope * of_one.rmse.deviation;
-    all.rmse.noise = std::hypot(all.rmse.noise, slope * of_one.rmse.noise);
-  }
-  return all;
+  const double deviation = std::hypot(noise, std::sqrt((differing - difference * difference) / about));
+  const double reach = two_sided_quantile(level) * deviation;
+  return {difference, std::max(difference - reach, -1.0), std::min(difference + reach, 1.0), noise, deviation};
 }
 
 }  // namespace dpreduce

@@ -15,9 +15,6 @@
 // [feldman1998] for the sides.
 #pragma once
 
-#include <cstddef>
-#include <span>
-#include <utility>
 #include <vector>
 
 namespace dpreduce {
@@ -45,9 +42,6 @@ struct Estimate {
 /// Cost: some 20 sums over 14 deviations of the binomial distribution each, below a ms for 10^4 rows; for large counts
 /// or large noise 20 error functions. Precondition (asserted): 0 < level < 1, sigma >= 0.
 Estimate estimate_share(const NoisedCounts& counts, double level);
-
-/// Estimate by a normal distribution, whose variance by sampling is `sampling`. The interval is within `range`.
-Estimate normal_estimate(double value, double noise, double sampling, std::pair<double, double> range, double level);
 
 /// Estimates the mean of a loss in [0, most]: `sum` of the loss, with noise `sum_sigma`, over about `rows` rows, with
 /// noise `rows_sigma`. The variance of a row's loss is taken to be its upper bound m (most - m), m the mean, so that
@@ -87,39 +81,5 @@ Estimate estimate_largest_gap(const std::vector<NoisedCounts>& counts, double le
 ///
 /// Precondition (asserted): four counts.
 Estimate estimate_difference(const std::vector<double>& counts, double sigma, double level);
-
-/// Estimates the calibration error sum_b |d_b| / n. `gaps` has the noised sums d_b of (1 if right, else 0) minus
-/// probability over the rows of each bin, with noise `sigma` each. There are about `rows` rows, `bin_rows` of them in
-/// each bin. Noise and sampling of variance v^2 make |d_b| larger by
-///
-///     bias(d) = v sqrt(2 / pi) exp(-d^2 / 2 v^2) - |d| erfc(|d| / (v sqrt(2))),
-///
-/// which is subtracted. The value is the e for which bins of n_b rows, off by e n_b each, give the observed sum on
-/// average; or 0. The lower end of the interval subtracts the largest bias, that of d = 0. The upper end subtracts the
-/// bias at the released d_b, which is smaller.
-Estimate estimate_calibration_error(const std::vector<double>& gaps, double sigma, const std::vector<double>& bin_rows,
-                                    double rows, double level);
-
-struct NumberFigures {
-  Estimate r2;    ///< at least kLeastR2
-  Estimate rmse;  ///< in units of targets
-};
-
-/// Estimates R^2 and RMSE of a target of scale h, from noised n and sums of y', y'^2, y'^3, y'^4, e^2 and e^4, with
-/// noise `sigmas`:
-///
-///     E = sum e^2 / n,   V = sum y'^2 / n - (sum y' / n)^2,   R^2 = 1 - E / V,   RMSE = h sqrt(E)
-///
-/// Let s_E and s_V be standard deviations by noise and sampling, and z the quantile of the level. The interval of R^2
-/// has 1 - r for all r >= 0 with |E - r V| <= z sqrt(s_E^2 + r^2 s_V^2) [fieller1954]. If V may be 0, the interval is
-/// the whole range. Sampling follows from the fourth moments about the means, which are taken to be at least those of
-/// normal numbers. Precondition (asserted): seven sums and seven sigmas.
-NumberFigures estimate_numbers(std::span<const double> sums, std::span<const double> sigmas, double scale,
-                               double level);
-
-/// Metrics over several targets: the mean of R^2, and the root of the mean square of RMSE. Errors of a row in several
-/// targets are dependent, so the ends of intervals are combined in the same way as the values. Precondition (asserted):
-/// at least one target.
-NumberFigures over_targets(const std::vector<NumberFigures>& targets);
 
 }  // namespace dpreduce

@@ -7,26 +7,45 @@
 
 #include "worker/weighted_rows.hpp"
 
+// One line for each entry, in the order of the release's blocks: METRIC(x) is x_entry, in x.cpp.
+#define DPREDUCE_METRICS(METRIC) \
+  METRIC(right_rows)             \
+  METRIC(class_shares)           \
+  METRIC(confusion)              \
+  METRIC(top_k)                  \
+  METRIC(calibration)            \
+  METRIC(score_curve)            \
+  METRIC(losses)                 \
+  METRIC(label_sets)             \
+  METRIC(numbers)
+
 namespace dpreduce {
 
-extern const MetricEntry answers_entry;
-extern const MetricEntry calibration_entry;
-extern const MetricEntry losses_entry;
-extern const MetricEntry numbers_entry;
-extern const MetricEntry score_curve_entry;
+#define DPREDUCE_DECLARE(metric) extern const MetricEntry metric##_entry;
+DPREDUCE_METRICS(DPREDUCE_DECLARE)
+#undef DPREDUCE_DECLARE
 
 namespace {
 
-// In the order of the release's blocks.
-constexpr std::array kMetrics{&answers_entry, &calibration_entry, &score_curve_entry, &losses_entry, &numbers_entry};
+#define DPREDUCE_ENTRY(metric) &metric##_entry,
+constexpr std::array kMetrics{DPREDUCE_METRICS(DPREDUCE_ENTRY)};
+#undef DPREDUCE_ENTRY
 
 constexpr auto kSquaredUnits = static_cast<std::uint64_t>(kLossUnits) * kLossUnits;
 
 }  // namespace
 
+void RowCells::count(std::size_t element) const {
+  elements_[element] += is_weighed_ ? std::int64_t{weight_} : 1;
+}
+
+void RowCells::count_in_pair(std::int64_t pair, bool is_right) const {
+  count(static_cast<std::size_t>(2 * pair + (is_right ? 0 : 1)));
+}
+
 void RowCells::sum(std::size_t element, std::int64_t units) const {
-  const std::int64_t counted = weighed(std::abs(units), weight);
-  elements[element] += units < 0 ? -counted : counted;
+  const std::int64_t counted = weighed(std::abs(units), weight_);
+  elements_[element] += units < 0 ? -counted : counted;
 }
 
 MetricBlock& MetricBlocks::counts(const char* name, std::size_t elements, AddRow add) {

@@ -1,5 +1,5 @@
 // Metric of an evaluation with noise: its blocks of the release "evaluation", what a row adds to them, and the figures
-// that are reported of them. A file of this folder has metrics of one kind.
+// that are reported of them. A file of this folder has a metric, or several that share blocks.
 //
 // The terms of a row are a function of that row and the model alone. All blocks are one release: their joint change is
 // that of one row. No block counts both rows and right rows, because these would move together.
@@ -47,19 +47,21 @@ struct ScoredRow {
 };
 
 /// Elements of a block, to which one row adds.
-struct RowCells {
-  std::span<std::int64_t> elements;
-  RowWeight weight;
-  bool is_weighed;
-
+class RowCells {
+ public:
+  RowCells(std::span<std::int64_t> elements, RowWeight weight, bool is_weighed)
+      : elements_(elements), weight_(weight), is_weighed_(is_weighed) {}
   /// Counts the row in an element: adds 1, or the row's weight if rows are weighed.
-  void count(std::size_t element) const { elements[element] += is_weighed ? std::int64_t{weight} : 1; }
+  void count(std::size_t element) const;
   /// Counts likewise in one element of the pair `pair`: right rows, or wrong rows.
-  void count_in_pair(std::int64_t pair, bool is_right) const {
-    count(static_cast<std::size_t>(2 * pair + (is_right ? 0 : 1)));
-  }
+  void count_in_pair(std::int64_t pair, bool is_right) const;
   /// Adds the row's units, times its weight.
   void sum(std::size_t element, std::int64_t units) const;
+
+ private:
+  std::span<std::int64_t> elements_;
+  RowWeight weight_;
+  bool is_weighed_;
 };
 
 using AddRow = std::function<void(const ScoredRow& row, const RowCells& cells)>;

@@ -11,12 +11,17 @@ namespace {
 
 constexpr double kFarthestLogOdds = 8.0;
 
-// By sampling of p positives and n negatives.
-Estimate auc_of(double area, double p, double n, double noise, double level) {
+// Square of the deviation by sampling, of p positives and n negatives.
+double squared_sampling_of_auc(double area, double p, double n) {
   const double twice = area / (2.0 - area) - area * area;
   const double other = 2.0 * area * area / (1.0 + area) - area * area;
-  const double sampling = std::max((area * (1.0 - area) + (p - 1.0) * twice + (n - 1.0) * other) / (p * n), 0.0);
-  return normal_estimate(area, noise, sampling, {0.0, 1.0}, level);
+  return std::max((area * (1.0 - area) + (p - 1.0) * twice + (n - 1.0) * other) / (p * n), 0.0);
+}
+
+Estimate auc_of(double area, double p, double n, double noise, double level) {
+  const double deviation = std::hypot(noise, std::sqrt(squared_sampling_of_auc(area, p, n)));
+  const double reach = two_sided_quantile(level) * deviation;
+  return {area, std::max(area - reach, 0.0), std::min(area + reach, 1.0), noise, deviation};
 }
 
 void declare_score_curve(const EvaluationTerms& terms, MetricBlocks& blocks) {

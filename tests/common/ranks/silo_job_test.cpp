@@ -23,8 +23,8 @@ TEST(SiloJob, RefusesWhatWouldRevealValuesOfSingleSilos) {
                     EXPECT_THROW(ranks.sum_everywhere(sums), std::logic_error);
                     EXPECT_THROW(ranks.gather_to_coordinator(labels), std::logic_error);
                     EXPECT_THROW(ranks.gather_to_coordinator(bytes, all), std::logic_error);
-                    EXPECT_THROW(ranks.gather_texts("1"), std::logic_error);
-                    EXPECT_THROW(ranks.broadcast_text("1"), std::logic_error);
+                    EXPECT_THROW(ranks.trusted().gather("1"), std::logic_error);
+                    EXPECT_THROW(ranks.trusted().broadcast("1"), std::logic_error);
                     EXPECT_THROW(ranks.exchange(messages), std::logic_error);
                     EXPECT_THROW(ranks.sum_to(1, words), std::logic_error);
                     Job& job = *ranks.silos();

@@ -24,8 +24,8 @@ TEST(ThreadRanks, SumGatherAndExchangeInRankOrder) {
         EXPECT_EQ(sum[0], ranks.rank() == owner ? all : 0);
       }
       EXPECT_EQ(ranks.max_everywhere(-ranks.rank()), 0.0);
-      EXPECT_EQ(ranks.broadcast_text(ranks.is_coordinator() ? "public" : ""), "public");
-      const std::vector<std::string> words = ranks.gather_texts(std::string(own, 'x'));
+      EXPECT_EQ(ranks.trusted().broadcast(ranks.is_coordinator() ? "public" : ""), "public");
+      const std::vector<std::string> words = ranks.trusted().gather(std::string(own, 'x'));
       EXPECT_EQ(words.size(), ranks.is_coordinator() ? static_cast<std::size_t>(size) : 0);
       for (std::size_t rank = 0; rank < words.size(); ++rank) EXPECT_EQ(words[rank].size(), rank + 1);
       std::vector<std::vector<std::uint64_t>> messages;

@@ -5,7 +5,7 @@
 
 #include "common/ledger/evaluation_terms.hpp"
 #include "tests/testing.hpp"
-#include "worker/metrics/estimates.hpp"
+#include "worker/metrics/numbers.hpp"
 
 namespace dpreduce::number_figures_test {
 

@@ -7,9 +7,9 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/testing.hpp"
+#include "worker/metrics/calibration.hpp"
 #include "worker/metrics/estimates.hpp"
 #include "worker/metrics/metric_entry.hpp"
-#include "worker/metrics/probabilities.hpp"
 #include "worker/metrics/score_curve.hpp"
 
 namespace dpreduce::private_figures_test {

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/testing.hpp"
+#include "worker/metrics/calibration.hpp"
 #include "worker/metrics/estimates.hpp"
-#include "worker/metrics/probabilities.hpp"
 #include "worker/metrics/score_curve.hpp"
 
 namespace dpreduce::simulated_figures_test {

@@ -4,8 +4,8 @@
 #include "tests/testing.hpp"
 #include "tests/worker/declared_squares.hpp"
 #include "tests/worker/scoring_model.hpp"
+#include "worker/metrics/calibration.hpp"
 #include "worker/metrics/estimates.hpp"
-#include "worker/metrics/probabilities.hpp"
 #include "worker/metrics/score_curve.hpp"
 #include "worker/statistics/evaluation.hpp"
 

@@ -1,49 +1,14 @@
-#include "worker/metrics/probabilities.hpp"
-
-#include <algorithm>
+// Log loss and Brier score: means of bounded losses of probabilities.
+//
+//     block       elements    what a row adds
+//     log_loss    1           floor(2^15 min(loss, L) / L), L = log(10 K)
+//     brier       1           floor(2^15 loss / 2)
 #include <cmath>
 
 #include "worker/metrics/metric_entry.hpp"
 
 namespace dpreduce {
 namespace {
-
-// Largest probability of a row; a NaN counts as 0, so that such rows' gaps are of one sign.
-double largest_probability(const ScoredRow& row) {
-  return std::max(0.0, row.probabilities[static_cast<std::size_t>(row.predicted)]);
-}
-
-void declare_calibration(const EvaluationTerms& terms, MetricBlocks& blocks) {
-  if (!terms.has(EvaluationMetric::kCalibration)) return;
-  blocks.counts("calibration", 2 * kCalibrationBins, [](const ScoredRow& row, const RowCells& to) {
-    to.count_in_pair(bin_of(largest_probability(row), kCalibrationBins), row.is_right());
-  });
-  blocks.sums("calibration_gaps", kCalibrationBins, 1.0, 2, [](const ScoredRow& row, const RowCells& to) {
-    const double q = largest_probability(row);
-    to.sum(bin_of(q, kCalibrationBins), row.is_right() ? loss_units(1.0 - q, 1.0) : -loss_units(q, 1.0));
-  });
-}
-
-void tell_calibration(const MetricReleases& from, nlohmann::json& told) {
-  if (!from.has(EvaluationMetric::kCalibration)) return;
-  const BlockNumbers table = from.numbers("calibration");
-  const BlockNumbers gaps = from.numbers("calibration_gaps");
-  const auto bins = static_cast<double>(gaps.values.size());
-  std::vector<double> bin_rows;
-  std::vector<double> in_rows;
-  for (const NoisedCounts& bin : table.pairs()) {
-    const auto place = static_cast<double>(bin_rows.size());
-    told["calibration"].push_back(
-        figure_json(estimate_share(bin, from.level), 1.0, {{"from", place / bins}, {"to", (place + 1.0) / bins}}));
-    in_rows.push_back(gaps.values[bin_rows.size()] / static_cast<double>(kLossUnits));
-    bin_rows.push_back(bin.right + bin.wrong);
-  }
-  const NoisedCounts all = table.sum_of_pairs();
-  told["calibration_error"] =
-      figure_json(estimate_calibration_error(in_rows, gaps.sigma / static_cast<double>(kLossUnits), bin_rows,
-                                             std::max(all.right + all.wrong, 2.0 * all.sigma), from.level),
-                  0.5);
-}
 
 constexpr double kLargestBrier = 2.0;
 
@@ -90,7 +55,6 @@ void tell_losses(const MetricReleases& from, nlohmann::json& told) {
 
 }  // namespace
 
-extern constinit const MetricEntry calibration_entry{declare_calibration, tell_calibration};
 extern constinit const MetricEntry losses_entry{declare_losses, tell_losses};
 
 }  // namespace dpreduce
