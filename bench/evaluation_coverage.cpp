@@ -25,7 +25,7 @@
 
 #include "common/accounting/gaussian_dp.hpp"
 #include "common/ledger/noise_plan.hpp"
-#include "worker/metrics/estimates.hpp"
+#include "worker/metrics/numbers.hpp"
 #include "worker/metrics/score_curve.hpp"
 #include "worker/statistics/evaluation.hpp"
 
