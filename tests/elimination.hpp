@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstddef>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -30,5 +31,22 @@ inline std::vector<double> solved_by_elimination(std::vector<std::vector<double>
   }
   return b;
 }
+
+/// (sum w x x^T + ridge I) theta = sum t x over rows x.
+struct NormalEquations {
+  NormalEquations(std::size_t order, double ridge) : left(order, std::vector<double>(order, 0.0)), right(order, 0.0) {
+    for (std::size_t a = 0; a < order; ++a) left[a][a] = ridge;
+  }
+  void add(std::span<const double> x, double w, double t = 0.0) {
+    for (std::size_t a = 0; a < right.size(); ++a) {
+      right[a] += t * x[a];
+      for (std::size_t b = 0; b < right.size(); ++b) left[a][b] += w * x[a] * x[b];
+    }
+  }
+  std::vector<double> theta() const { return solved_by_elimination(left, right); }
+
+  std::vector<std::vector<double>> left;
+  std::vector<double> right;
+};
 
 }  // namespace dpreduce

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <csignal>
 #include <map>
+#include <regex>
 #include <string_view>
 #include <thread>
 #include <utility>
@@ -203,33 +204,21 @@ Fault parse_fault(const std::string& text) {
                     "overrule as {} alone); MESSAGE as in docs/how-to/simulate-silos.md",
                     text, kinds, kOverrule));
   };
-  const std::string_view all = text;
-  if (all == kOverrule) return {.party = 0, .kind = FaultKind::kOverrule, .at = FrameKind::kVerdict};
-  const std::size_t colon = all.find(':');
-  const std::size_t at = all.find('@');
-  if (colon == std::string_view::npos || at == std::string_view::npos || at < colon) refuse();
-  const std::size_t hash = std::min(all.find('#', at), all.size());
-  std::string_view kind = all.substr(colon + 1, at - colon - 1);
-  const std::size_t equals = kind.find('=');
-  Fault fault;
-  if (equals != std::string_view::npos) {
-    const auto seconds = number_of<double>(kind.substr(equals + 1));
-    kind = kind.substr(0, equals);
-    if (!seconds || kind != "slow" || !(*seconds >= 0.0 && *seconds <= kMostSeconds)) refuse();
-    fault.seconds = *seconds;
-  } else if (kind == "slow") {
+  if (text == kOverrule) return {.party = 0, .kind = FaultKind::kOverrule, .at = FrameKind::kVerdict};
+  static const std::regex form("([0-9]+):([^@=]*)(=[^@]*)?@([^#]*)(#[0-9]+)?");
+  std::smatch part;
+  if (!std::regex_match(text, part, form)) refuse();
+  const auto party = number_of<std::uint32_t>(part.str(1));
+  const auto kind = choice_of<FaultKind>(part.str(2));
+  const auto seconds = part[3].matched ? number_of<double>(part.str(3).substr(1)) : std::optional(0.0);
+  const auto message = choice_of<FrameKind>(part.str(4));
+  const auto number = part[5].matched ? number_of<std::uint32_t>(part.str(5).substr(1)) : std::optional(1U);
+  // No single message is overruled.
+  if (!party || !kind || *kind == FaultKind::kOverrule || !message || !number || *number == 0) refuse();
+  if (part[3].matched != (kind == FaultKind::kSlow) || !seconds || !(*seconds >= 0.0 && *seconds <= kMostSeconds)) {
     refuse();
   }
-  const auto known = choice_of<FaultKind>(kind);
-  const auto party = number_of<std::uint32_t>(all.substr(0, colon));
-  const auto message = choice_of<FrameKind>(all.substr(at + 1, hash - at - 1));
-  const auto number = hash == all.size() ? std::optional(1U) : number_of<std::uint32_t>(all.substr(hash + 1));
-  if (!known || !party || !message || !number || *number == 0) refuse();
-  if (*known == FaultKind::kOverrule) refuse();  // it is at no single message
-  fault.kind = *known;
-  fault.party = *party;
-  fault.at = *message;
-  fault.number = *number;
+  const Fault fault{.party = *party, .kind = *kind, .at = *message, .number = *number, .seconds = *seconds};
   if (fault.kind == FaultKind::kLie && (fault.at != FrameKind::kReveal || fault.party == 0)) {
     throw UsageError(fmt::format("--fault {}: a lie is told by a silo at reveal, e.g. 2:lie@reveal", text));
   }

@@ -11,16 +11,17 @@ double normal_cdf(double x) {
   return 0.5 * std::erfc(-x / std::sqrt(2.0));
 }
 
-TEST(BinomialBounds, ExtremeCountsHaveClosedForms) {
+TEST(BinomialBounds, HaveClosedFormsAtTheEndsAgreeWithTheTableAndRefuseTheImpossible) {
   EXPECT_EQ(binomial_lower_bound(0, 40, 0.01), 0.0);
   EXPECT_EQ(binomial_upper_bound(40, 40, 0.01), 1.0);
   EXPECT_NEAR(binomial_lower_bound(40, 40, 0.01), std::pow(0.01, 1.0 / 40), 1e-12);
   EXPECT_NEAR(binomial_upper_bound(0, 40, 0.01), 1.0 - std::pow(0.01, 1.0 / 40), 1e-12);
-}
-
-TEST(BinomialBounds, AgreeWithTheTable) {
   EXPECT_NEAR(binomial_lower_bound(5, 10, 0.025), 0.1871, 5e-5);  // the textbook's 95 % interval for 5 of 10
   EXPECT_NEAR(binomial_upper_bound(5, 10, 0.025), 0.8129, 5e-5);
+  EXPECT_THROW(binomial_lower_bound(1, 0, 0.1), std::logic_error);
+  EXPECT_THROW(binomial_lower_bound(3, 2, 0.1), std::logic_error);
+  EXPECT_THROW(binomial_upper_bound(1, 2, 0.0), std::logic_error);
+  EXPECT_THROW(binomial_upper_bound(1, 2, 1.0), std::logic_error);
 }
 
 TEST(BinomialBounds, CoverTheTruthAsOftenAsTheySay) {
@@ -40,14 +41,7 @@ TEST(BinomialBounds, CoverTheTruthAsOftenAsTheySay) {
   }
 }
 
-TEST(BinomialBounds, RefuseImpossibleArguments) {
-  EXPECT_THROW(binomial_lower_bound(1, 0, 0.1), std::logic_error);
-  EXPECT_THROW(binomial_lower_bound(3, 2, 0.1), std::logic_error);
-  EXPECT_THROW(binomial_upper_bound(1, 2, 0.0), std::logic_error);
-  EXPECT_THROW(binomial_upper_bound(1, 2, 1.0), std::logic_error);
-}
-
-TEST(EpsilonLowerBound, IsTheLogRatioOfTheRatesBounds) {
+TEST(EpsilonLowerBound, IsTheLogRatioOfTheRatesBoundsAndNothingWhereDeltaExplainsAll) {
   const AttackCounts counts{900, 1000, 30, 2000};
   const double low = binomial_lower_bound(900, 1000, 0.005);
   const double high = binomial_upper_bound(30, 2000, 0.005);
@@ -56,9 +50,6 @@ TEST(EpsilonLowerBound, IsTheLogRatioOfTheRatesBounds) {
   const double high_denials = binomial_upper_bound(100, 1000, 0.005);
   EXPECT_DOUBLE_EQ(epsilon_lower_bound(counts, Side::kDenials, 0.01, 0.01),
                    std::log((low_denials - 0.01) / high_denials));
-}
-
-TEST(EpsilonLowerBound, IsNothingWhereDeltaExplainsAll) {
   EXPECT_EQ(epsilon_lower_bound({50, 1000, 0, 1000}, Side::kAccusals, 0.1, 0.01), 0.0);
   EXPECT_EQ(epsilon_lower_bound({10, 1000, 10, 1000}, Side::kAccusals, 0.0, 0.01), 0.0);
   EXPECT_THROW(epsilon_lower_bound({1, 2, 1, 2}, Side::kAccusals, 1.0, 0.01), std::logic_error);

@@ -1,7 +1,6 @@
 #include "audit/neighbor_rows.hpp"
 
 #include "common/base/output_file.hpp"
-#include "common/data/worker_rows.hpp"
 #include "tests/testing.hpp"
 
 namespace dpreduce::neighbor_rows_test {
@@ -34,9 +33,9 @@ TEST(NeighborRows, DifferByOneRecord) {
 TEST(NeighborRows, OneCanaryIsAloneInItsClassAndOneIsOpposed) {
   const auto pairs = worst_case_pairs(terms(Adjacency::kAddRemove));
   ASSERT_EQ(pairs.size(), 2U);
-  EXPECT_EQ(std::count(pairs[0].with.y.begin(), pairs[0].with.y.end(), 0), 1);
-  EXPECT_EQ(std::count(pairs[1].with.y.begin(), pairs[1].with.y.end(), 0), 6);
-  EXPECT_EQ(std::count(pairs[0].with.y.begin(), pairs[0].with.y.end(), 1), 4);
+  EXPECT_EQ(std::ranges::count(pairs[0].with.y, 0), 1);
+  EXPECT_EQ(std::ranges::count(pairs[1].with.y, 0), 6);
+  EXPECT_EQ(std::ranges::count(pairs[0].with.y, 1), 4);
   EXPECT_FLOAT_EQ(pairs[0].with.x.front(), 1.0F);    // what the canary is taken for
   EXPECT_FLOAT_EQ(pairs[1].with.x.front(), -1.0F);   // norm 2, away from the canary
   EXPECT_FLOAT_EQ(pairs[1].with.x.back(), 1000.0F);  // norm 2000
@@ -94,10 +93,8 @@ TEST(NeighborRows, DifferByOneWholePersonOnEveryRank) {
       for (const auto& [person, rows] : with) EXPECT_EQ(rows.size(), 1U) << person;
       for (std::size_t rank = 0; rank < 3; ++rank) {
         const RowRange share = even_share(pair.with.rows(), rank, 3);
-        const auto first = pair.with.person.begin() + static_cast<std::ptrdiff_t>(share.first);
-        EXPECT_NE(std::find(first, first + static_cast<std::ptrdiff_t>(share.count), 0),
-                  first + static_cast<std::ptrdiff_t>(share.count))
-            << pair.name << ", rank " << rank;
+        const auto persons = std::span(pair.with.person).subspan(share.first, share.count);
+        EXPECT_GT(std::ranges::count(persons, 0), 0) << pair.name << ", rank " << rank;
       }
     }
   }

@@ -42,30 +42,22 @@ TEST(ReleaseAudit, ProvesMostOfEachReleaseAndNoMore) {
   options.privacy.budget.mu = 12.0;
   Audited audited(options);
   const std::vector<ReleaseLoss> losses = audited.losses(8000);
-  ASSERT_EQ(losses.size(), 4U);
-  EXPECT_EQ(losses[0].name, "center");
-  EXPECT_EQ(losses[1].name, "center_rest");
-  EXPECT_EQ(losses[2].name, "gram");
-  EXPECT_EQ(losses[3].name, "gradient");
+  std::vector<std::string> names;
   for (const ReleaseLoss& loss : losses) {
+    names.push_back(loss.name);
     EXPECT_LT(loss.mu_lower, loss.mu_claimed) << loss.name;
     EXPECT_GT(loss.mu_lower, 0.4 * loss.mu_claimed) << loss.name;
   }
+  EXPECT_THAT(names, ElementsAre("center", "center_rest", "gram", "gradient"));
 }
 
-TEST(ReleaseAudit, LeavesSamplesAlone) {
+TEST(ReleaseAudit, LeavesSamplesAloneAndNeedsSomeTrials) {
   FitOptions options = options_of("gd");
   options.rows.center = Centering::kNone;
   options.method.batch = 0.5;
   options.method.rounds = 2;
-  options.privacy.budget = {};
-  options.privacy.budget.epsilon = 1.0;
-  options.privacy.budget.delta = 1e-5;
-  options.privacy.budget.accountant = Accountant::kPld;
+  options.privacy.budget = {{.epsilon = 1.0, .delta = 1e-5}, Accountant::kPld};
   EXPECT_TRUE(Audited(options).losses(100).empty());
-}
-
-TEST(ReleaseAudit, NeedsSomeTrials) {
   EXPECT_THROW(Audited(options_of("mean")).losses(23), std::logic_error);
 }
 

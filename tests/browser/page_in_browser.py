@@ -9,6 +9,7 @@ import functools
 import http.server
 import json
 import os
+import pathlib
 import subprocess
 import sys
 import tempfile
@@ -20,23 +21,19 @@ from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
-PROGRAM, CHROMIUM, CHROMEDRIVER = sys.argv[1:4]
+PROGRAM, CHROMIUM, CHROMEDRIVER = map(os.path.abspath, sys.argv[1:4])
 PICTURES = sys.argv[4] if len(sys.argv) > 4 else None
 HOSTILE = "</script><script>document.title='run'</script><img src=x onerror=\"document.title='run'\">'&"
 WIDTHS = (1280, 400)
-
-
+METHODS = ("auto", "fc", "gd", "ls", "mean", "prototypes", "public")
 LONG_NAMES = ["glioblastoma multiforme, IDH wild type, of the left temporal lobe", "glioblastoma multiforme, IDH wild type, of the right temporal lobe",
               "meningioma", "no tumor"]
 
 
 def program(folder, line, ranks=0):
-    launcher = []
-    environment = dict(os.environ)
-    if ranks:
-        launcher = ["mpirun", "--oversubscribe", "-n", str(ranks)]
-        environment.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
-                           OMPI_MCA_hwloc_base_binding_policy="none", EVENT_NOEPOLL="1")
+    environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
+                       OMPI_MCA_hwloc_base_binding_policy="none", EVENT_NOEPOLL="1")
+    launcher = ["mpirun", "--oversubscribe", "-n", str(ranks)] if ranks else []
     subprocess.run(launcher + [PROGRAM] + (line.split() if isinstance(line, str) else line), cwd=folder, check=True,
                    env=environment, stdout=subprocess.DEVNULL)
 
@@ -53,8 +50,7 @@ def make_pages(folder):
                        "took_part": [{"silo": 1, "name": "one"}, {"silo": 2, "name": HOSTILE}],
                        "lost": [{"silo": 3, "name": HOSTILE, "phase": "shares", "round": 2, "reason": HOSTILE}]}
     hostile = "<b onclick=x>&\"'.json"
-    with open(f"{folder}/{hostile}", "w") as file:
-        json.dump(report, file)
+    pathlib.Path(folder, hostile).write_text(json.dumps(report))
     program(folder, ["report", hostile, "fit.json", "ledger.jsonl", "--out", "all.html"])
     make_sweep(folder)
     make_comparison(folder)
@@ -80,20 +76,18 @@ def make_sweep(folder):
     """Reports of seven methods for three epsilons each."""
     report = json_in(f"{folder}/fit.json")
     reports = []
-    for place, method in enumerate(["auto", "fc", "gd", "ls", "mean", "prototypes", "public"]):
+    for place, method in enumerate(METHODS):
         for epsilon in (1, 2, 4):
             report.update(method=method, model=f"{method}.safetensors")
             report["privacy"].update(epsilon=epsilon * 5.0)  # no less than mu gives
             report["test"].update(accuracy=0.8 + 0.01 * place + 0.02 * epsilon)
             reports.append(f"{method}-{epsilon}.json")
-            with open(f"{folder}/{reports[-1]}", "w") as file:
-                json.dump(report, file)
+            pathlib.Path(folder, reports[-1]).write_text(json.dumps(report))
     program(folder, ["report", *reports, "--out", "sweep.html"])
 
 
 def make_comparison(folder):
-    with open(f"{folder}/names.txt", "w") as file:
-        file.write("\n".join(LONG_NAMES) + "\n")
+    pathlib.Path(folder, "names.txt").write_text("\n".join(LONG_NAMES) + "\n")
     rows = "--train-x d/train_x.npy --train-y d/train_y.npy --class-names names.txt "
     program(folder, "fit --method fc --rounds 2 --mu 1 --ledger m.jsonl --out old.safetensors " + rows)
     program(folder, "fit --method fc --rounds 4 --mu 1 --ledger m.jsonl --out new.safetensors " + rows)
@@ -102,8 +96,7 @@ def make_comparison(folder):
 
 
 def json_in(path):
-    with open(path) as file:
-        return json.load(file)
+    return json.loads(pathlib.Path(path).read_text())
 
 
 def numbers_in(value):
@@ -282,7 +275,7 @@ class PageInBrowser(unittest.TestCase):
             panels = self.run_script("""return [...document.querySelectorAll('.panels > div')].map(panel =>
               [panel.querySelector('h4').textContent, panel.querySelectorAll('.series:not(.others) .mark').length,
                panel.querySelectorAll('.series.others').length])""")
-            self.assertEqual(panels, [[method, 3, 6] for method in ("auto", "fc", "gd", "ls", "mean", "prototypes", "public")])
+            self.assertEqual(panels, [[method, 3, 6] for method in METHODS])
             self.assertLess(self.run_script("return document.documentElement.scrollHeight"), 12000)
 
     def test_a_server_is_asked_for_the_page_alone(self):
@@ -315,14 +308,13 @@ class PageInBrowser(unittest.TestCase):
           const place = mark => mark.getAttribute('transform').match(/,(.*)\\)/)[1];
           const ticks = [...figure.querySelectorAll('.grid .tick')].map(tick => [tick.textContent, place(tick)]);
           return [[...figure.querySelectorAll('.plot > svg .series-0 .mark')].map(place), ticks];""")
-        heights = [float(place) for place in places[0]]
         ticks = [(float(text.replace("−", "-")), float(place)) for text, place in places[1]]
         (low, low_at), (high, high_at) = ticks[0], ticks[-1]
         self.assertEqual(low, 0.0, "the scale begins at 0")
-        self.assertEqual(len(heights), len(norms))
+        self.assertEqual(len(places[0]), len(norms))
         pixel = (high - low) / abs(high_at - low_at)
-        for norm, height in zip(norms, heights):
-            drawn = low + (height - low_at) / (high_at - low_at) * (high - low)
+        for norm, height in zip(norms, places[0]):
+            drawn = low + (float(height) - low_at) / (high_at - low_at) * (high - low)
             self.assertLess(abs(drawn - norm), pixel)
 
     def test_names_of_documents_run_nothing(self):
@@ -357,8 +349,7 @@ class PageInBrowser(unittest.TestCase):
         self.open("all")
         levels = self.run_script("return [...document.querySelectorAll('h1,h2,h3,h4')].map(one => Number(one.tagName[1]))")
         self.assertEqual(levels[0], 1)
-        for above, below in zip(levels, levels[1:]):
-            self.assertLessEqual(below, above + 1)
+        self.assertTrue(all(below <= above + 1 for above, below in zip(levels, levels[1:])), levels)
         self.assertEqual(self.run_script("""return [...document.querySelectorAll('section, article')].filter(one =>
           !document.getElementById(one.getAttribute('aria-labelledby'))?.textContent).length"""), 0)
         self.assertEqual(self.run_script("return [...document.querySelectorAll('table')].filter(one => !one.caption).length"), 0)
@@ -373,10 +364,8 @@ class PageInBrowser(unittest.TestCase):
             self.open("fit")
             tables = self.browser.find_elements(By.CSS_SELECTOR, "figure details table")
             self.assertGreater(len(tables), 4)
-            for table in tables:
-                self.assertTrue(table.is_displayed())
-            for plot in self.browser.find_elements(By.CSS_SELECTOR, ".plot"):
-                self.assertFalse(plot.is_displayed())
+            self.assertTrue(all(table.is_displayed() for table in tables))
+            self.assertFalse(any(plot.is_displayed() for plot in self.browser.find_elements(By.CSS_SELECTOR, ".plot")))
         finally:
             self.browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
 

@@ -10,8 +10,7 @@ constexpr double kLatticeCost = 0.001;
 constexpr double kBesideScikitLearn = 0.003;
 
 json data_sets() {
-  std::ifstream file(DPREDUCE_TEST_DATA "/reference/accuracies.json");
-  return json::parse(file);
+  return json::parse(read_bytes(DPREDUCE_TEST_DATA "/reference/accuracies.json"));
 }
 
 // One data set, made once.
@@ -19,36 +18,30 @@ class AccuracyTest : public ProgramTest, public testing::WithParamInterface<std:
  protected:
   void SetUp() override {
     reference_ = data_sets().at(GetParam());
-    const ProgramRun synth = run("synth --out . " + reference_.at("synth").get<std::string>());
-    ASSERT_EQ(synth.exit_code, 0) << synth.err;
+    succeed("synth --out . " + reference_.at("synth").get<std::string>());
     std::string rows;
     for (const int shard : {0, 1, 2}) {
-      for (const char* kind : {"x", "y"}) rows += bytes(fmt::format("train_{}_{}.npy", kind, shard));
+      rows += bytes(fmt::format("train_x_{}.npy", shard)) + bytes(fmt::format("train_y_{}.npy", shard));
     }
-    ASSERT_EQ(to_hex(sha256(rows)), reference_.at("sha256").get<std::string>())
-        << "these are not the rows that the numbers are of";
+    ASSERT_EQ(to_hex(sha256(rows)), reference_.at("sha256")) << "these are not the rows that the numbers are of";
   }
 
   double accuracy(const std::string& options) const {
-    const ProgramRun fit = run(fmt::format(
-        "fit --non-private --threads 1 --format json --train-x train_x_0.npy --train-y train_y_0.npy --test-x "
-        "train_x_1.npy train_x_2.npy --test-y train_y_1.npy train_y_2.npy --classes {} {}",
-        reference_.at("classes").get<int>(), options));
-    EXPECT_EQ(fit.exit_code, 0) << fit.err;
-    return fit.json().at("test").at("accuracy").get<double>();
+    return figures(fmt::format(
+        "fit --non-private --threads 1 --train-x train_x_0.npy --train-y train_y_0.npy --test-x train_x_1.npy "
+        "train_x_2.npy --test-y train_y_1.npy train_y_2.npy --classes {} {}",
+        reference_.at("classes").get<int>(), options))["test"]["accuracy"];
   }
 
-  double of_scikit_learn(const std::string& model) const {
-    return reference_.at("scikit_learn").at(model).get<double>();
-  }
+  double of_scikit_learn(const std::string& model) const { return reference_.at("scikit_learn").at(model); }
 
   json reference_;
 };
 
 TEST_P(AccuracyTest, TheLatticeCostsNoMoreThanATenthOfAPoint) {
   for (const json& solver : reference_.at("without_lattice")) {
-    const auto options = solver.at("options").get<std::string>();
-    EXPECT_NEAR(accuracy(options), solver.at("accuracy").get<double>(), kLatticeCost) << options;
+    const std::string options = solver.at("options");
+    EXPECT_NEAR(accuracy(options), solver.at("accuracy"), kLatticeCost) << options;
   }
 }
 
@@ -61,15 +54,13 @@ TEST_P(AccuracyTest, RidgeRegressionIsAsGoodAsThatOfScikitLearn) {
 }
 
 TEST_P(AccuracyTest, SoftmaxRoundsAreWithinAThirdOfAPointOfLogisticRegression) {
-  for (const std::string options :
-       {"--method gd", "--method newton", "--method adam --rounds 200", "--method fc --rounds 100"}) {
-    EXPECT_NEAR(accuracy(options), of_scikit_learn("logistic"), kBesideScikitLearn) << options;
+  for (const char* method : {"gd", "newton", "adam --rounds 200", "fc --rounds 100"}) {
+    EXPECT_NEAR(accuracy(fmt::format("--method {}", method)), of_scikit_learn("logistic"), kBesideScikitLearn)
+        << method;
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(OfDataSets, AccuracyTest, testing::Range<std::size_t>(0, 3),
-                         [](const testing::TestParamInfo<std::size_t>& instance) {
-                           return data_sets().at(instance.param).at("name").get<std::string>();
-                         });
+                         [](const auto& set) -> std::string { return data_sets().at(set.param).at("name"); });
 
 }  // namespace dpreduce::accuracy_test

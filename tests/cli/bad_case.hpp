@@ -8,7 +8,7 @@ namespace dpreduce {
 /// Makes the bad file.
 using Prepare = std::function<void(const TemporaryFolder&)>;
 
-/// Where a case is tried.
+/// The runs in which a case is tried.
 enum class Launch { kAloneAndOnRanks, kOnRanksOnly };
 
 /// Every case starts in a folder of its own with x.npy (12 x 4), y.npy (classes 0 to 2), and model.safetensors,
@@ -23,12 +23,10 @@ struct BadCase {
   Privileges privileges = Privileges::kOwn;
 };
 
-/// A fit that succeeds; what stands behind it may make it fail.
-inline const std::string kGoodFit =
-    "fit --method mean --train-x x.npy --train-y y.npy --classes 3 --mu 1 --seed 1 --report report.json ";
-/// The same without a budget.
+/// A fit that lacks a budget, and one that succeeds; what stands behind it may make it fail.
 inline const std::string kFitWithoutBudget =
     "fit --method mean --train-x x.npy --train-y y.npy --classes 3 --seed 1 --report report.json ";
+inline const std::string kGoodFit = kFitWithoutBudget + "--mu 1 ";
 /// Without a file of features, without a file of labels.
 inline const std::string kFitOfFeatures = "fit --train-y y.npy --classes 3 --mu 1 --seed 1 --train-x ";
 inline const std::string kFitOfLabels = "fit --train-x x.npy --classes 3 --mu 1 --seed 1 --train-y ";

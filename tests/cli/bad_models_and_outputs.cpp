@@ -9,9 +9,6 @@ namespace fs = std::filesystem;
 
 const std::string kPredict = "predict --x x.npy --out labels.npy --model ";
 
-const std::string kUnseededFit =
-    "fit --method mean --train-x x.npy --train-y y.npy --classes 3 --mu 1 --report report.json ";
-
 void read_only_folder(const Folder& folder) {
   fs::create_directory(folder / "closed");
   fs::permissions(folder / "closed", fs::perms::owner_read | fs::perms::owner_exec);
@@ -66,8 +63,10 @@ std::vector<BadCase> bad_models_and_outputs() {
        "absent/ledger.jsonl: cannot be written"},
       {"LedgerIntoClosedFolder", kGoodFit + "--ledger closed/ledger.jsonl", 3, "closed/ledger.jsonl: cannot be written",
        read_only_folder, Launch::kAloneAndOnRanks, Privileges::kNone},
-      {"BudgetOfTheDataSpent", kUnseededFit + "--ledger spent.jsonl --budget-epsilon 1e-3 --budget-delta 1e-9", 4,
-       "spent.jsonl"},
+      {"BudgetOfTheDataSpent",
+       "fit --train-x x.npy --train-y y.npy --classes 3 --method mean --mu 1 --report report.json --ledger spent.jsonl "
+       "--budget-epsilon 1e-3 --budget-delta 1e-9",
+       4, "spent.jsonl"},
       {"VerifyOfNoLedger", "ledger verify absent.jsonl", 3, "absent.jsonl: "},
       {"ShowOfNoLedger", "ledger show absent.jsonl", 3, "absent.jsonl: "},
   };

@@ -24,7 +24,7 @@ Prepare report_without(const std::string& field) {
   return report_with([=](json& report) { report.at(pointer.parent_pointer()).erase(pointer.back()); });
 }
 
-// Of a run that makes one selection and no sums.
+// The run makes one selection and no sums.
 Prepare report_of_selection(double epsilon_of_selection, double mu) {
   json privacy{{"epsilon", 1.0}, {"delta", 0}, {"mu", mu}};
   privacy["releases"] = json::array();

@@ -15,7 +15,7 @@ class ChoiceTest : public ProgramTest {
     return document("report.json");
   }
 
-  // Of all that is released or chosen.
+  // The sum over all that is released or chosen.
   static double squared_mu(const json& privacy) {
     double sum = 0.0;
     for (const char* list : {"releases", "selections"}) {
@@ -29,16 +29,13 @@ TEST_F(ChoiceTest, ByTrainingRowsItIsChargedAndStatedEverywhere) {
   const json report = this->report("--method ls --shared-gram --epsilon 1 --delta 1e-5 --choose --choose-share 0.1", 2);
   expect_members(report["choice"], {{"by", "exponential mechanism on training rows"}, {"candidates", 7}});
   EXPECT_THAT(report["choice"]["setting"].get<std::string>(), HasSubstr("ridge x "));
-
   const json& privacy = report["privacy"];
   ASSERT_EQ(privacy["selections"].size(), 1u);
   const json& selection = privacy["selections"][0];
   EXPECT_EQ(selection["sensitivity"], 1);
-  const double whole = privacy["mu"].get<double>();
-  const double choice = selection["mu"].get<double>();
-  EXPECT_NEAR(choice * choice, 0.1 * whole * whole, 1e-9);
-  EXPECT_NEAR(squared_mu(privacy), whole * whole, 1e-9);
-
+  const double whole = std::pow(privacy["mu"].get<double>(), 2);
+  EXPECT_NEAR(std::pow(selection["mu"].get<double>(), 2), 0.1 * whole, 1e-9);
+  EXPECT_NEAR(squared_mu(privacy), whole, 1e-9);
   EXPECT_THAT(succeed("ledger show --ledger ledger").out, HasSubstr("selection by exponential: 1 of 7 candidates"));
   EXPECT_THAT(succeed("privacy explain report.json").out,
               HasSubstr("choice: which of 7 candidates, drawn by the exponential"));
@@ -66,10 +63,8 @@ TEST_F(ChoiceTest, OfIteratesTheBestIsKept) {
           .get<double>();
     };
     const double chosen = accuracy("--choose --validation-x other_x.npy --validation-y other_y.npy");
-    EXPECT_GE(chosen, accuracy("--iterate last"));
-    EXPECT_GE(chosen, accuracy("--iterate average"));
+    for (const char* iterate : {"--iterate last", "--iterate average"}) EXPECT_GE(chosen, accuracy(iterate)) << iterate;
   }
-
   const json privacy = this->report("--method newton --rounds 4 --warm-start --mu 1 --seed 3 --choose", 2)["privacy"];
   EXPECT_EQ(privacy["selections"].size(), 1U);
   EXPECT_NEAR(squared_mu(privacy), 1.0, 1e-9);  // class means, all rounds and the choice together
@@ -83,10 +78,10 @@ TEST_F(ChoiceTest, WithoutNoiseTrainingRowsDecideInTheOpen) {
 
 TEST_F(ChoiceTest, ValidationRowsOfAnotherKindAreRefused) {
   write_rows(make_rows({30, 30, 30}, 15), "narrow_x.npy", "narrow_y.npy");
-  const std::string fit = "fit --train-x x.npy --train-y y.npy --classes 3 --mu 1 --method gd --choose ";
-  expect_refused(fit + "--validation-x narrow_x.npy --validation-y narrow_y.npy", 3, "narrow_x.npy");
   write_labels(folder_ / "high_y.npy", std::vector<std::int64_t>(900, 3));
-  expect_refused(fit + "--validation-x other_x.npy --validation-y high_y.npy", 3, "high_y.npy", 2);
+  const std::string fit = "fit --train-x x.npy --train-y y.npy --classes 3 --mu 1 --method gd --choose --validation-x ";
+  expect_refused(fit + "narrow_x.npy --validation-y narrow_y.npy", 3, "narrow_x.npy");
+  expect_refused(fit + "other_x.npy --validation-y high_y.npy", 3, "high_y.npy", 2);
 }
 
 }  // namespace dpreduce::choice_test

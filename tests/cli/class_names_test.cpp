@@ -6,6 +6,9 @@ namespace dpreduce::class_names_test {
 const std::vector<std::string> kNames = {"oak", "élm, wych", "ash"};
 const std::string kFit =
     "fit --train-x x.npy --method mean --mu 2 --seed 3 --ledger ledger --report report.json --out model.safetensors";
+const std::string kFitNamed = kFit + " --train-y strings.npy --class-names names.txt";
+const std::string kPredict = "predict --model model.safetensors --x x.npy";
+const std::string kEvaluate = "evaluate --model model.safetensors --test-x x.npy --test-y ";
 
 class ClassNames : public ProgramTest {
  protected:
@@ -19,25 +22,20 @@ class ClassNames : public ProgramTest {
   }
 
   void write_names(const std::string& name, const std::vector<std::string>& names) const {
-    std::ofstream file(folder_ / name);
-    for (const std::string& one : names) file << one << '\n';
+    write_bytes(folder_ / name, fmt::format("{}\n", fmt::join(names, "\n")));
   }
 
   // Names of labels as NumPy's strings of 12 bytes.
   void write_named(const std::string& name, const std::vector<std::int64_t>& labels) const {
-    constexpr std::size_t kLength = 12;
     std::string all;
     for (const std::int64_t label : labels) {
-      std::string one = kNames[static_cast<std::size_t>(label)];
-      one.resize(kLength, '\0');
-      all += one;
+      all += kNames[static_cast<std::size_t>(label)];
+      all.resize((all.size() + 11) / 12 * 12, '\0');
     }
     write_bytes(folder_ / name, npy_header_bytes(npy_text("|S12", fmt::format("({},)", labels.size()))) + all);
   }
 
-  std::vector<std::string> predicted() const {
-    return lines_of(succeed("predict --model model.safetensors --x x.npy").out);
-  }
+  std::vector<std::string> predicted() const { return lines_of(succeed(kPredict).out); }
 
   const TrainingRows rows_;
 };
@@ -45,58 +43,49 @@ class ClassNames : public ProgramTest {
 TEST_F(ClassNames, StringsAndTheirNumbersMakeOneModelForAnyNumberOfRanks) {
   succeed(kFit + " --train-y y.npy --class-names names.txt");
   const std::string of_numbers = model();
-  for (const int ranks : {0, 3}) {
-    succeed(kFit + " --train-y strings.npy --class-names names.txt", ranks);
-    EXPECT_TRUE(model() == of_numbers) << ranks;
+  for (const auto& [further, ranks] : {std::pair{"", 0}, {"", 3}, {" --classes 3", 0}}) {
+    succeed(kFitNamed + further, ranks);
+    EXPECT_TRUE(model() == of_numbers) << ranks << further;
   }
-  succeed(kFit + " --train-y strings.npy --class-names names.txt --classes 3");
-  EXPECT_TRUE(model() == of_numbers);
   succeed(kFit + " --train-y y.npy --classes 3");
   EXPECT_FALSE(model() == of_numbers);  // without the names
   EXPECT_FALSE(document("report.json").contains("class_names"));
-  expect_refused("evaluate --model model.safetensors --test-x x.npy --test-y strings.npy", 3,
-                 "strings.npy: labels are names");
+  expect_refused(kEvaluate + "strings.npy", 3, "strings.npy: labels are names");
 }
 
 TEST_F(ClassNames, ReportPredictionsAndTablesSayThem) {
-  succeed(kFit + " --train-y strings.npy --class-names names.txt --test-x test_x.npy --test-y test_strings.npy");
+  succeed(kFitNamed + " --test-x test_x.npy --test-y test_strings.npy");
   const json report = document("report.json");
-  EXPECT_EQ(report["class_names"], json(kNames));
-  EXPECT_EQ(report["classes"], 3);
+  expect_members(report, {{"class_names", kNames}, {"classes", 3}});
   EXPECT_GT(report["test"]["accuracy"], 0.9);
   const std::vector<std::string> printed = predicted();
   ASSERT_EQ(printed.size(), rows_.rows());
   std::size_t right = 0;
+  std::string table_of_labels = "label\n";
   for (std::size_t row = 0; row < printed.size(); ++row) {
     EXPECT_THAT(kNames, testing::Contains(printed[row]));
     right += printed[row] == kNames[static_cast<std::size_t>(rows_.labels[row])] ? 1 : 0;
+    const bool has_comma = printed[row].find(',') != std::string::npos;
+    table_of_labels += (has_comma ? "\"" + printed[row] + "\"" : printed[row]) + "\n";
   }
   EXPECT_GT(right, rows_.rows() * 9 / 10);
-  EXPECT_THAT(succeed("predict --model model.safetensors --x x.npy --top-k 2", 3).out, HasSubstr("oak\t"));
-
-  succeed("predict --model model.safetensors --x x.npy --out labels.csv --scores scores.csv");
-  const std::vector<std::string> table_of_labels = lines_of(bytes("labels.csv"));
-  ASSERT_EQ(table_of_labels.size(), printed.size() + 1);
-  for (std::size_t row = 0; row < printed.size(); ++row) {
-    const bool has_comma = printed[row].find(',') != std::string::npos;
-    EXPECT_EQ(table_of_labels[row + 1], has_comma ? "\"" + printed[row] + "\"" : printed[row]);
-  }
+  EXPECT_THAT(succeed(kPredict + " --top-k 2", 3).out, HasSubstr("oak\t"));
+  succeed(kPredict + " --out labels.csv --scores scores.csv");
+  EXPECT_EQ(bytes("labels.csv"), table_of_labels);
   EXPECT_EQ(lines_of(bytes("scores.csv")).front(), "oak,\"élm, wych\",ash");
 
-  for (const char* labels : {"strings.npy", "y.npy"}) {
-    const json figures = this->figures(
-        fmt::format("evaluate --model model.safetensors --test-x x.npy --test-y {0} --train-y {0}", labels));
+  for (const std::string labels : {"strings.npy", "y.npy"}) {
+    const json figures = this->figures(kEvaluate + labels + " --train-y " + labels);
     EXPECT_EQ(figures["class_names"], json(kNames));
     EXPECT_DOUBLE_EQ(figures["accuracy"], static_cast<double>(right) / static_cast<double>(rows_.rows()));
   }
-  const std::string table = succeed("evaluate --model model.safetensors --test-x x.npy --test-y strings.npy").out;
+  const std::string table = succeed(kEvaluate + "strings.npy").out;
   for (const std::string& name : kNames) EXPECT_THAT(table, HasSubstr(name + "  "));
 }
 
 TEST_F(ClassNames, InspectCountsRowsOfNamedClassesAndDoubtsLabelsThatCountFromOne) {
   const json named = figures("inspect --x x.npy --y strings.npy --class-names names.txt");
-  EXPECT_EQ(named["class_rows"], json({40, 30, 20}));
-  EXPECT_EQ(named["class_names"], json(kNames));
+  expect_members(named, {{"class_rows", {40, 30, 20}}, {"class_names", kNames}});
   EXPECT_FALSE(named.contains("doubt"));
   std::vector<std::int64_t> from_one = rows_.labels;
   for (std::int64_t& label : from_one) ++label;
@@ -105,37 +94,43 @@ TEST_F(ClassNames, InspectCountsRowsOfNamedClassesAndDoubtsLabelsThatCountFromOn
   EXPECT_THAT(doubted["doubt"].get<std::string>(), HasSubstr("labels count from 0"));
 }
 
-TEST_F(ClassNames, SweepsTakeThem) {
+TEST_F(ClassNames, SweepsAndSetsTakeThem) {
   succeed(
       "sweep --train-x x.npy --train-y strings.npy --test-x test_x.npy --test-y test_strings.npy --class-names "
       "names.txt --methods mean --epsilons 1 --out swept");
   EXPECT_GT(document("swept.json")["runs"].size(), 0u);
+
+  std::vector<std::int8_t> sets(rows_.rows() * 3, 0);
+  for (std::size_t row = 0; row < rows_.rows(); ++row) {
+    sets[row * 3 + static_cast<std::size_t>(rows_.labels[row])] = 1;
+  }
+  write_npy(folder_ / "sets.npy", sets, 3);
+  succeed(kFit + " --train-y sets.npy --class-names names.txt --max-labels 2");
+  EXPECT_THAT(kNames, testing::Contains(predicted().front()));
 }
 
 TEST_F(ClassNames, AnOrderOfItsOwnIsAnotherModel) {
   write_names("turned.txt", {kNames[2], kNames[1], kNames[0]});
   succeed(kFit + " --train-y strings.npy --class-names turned.txt");
   const std::vector<std::string> printed = predicted();
-  succeed(kFit + " --train-y strings.npy --class-names names.txt");
+  succeed(kFitNamed);
   const std::vector<std::string> usual = predicted();
   std::size_t same = 0;
   for (std::size_t row = 0; row < usual.size(); ++row) same += printed[row] == usual[row] ? 1 : 0;
   EXPECT_GT(same, usual.size() * 9 / 10);  // the noise of classes is exchanged, the names of rows are not
 }
 
-// What is wrong with a list itself: common/data/named_classes_test.
+// Wrong lists themselves: common/data/named_classes_test.
 TEST_F(ClassNames, WhatDoesNotFitIsRefusedOnEveryRankBeforeAnythingIsCharged) {
   write_names("short.txt", {kNames[0], kNames[2]});
   write_names("near.txt", {"oak", "élm wych", "ash"});
   for (const auto& [options, code, said] :
-       {std::tuple{" --train-y strings.npy --classes 3", 3,
-                   "strings.npy: labels are names; list all classes in a file"},
-        std::tuple{" --train-y strings.npy --class-names near.txt", 3,
+       {std::tuple{" --train-y strings.npy --class-names near.txt", 3,
                    "label \"élm, wych\", which is not in the list of classes; did you mean \"élm wych\"?"},
-        std::tuple{" --train-y y.npy --class-names short.txt", 3, "has label 2, outside 0 to 1: labels count from 0"},
-        std::tuple{" --train-y y.npy --class-names names.txt --classes 4", 2,
-                   "class names: there are 3 for 4 classes; --class-names and --classes must agree"},
-        std::tuple{" --train-y y.npy --class-names absent.txt", 3, "--class-names absent.txt: cannot be read"}}) {
+        {" --train-y y.npy --class-names short.txt", 3, "has label 2, outside 0 to 1: labels count from 0"},
+        {" --train-y y.npy --class-names names.txt --classes 4", 2,
+         "class names: there are 3 for 4 classes; --class-names and --classes must agree"},
+        {" --train-y y.npy --class-names absent.txt", 3, "--class-names absent.txt: cannot be read"}}) {
     for (const int ranks : {0, 3}) expect_refused(kFit + options, code, said, ranks);
   }
 }
@@ -144,37 +139,26 @@ TEST_F(ClassNames, WhatDoesNotFitIsRefusedOnEveryRankBeforeAnythingIsCharged) {
 TEST_F(ClassNames, SilosAgreeOnTheListBeforeAnyRowCounts) {
   for (const std::size_t silo : {1, 2, 3}) {
     const TrainingRows part = rows_.part(30 * (silo - 1), 30);
-    write_rows(part, fmt::format("x{}.npy", silo), fmt::format("unused{}.npy", silo));
-    write_named(fmt::format("s{}.npy", silo), part.labels);
+    write_rows(part, numbered_npy("x", silo), "unused.npy");
+    write_named(numbered_npy("s", silo), part.labels);
     write_names(fmt::format("names{}.txt", silo), kNames);
   }
-  write_names("names0.txt", kNames);
-  const auto started = [&](const std::string& third_list) {
-    std::string line = "fit --config common.toml --class-names names0.txt --report report.json";
-    for (const int silo : {1, 2}) {
-      line += fmt::format(" : -n 1 {} fit --config common.toml --class-names names{}.txt", program_path(), silo);
-    }
-    // In a silo's own file.
-    std::ofstream(folder_ / "silo3.toml") << fmt::format("silo = 3\nclass-names = \"{}\"\n", third_list);
-    line += fmt::format(" : -n 1 {} fit --config common.toml --silo-config silo3.toml", program_path());
-    return run_with({.ranks = 1, .timeout_seconds = 120.0}, line);
-  };
-  std::ofstream(folder_ / "common.toml")
-      << "secure-aggregation = true\nmethod = \"mean\"\nmu = 2\nseed = 3\nsilo-timeout = 20\n"
-         "train-x = \"x{rank}.npy\"\ntrain-y = \"s{rank}.npy\"\nledger = \"silos.jsonl\"\n";
-  const ProgramRun agreed = started("names3.txt");
-  ASSERT_EQ(agreed.exit_code, 0) << agreed.err;
+  write_bytes(folder_ / "common.toml",
+              "secure-aggregation = true\nmethod = \"mean\"\nmu = 2\nseed = 3\nsilo-timeout = 20\n"
+              "train-x = \"x{rank}.npy\"\ntrain-y = \"s{rank}.npy\"\nledger = \"silos.jsonl\"\n");
+  write_bytes(folder_ / "silo3.toml", "silo = 3\nclass-names = \"names3.txt\"\n");
+  std::string line = "fit --config common.toml --class-names names.txt --report report.json";
+  for (const char* own : {"--class-names names1.txt", "--class-names names2.txt", "--silo-config silo3.toml"}) {
+    line += fmt::format(" : -n 1 {} fit --config common.toml {}", program_path(), own);
+  }
+  run_among(0, line, 0);
   const std::string of_silos = model();
-  succeed(kFit + " --train-y strings.npy --class-names names.txt");
+  succeed(kFitNamed);
   EXPECT_TRUE(model() == of_silos);
-
   write_names("names3.txt", {kNames[1], kNames[0], kNames[2]});
   std::filesystem::remove(folder_ / "model.safetensors");
-  const ProgramRun refused = started("names3.txt");
-  EXPECT_EQ(refused.exit_code, 5) << refused.err;
-  EXPECT_THAT(refused.err, HasSubstr("other options than this silo"));
+  EXPECT_THAT(run_among(0, line, 5, {"other options than this silo"}).err, Not(HasSubstr("x3.npy")));
   EXPECT_FALSE(has("model.safetensors"));
-  EXPECT_THAT(refused.err, Not(HasSubstr("x3.npy")));
 }
 
 TEST_F(ClassNames, ARunGoesOnWithTheListThatItBeganWith) {
@@ -187,16 +171,6 @@ TEST_F(ClassNames, ARunGoesOnWithTheListThatItBeganWith) {
   EXPECT_EQ(other.exit_code, 0);
   EXPECT_EQ(run(fit + "names.txt --resume").exit_code, 0);
   EXPECT_TRUE(model() == first);
-}
-
-TEST_F(ClassNames, SetsOfNamedClassesAreZerosAndOnes) {
-  std::vector<std::int8_t> sets(rows_.rows() * 3, 0);
-  for (std::size_t row = 0; row < rows_.rows(); ++row) {
-    sets[row * 3 + static_cast<std::size_t>(rows_.labels[row])] = 1;
-  }
-  write_npy(folder_ / "sets.npy", sets, 3);
-  succeed(kFit + " --train-y sets.npy --class-names names.txt --max-labels 2");
-  EXPECT_THAT(kNames, testing::Contains(predicted().front()));
 }
 
 }  // namespace dpreduce::class_names_test

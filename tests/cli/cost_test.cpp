@@ -1,4 +1,4 @@
-// What a run costs, told before it by --dry-run; and the launchers around it.
+// The cost of a run, told before it by --dry-run; and the launchers around it.
 #include "common/silos/line.hpp"
 #include "report/plan_report.hpp"
 #include "tests/cli/program_test.hpp"
@@ -32,10 +32,8 @@ TEST_F(CostTest, EveryLineThatTheNumberOfRowsDecidesIsMarked) {
   EXPECT_THAT(few, HasSubstr("not for release"));
   write_rows(make_rows({3000, 2000, 1000}, 16));
   const auto unmarked = [](const std::string& text) {
-    std::vector<std::string> lines;
-    for (const std::string& line : lines_of(text)) {
-      if (!line.starts_with("cost")) lines.push_back(line);
-    }
+    std::vector<std::string> lines = lines_of(text);
+    std::erase_if(lines, [](const std::string& line) { return line.starts_with("cost"); });
     return lines;
   };
   EXPECT_EQ(unmarked(succeed(fit_ + "--dry-run").out), unmarked(few));
@@ -67,23 +65,19 @@ TEST_F(CostTest, WhatCannotFitIsRefusedBeforeAnythingIsReadOrWritten) {
 
 TEST(RoundedUp, HasTwoDigitsAndIsNeverLess) {
   EXPECT_EQ(rounded_up(0.0), 0.0);
-  EXPECT_NEAR(rounded_up(10007.0), 11000.0, 1e-6);
-  EXPECT_NEAR(rounded_up(0.0123), 0.013, 1e-12);
-  EXPECT_NEAR(rounded_up(4200.0), 4200.0, 1e-6);
-  EXPECT_NEAR(rounded_up(99.5), 100.0, 1e-9);
+  for (const auto& [exact, up] : {std::pair{10007.0, 11000.0}, {0.0123, 0.013}, {4200.0, 4200.0}, {99.5, 100.0}}) {
+    EXPECT_NEAR(rounded_up(exact), up, 1e-11 * up);
+  }
 }
 
 class LauncherTest : public CostTest {
  protected:
-  // A launcher of the source folder.
-  ProgramRun script(const std::string& arguments) const {
-    return run_in_shell(DPREDUCE_SCRIPT_ENVIRONMENT " '" DPREDUCE_SOURCE "/'" + arguments);
-  }
-  // The same, which ends well.
-  ProgramRun done(const std::string& arguments) const {
-    const ProgramRun run = script(arguments);
-    EXPECT_EQ(run.exit_code, 0) << run.out;
-    return run;
+  // Runs a launcher of the source folder, which is to end with this code. Returns what it prints.
+  std::string launched(const std::string& arguments, int code = 0, const std::string& environment = "") const {
+    const ProgramRun run =
+        run_in_shell(environment + DPREDUCE_SCRIPT_ENVIRONMENT " '" DPREDUCE_SOURCE "/'" + arguments);
+    EXPECT_EQ(run.exit_code, code) << arguments << ": " << run.out;
+    return run.out;
   }
 };
 
@@ -98,12 +92,7 @@ TEST_F(LauncherTest, WrongArgumentsAreUsageErrors) {
       {"launch/slurm/ranks", {"", "2"}},
       {"launch/slurm/preflight", {"2", "2 predict", "two fit"}}};
   for (const auto& [launcher, lines] : wrong) {
-    for (const std::string& arguments : lines) {
-      SCOPED_TRACE(launcher + " " + arguments);
-      const ProgramRun refused = script(fmt::format("{} {}", launcher, arguments));
-      EXPECT_EQ(refused.exit_code, 2) << refused.out;
-      EXPECT_NE(refused.out, "");
-    }
+    for (const std::string& arguments : lines) EXPECT_NE(launched(launcher + " " + arguments, 2), "") << arguments;
   }
 }
 
@@ -111,7 +100,7 @@ TEST_F(LauncherTest, WrongArgumentsAreUsageErrors) {
 TEST_F(LauncherTest, AStartWithoutALauncherWritesTheSameModel) {
   unsetenv("OPENBLAS_CORETYPE");
   const std::string arguments = fit_ + "--method ls --shared-gram --seed 7 --out ";
-  done("launch/local 1 " + arguments + "launched");
+  launched("launch/local 1 " + arguments + "launched");
   const ProgramRun bare = run_with({.form = Form::kProgram}, arguments + "bare");
   ASSERT_EQ(bare.exit_code, 0) << bare.err;
   EXPECT_EQ(bytes("launched"), bytes("bare"));
@@ -120,7 +109,7 @@ TEST_F(LauncherTest, AStartWithoutALauncherWritesTheSameModel) {
 // The script itself ends with 1 where a model over silos is not that of the pooled rows.
 TEST_F(LauncherTest, SimulatedSilosGiveThePooledModelsAndOneTable) {
   succeed("synth --out . --kind gaussian-mixture --rows 400 --test-rows 100 --dim 8 --classes 3");
-  done(
+  launched(
       "launch/simulate-silos . 3 --silos 3 --epsilon 8 --partition dirichlet-0.1 --method ls --method mean --method "
       "fedavg --rounds 6 --out table");
   const auto rows = lines_of(bytes("table/silos.md"));
@@ -138,51 +127,43 @@ TEST_F(LauncherTest, SimulatedSilosGiveThePooledModelsAndOneTable) {
 TEST_F(LauncherTest, SimulatedSilosMaskTheirSumsAndLoseOneOnPurpose) {
   succeed("synth --out . --kind gaussian-mixture --rows 400 --test-rows 100 --dim 8 --classes 3");
   const std::string arguments = "launch/simulate-silos . 3 --silos 3 --epsilon 8 --partition iid --method ls --secure ";
-  done(arguments + "--round-trip 50 --bandwidth 1000 --packet-loss 1 --out whole");
+  launched(arguments + "--round-trip 50 --bandwidth 1000 --packet-loss 1 --out whole");
   const auto rows = lines_of(bytes("whole/silos.md"));
   EXPECT_THAT(rows.back(), testing::MatchesRegex("\\| iid \\| ls \\| 0[.][0-9]+ \\| same bits \\| 3 \\|.*\\| - \\|"));
   // Messages take the time that the model says, and silos theirs: an offer may come before its silo has a line.
   const json counted = document("whole/silos.json")[0];
-  EXPECT_GT(counted["bytes_per_silo"], 8 * (45 + 24));
+  const double of_silo = counted["bytes_per_silo"];
+  EXPECT_GT(of_silo, 8 * (45 + 24));
   const LineTerms line{.round_trip = 0.05, .bandwidth = 1000e6 / 8, .loss = 0.01};
   const double on_the_way = counted["round_trips"].get<int>() * line.round_trip;
   EXPECT_LT(bytes_per_second(line), line.bandwidth);
-  EXPECT_NEAR(counted["network_seconds"].get<double>(),
-              on_the_way + counted["bytes_per_silo"].get<double>() / bytes_per_second(line), 1e-6);
+  EXPECT_NEAR(counted["network_seconds"], on_the_way + of_silo / bytes_per_second(line), 1e-6);
   EXPECT_GT(counted["round_trips"], 10);
   EXPECT_GT(counted["seconds"], on_the_way - line.round_trip);
 
-  done(arguments + "--round-trip 1 --threshold 2 --fault 2:kill@masked --noise distributed --out lost");
+  launched(arguments + "--round-trip 1 --threshold 2 --fault 2:kill@masked --noise distributed --out lost");
   EXPECT_EQ(document("lost/silos.json")[0]["lost"], json::array({2}));
-  done(arguments + "--round-trip 1 --threshold 3 --fault 2:kill@masked --out refused");
+  launched(arguments + "--round-trip 1 --threshold 3 --fault 2:kill@masked --out refused");
   EXPECT_THAT(bytes("refused/silos.md"), HasSubstr("refused: too few silos left"));
 }
 
 TEST_F(LauncherTest, TheImagenetShapeRunsSmall) {
-  const std::string shown =
-      done("launch/scale-imagenet data --rows 2000 --dim 16 --classes 4 --shards 3 --ranks 2").out;
-  expect_parts(shown, {"ls ", "ls-shared ", "fc-10 ", "mean ", "MiB a rank"});
+  expect_parts(launched("launch/scale-imagenet data --rows 2000 --dim 16 --classes 4 --shards 3 --ranks 2"),
+               {"ls ", "ls-shared ", "fc-10 ", "mean ", "MiB a rank"});
   EXPECT_TRUE(std::filesystem::is_empty(folder_ / "data")) << "the data is removed";
-  EXPECT_EQ(script("launch/scale-imagenet data --rows 900000000000 --dim 4096").exit_code, 2) << "no such disk";
+  launched("launch/scale-imagenet data --rows 900000000000 --dim 4096", 2);  // no such disk
 }
 
 TEST_F(LauncherTest, ThePreflightPassesOnThePlanAndItsRefusals) {
   const std::string arguments = " 2 " + fit_;
-  EXPECT_THAT(done("launch/slurm/preflight" + arguments).out, HasSubstr("2 ranks, ready"));
+  EXPECT_THAT(launched("launch/slurm/preflight" + arguments), HasSubstr("2 ranks, ready"));
   EXPECT_EQ(folder_.names().size(), 2u) << "x.npy and y.npy";
-  const ProgramRun absent =
-      script("launch/slurm/preflight 2 fit --train-x none.npy --train-y y.npy --classes 3 --mu 1");
-  EXPECT_EQ(absent.exit_code, 3);
-  EXPECT_THAT(absent.out, HasSubstr("none.npy: No such file or directory; check the path\npreflight: not ready"));
+  EXPECT_THAT(launched("launch/slurm/preflight 2 fit --train-x none.npy --train-y y.npy --classes 3 --mu 1", 3),
+              HasSubstr("none.npy: No such file or directory; check the path\npreflight: not ready"));
   // A launcher whose ranks are single processes.
   write_bytes(folder_ / "mpirun", "#!/bin/sh\nshift 3\nSLURM_STEP_NUM_TASKS=2 exec \"$@\"\n");
   std::filesystem::permissions(folder_ / "mpirun", std::filesystem::perms::owner_all);
-  const std::string path = std::getenv("PATH");
-  ::setenv("PATH", (folder_.path() + ":" + path).c_str(), 1);
-  const ProgramRun apart = script("launch/slurm/preflight" + arguments);
-  ::setenv("PATH", path.c_str(), 1);
-  EXPECT_EQ(apart.exit_code, 2);
-  EXPECT_THAT(apart.out,
+  EXPECT_THAT(launched("launch/slurm/preflight" + arguments, 2, "PATH=\"$PWD:$PATH\" "),
               HasSubstr("preflight: the ranks start, but do not find each other; choose another SRUN_OPTIONS"));
 }
 

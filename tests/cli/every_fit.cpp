@@ -1,8 +1,7 @@
 #include "tests/cli/every_fit.hpp"
 
-#include <algorithm>
-
 #include "methods/registry.hpp"
+#include "tests/testing.hpp"
 
 namespace dpreduce {
 namespace {
@@ -94,13 +93,12 @@ std::vector<EveryFit> every_fit() {
   for (EveryFit& fit : others()) all.push_back(std::move(fit));
   for (const MethodEntry* method : all_methods()) {
     const std::string name(method->name);
-    const bool is_there = std::any_of(all.begin(), all.end(), [&](const EveryFit& fit) {
-      return (fit.options + " ").starts_with("--method " + name + " ");
-    });
-    // Which rows are whose decides what fedavg comes to.
+    const bool is_there = std::ranges::any_of(
+        all, [&](const EveryFit& fit) { return (fit.options + " ").starts_with("--method " + name + " "); });
+    // A model of fedavg depends on whose each row is.
     if (is_there || method->each_rank_is_a_silo) continue;
     std::string word = name;
-    std::replace(word.begin(), word.end(), '-', '_');
+    std::ranges::replace(word, '-', '_');
     all.push_back({word, "--method " + name});
   }
   return all;

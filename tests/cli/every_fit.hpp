@@ -6,7 +6,7 @@
 
 namespace dpreduce {
 
-/// Where rows of a fit may lie, beside one process and its ranks.
+/// The places where rows of a fit may lie, beside one process and its ranks.
 enum class Reach {
   kRanks,       ///< nowhere else: it needs more than sums
   kSilos,       ///< among silos

@@ -28,38 +28,34 @@ class FailingTogetherTest : public ProgramTest {
  protected:
   static void SetUpTestSuite() {
     data_ = std::make_unique<TemporaryFolder>();
-    const ProgramRun run = run_program(
-        split_arguments("synth --kind gaussian-mixture --rows 90000 --dim 256 --classes 10 --test-rows 0 --out " +
-                        data_->path()),
-        {.folder = data_->path()});
+    const char* synth = "synth --kind gaussian-mixture --rows 90000 --dim 256 --classes 10 --test-rows 0 --out .";
+    const ProgramRun run = run_program(split_arguments(synth), {.folder = data_->path()});
     ASSERT_EQ(run.exit_code, 0) << run.err;
   }
   static void TearDownTestSuite() { data_.reset(); }
 
-  std::vector<std::string> fit() const {
-    return split_arguments(
-        "fit --classes 10 --mu 1 --center dp --memory 1 --threads 1 --report report.json --train-x " +
-        (*data_ / "train_x.npy") + " --train-y " + (*data_ / "train_y.npy"));
-  }
-
   // Starts a fit and stops a process of it that is reading its rows: the worker of a rank, or the program itself.
   CaughtRun start_and_catch(int ranks, int rank, const std::string& further = {}) const {
+    const std::string features = *data_ / "train_x.npy";
+    const std::vector<std::string> fit = split_arguments(
+        fmt::format("fit --classes 10 --mu 1 --center dp --memory 1 --threads 1 --report report.json --train-x {} "
+                    "--train-y {} {}",
+                    features, *data_ / "train_y.npy", further));
     for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
       CaughtRun caught;
       caught.program = std::make_unique<RunningProgram>(
-          joined(fit(), split_arguments(further)),
-          RunOptions{.folder = folder_.path(),
-                     .ranks = ranks,
-                     .form = Form::kProgram,
-                     .environment = {{"OMPI_MCA_odls_base_sigkill_timeout", "1"}}});  // seconds, as users have it
+          fit, RunOptions{.folder = folder_.path(),
+                          .ranks = ranks,
+                          .form = Form::kProgram,
+                          .environment = {{"OMPI_MCA_odls_base_sigkill_timeout", "1"}}});  // seconds, as users have it
       const pid_t launched = caught.program->pid();
       const std::string& mark = caught.program->mark();
       const double give_up = seconds_now() + 30.0;
       while (seconds_now() < give_up && !has_ended(launched)) {
         if (caught.worker < 0) caught.worker = ranks == 0 ? launched : worker_of_rank(mark, rank).value_or(-1);
-        if (caught.worker > 0 && bytes_read_of(caught.worker, *data_ / "train_x.npy") > kBytesOfAPass) {
+        if (caught.worker > 0 && bytes_read_of(caught.worker, features) > kBytesOfAPass) {
           ::kill(caught.worker, SIGSTOP);
-          if (bytes_read_of(caught.worker, *data_ / "train_x.npy") > 0) return caught;
+          if (bytes_read_of(caught.worker, features) > 0) return caught;
           break;
         }
         ::usleep(kPollMicroseconds);
@@ -76,11 +72,12 @@ class FailingTogetherTest : public ProgramTest {
     return ::waitid(P_PID, static_cast<id_t>(process), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0;
   }
 
-  // Ends the run and says how long that took.
+  // Expects that the run ends soon, and prints nothing.
   static ProgramRun finish_soon(RunningProgram& program) {
     const double signaled = seconds_now();
     ProgramRun run = program.finish();
     EXPECT_LT(seconds_now() - signaled, kSecondsToEnd);
+    EXPECT_EQ(run.out, "");
     EXPECT_TRUE(all_gone(program.mark(), kSecondsToEnd)) << "processes remain";
     return run;
   }
@@ -97,13 +94,10 @@ class FailingTogetherTest : public ProgramTest {
     }
   }
   std::size_t charges_on_file() const { return has("ledger.jsonl") ? charges_in(bytes("ledger.jsonl")).size() : 0; }
-  void expect_nothing_charged() const {
-    expect_nothing_left();
-    EXPECT_EQ(charges_on_file(), 0U);
-  }
 
   // One message. Where something was charged, the coordinator may have time to say how to go on as well.
   void expect_lost(const ProgramRun& run, int rank) const {
+    EXPECT_EQ(run.exit_code, 5) << run.err;
     const std::vector<std::string> messages = messages_in(run.err);
     const bool has_charged = charges_on_file() > 0;
     ASSERT_THAT(messages.size(), AllOf(testing::Ge(1u), testing::Le(has_charged ? 2u : 1u))) << run.err;
@@ -118,10 +112,17 @@ class FailingTogetherTest : public ProgramTest {
   void write_part(const TrainingRows& rows, std::size_t rank) const {
     write_npy(rows, parts_ / numbered_npy("x", rank), parts_ / numbered_npy("y", rank));
   }
-  ProgramRun fit_parts(const std::string& options) const {
-    return run_with({.ranks = kRanks, .form = Form::kProgram},
-                    fmt::format("fit --classes 3 --mu 1 --train-x {0}/x{{rank}}.npy --train-y {0}/y{{rank}}.npy {1}",
-                                parts_.path(), options));
+  // Expects one line with this, and no charge.
+  void expect_bad_row(const std::string& options, const std::string& said) const {
+    const ProgramRun run =
+        run_with({.ranks = kRanks, .form = Form::kProgram},
+                 fmt::format("fit --classes 3 --mu 1 --train-x {0}/x{{rank}}.npy --train-y {0}/y{{rank}}.npy {1}",
+                             parts_.path(), options));
+    expect_refusal(run, 3, {said});
+    EXPECT_EQ(lines_of(run.err).size(), 1u) << run.err;
+    EXPECT_LT(run.seconds, kSecondsToEnd);
+    expect_nothing_left();
+    EXPECT_EQ(charges_on_file(), 0U);
   }
 
   static std::unique_ptr<TemporaryFolder> data_;
@@ -130,27 +131,16 @@ class FailingTogetherTest : public ProgramTest {
 
 std::unique_ptr<TemporaryFolder> FailingTogetherTest::data_;
 
-TEST_F(FailingTogetherTest, AKilledRankEndsTheJob) {
-  for (int rank = 0; rank < kRanks; ++rank) {
-    SCOPED_TRACE("rank " + std::to_string(rank));
+TEST_F(FailingTogetherTest, AKilledRankEndsTheJobAlsoWhereAnotherHangs) {
+  for (const auto& [stopped, killed] : {std::pair{0, 0}, {1, 1}, {2, 2}, {2, 1}}) {
+    SCOPED_TRACE(fmt::format("rank {} is stopped, {} killed", stopped, killed));
     forget_runs();
-    const CaughtRun caught = start_and_catch(kRanks, rank);
-    ::kill(caught.worker, SIGKILL);
-    const ProgramRun run = finish_soon(*caught.program);
-    EXPECT_EQ(run.exit_code, 5) << run.err;
-    expect_lost(run, rank);
-    EXPECT_EQ(run.out, "");
+    const CaughtRun caught = start_and_catch(kRanks, stopped);
+    const std::optional<pid_t> process = worker_of_rank(caught.program->mark(), killed);
+    ASSERT_TRUE(process.has_value());  // it waits for the stopped one, or is it
+    ::kill(*process, SIGKILL);
+    expect_lost(finish_soon(*caught.program), killed);
   }
-}
-
-TEST_F(FailingTogetherTest, AKilledRankEndsAJobInWhichAnotherHangs) {
-  const CaughtRun caught = start_and_catch(kRanks, 2);
-  const std::optional<pid_t> other = worker_of_rank(caught.program->mark(), 1);
-  ASSERT_TRUE(other.has_value());  // it waits for the stopped one
-  ::kill(*other, SIGKILL);
-  const ProgramRun run = finish_soon(*caught.program);
-  EXPECT_EQ(run.exit_code, 5) << run.err;
-  expect_lost(run, 1);
 }
 
 TEST_F(FailingTogetherTest, AKilledGuardTakesItsWorkerAlong) {
@@ -158,15 +148,12 @@ TEST_F(FailingTogetherTest, AKilledGuardTakesItsWorkerAlong) {
   for (const ProcessEntry& process : processes_with(caught.program->mark())) {
     if (process.pid == caught.worker) ::kill(process.parent, SIGKILL);
   }
-  const ProgramRun run = finish_soon(*caught.program);
-  EXPECT_NE(run.exit_code, 0);  // 128 + 9: the launcher saw the kill itself
-  EXPECT_EQ(run.out, "");
+  EXPECT_NE(finish_soon(*caught.program).exit_code, 0);  // 128 + 9: the launcher saw the kill itself
   expect_nothing_left();
 }
 
 TEST_F(FailingTogetherTest, SignalsEndARunThatIsAlone) {
-  const std::pair<int, int> codes[] = {{SIGINT, 130}, {SIGTERM, 143}};
-  for (const auto& [signal, code] : codes) {
+  for (const auto& [signal, code] : {std::pair{SIGINT, 130}, {SIGTERM, 143}}) {
     SCOPED_TRACE(strsignal(signal));
     forget_runs();
     const CaughtRun caught = start_and_catch(0, 0);
@@ -181,7 +168,6 @@ TEST_F(FailingTogetherTest, SignalsEndARunThatIsAlone) {
       EXPECT_THAT(said.back(), AllOf(AnyOf(HasSubstr("has charged"), HasSubstr("may have charged")),
                                      HasSubstr("--resume, which charges only the rest")));
     }
-    EXPECT_EQ(run.out, "");
     expect_nothing_left();
   }
 }
@@ -194,9 +180,7 @@ TEST_F(FailingTogetherTest, SignalsEndAJob) {
     SCOPED_TRACE(strsignal(signal));
     const CaughtRun caught = start_and_catch(kRanks, 1, long_test);
     ::kill(caught.program->pid(), signal);
-    const ProgramRun run = finish_soon(*caught.program);
-    EXPECT_NE(run.exit_code, 0);
-    EXPECT_EQ(run.out, "");
+    EXPECT_NE(finish_soon(*caught.program).exit_code, 0);
     // The model is kept as soon as it has been paid for, before it is tested: whole, or not at all.
     const std::string model = folder_ / "model.safetensors";
     if (std::filesystem::exists(model)) {
@@ -214,12 +198,7 @@ TEST_F(FailingTogetherTest, ABadRowOfOneRankEndsAll) {
     write_part(rows, rank);
   }
   for (const std::string metric : {"cosine", "euclidean"}) {
-    const ProgramRun run = fit_parts("--method mean --memory 1 --metric " + metric);
-    EXPECT_EQ(run.exit_code, 3);
-    EXPECT_LT(run.seconds, kSecondsToEnd);
-    EXPECT_THAT(lines_of(run.err), ElementsAre(AllOf(StartsWith("dpreduce: "), HasSubstr("x2.npy: row 17"))));
-    EXPECT_EQ(run.out, "");
-    expect_nothing_charged();
+    expect_bad_row("--method mean --memory 1 --metric " + metric, "x2.npy: row 17");
   }
 }
 
@@ -234,10 +213,7 @@ TEST_F(FailingTogetherTest, BadRowsOfAllRanksMakeOneMessage) {
   TrainingRows rows = make_rows({10, 10, 10}, 8);
   rows.features[0] = std::numeric_limits<float>::infinity();
   for (std::size_t rank = 0; rank < kRanks; ++rank) write_part(rows, rank);
-  const ProgramRun run = fit_parts("");
-  EXPECT_EQ(run.exit_code, 3);
-  EXPECT_EQ(lines_of(run.err).size(), 1u) << run.err;
-  expect_nothing_charged();
+  expect_bad_row("", ".npy: row 0");
 }
 
 }  // namespace dpreduce::failing_together_test

@@ -5,10 +5,10 @@ namespace dpreduce::fit_test {
 
 const std::string kWhole = "--train-x x.npy --train-y y.npy";
 
-// One way to name the same rows.
-struct Storage {
+// A name; a way to store the rows, or the options of a method.
+struct Choice {
   std::string name;
-  std::string files;
+  std::string options;
 };
 
 class FitTest : public testing::Test {
@@ -35,7 +35,7 @@ class FitTest : public testing::Test {
   }
   static void TearDownTestSuite() { folder_.reset(); }
 
-  static std::vector<Storage> storages() {
+  static std::vector<Choice> storages() {
     return {{"three uneven files", "--train-x x_0.npy x_1.npy x_2.npy --train-y y_0.npy y_1.npy y_2.npy"},
             {"files of a pattern", "--train-x x_?.npy --train-y y_*.npy"},
             {"files cut differently from the labels", "--train-x x.npy --train-y y_0.npy y_1.npy y_2.npy"},
@@ -45,12 +45,16 @@ class FitTest : public testing::Test {
             {"Fortran order", "--train-x fortran_x.npy --train-y y.npy"}};
   }
 
-  // The bytes of the model.
-  static std::string fit(const std::string& options, int ranks = 0) {
-    const ProgramRun run = run_program(split_arguments("fit --classes 3 --out model --ledger ledger " + options),
-                                       {.folder = folder_->path(), .ranks = ranks});
+  static std::string printed_by(const std::string& line, int ranks = 0) {
+    const ProgramRun run = run_program(split_arguments(line), {.folder = folder_->path(), .ranks = ranks});
     EXPECT_EQ(run.exit_code, 0) << run.err;
     EXPECT_EQ(run.err, "");
+    return run.out;
+  }
+
+  // The bytes of the model.
+  static std::string fit(const std::string& options, int ranks = 0) {
+    printed_by("fit --classes 3 --out model --ledger ledger " + options, ranks);
     const std::string model = read_bytes(*folder_ / "model");
     std::filesystem::remove(*folder_ / "model");
     std::filesystem::remove(*folder_ / "ledger");
@@ -62,26 +66,18 @@ class FitTest : public testing::Test {
 
 std::unique_ptr<TemporaryFolder> FitTest::folder_;
 
-// A name, and the options of the method.
-struct Choices {
-  std::string name;
-  std::string options;
-};
-
 // One choice for every way in which a method reads its rows.
-class FitReadersTest : public FitTest, public testing::WithParamInterface<Choices> {
- protected:
-  static std::string options() { return " --epsilon 2 --delta 1e-6 --seed 7 " + GetParam().options; }
-};
+class FitReadersTest : public FitTest, public testing::WithParamInterface<Choice> {};
 
 TEST_P(FitReadersTest, AnyStorageOfTheRowsGivesTheSameBytes) {
-  const std::string expected = fit(kWhole + options());
-  for (const auto& [name, files] : storages()) EXPECT_TRUE(fit(files + options()) == expected) << name;
-  EXPECT_TRUE(fit(kWhole + options(), 1) == expected) << "mpirun -n 1";
+  const std::string options = " --epsilon 2 --delta 1e-6 --seed 7 " + GetParam().options;
+  const std::string expected = fit(kWhole + options);
+  for (const auto& [name, files] : storages()) EXPECT_TRUE(fit(files + options) == expected) << name;
+  EXPECT_TRUE(fit(kWhole + options, 1) == expected) << "mpirun -n 1";
 }
 
 INSTANTIATE_TEST_SUITE_P(, FitReadersTest,
-                         testing::ValuesIn(std::vector<Choices>{
+                         testing::ValuesIn(std::vector<Choice>{
                              {"sums", "--method mean --center dp"},
                              {"sums_reduced", "--method mean --pca 3"},
                              {"sums_and_squares", "--method fisher --select 7 --select-by t --normalize none --clip 3"},
@@ -94,7 +90,7 @@ INSTANTIATE_TEST_SUITE_P(, FitReadersTest,
                              {"utilities_of_pairs", "--method public --public-x public.npy --d-min 0.7 --d-max 1.6"},
                              {"correct_rows", "--method adam --rounds 5 --choose"},
                          }),
-                         [](const testing::TestParamInfo<Choices>& choices) { return choices.param.name; });
+                         [](const auto& choice) { return choice.param.name; });
 
 TEST_F(FitTest, AnyStorageOnSeveralRanksGivesTheSameBytes) {
   const std::string seeded =
@@ -120,11 +116,8 @@ TEST_F(FitTest, PublicRowsMayBeStoredInAnyWayAndACenterOfThemCostsNothing) {
   EXPECT_FALSE(fit(options + "public_0.npy") == expected);
 
   const auto plan = [](const std::string& center) {
-    const ProgramRun run =
-        run_program(split_arguments("fit --classes 3 --mu 1 --dry-run --method mean " + kWhole + center),
-                    {.folder = folder_->path()});
-    EXPECT_EQ(run.exit_code, 0) << run.err;
-    return run.out.substr(0, run.out.find("cost "));  // in seconds it is measured, and another every time
+    const std::string told = printed_by("fit --classes 3 --mu 1 --dry-run --method mean " + kWhole + center);
+    return told.substr(0, told.find("cost "));  // in seconds it is measured, and another every time
   };
   EXPECT_EQ(plan(" --center public --public-x public.npy"), plan(""));
 }

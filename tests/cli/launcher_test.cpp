@@ -11,18 +11,19 @@ class SingleProcessTest : public ProgramTest {
  protected:
   SingleProcessTest() { write_rows(make_rows({40, 30, 20}, 8)); }
 
-  ProgramRun fit(const Environment& environment, int ranks = 0, std::vector<std::string> launcher_options = {}) const {
-    return run_with({.ranks = ranks,
-                     .form = Form::kProgram,
-                     .launcher_options = std::move(launcher_options),
-                     .environment = environment},
-                    "fit --train-x x.npy --train-y y.npy --classes 3 --mu 1 --method mean --out model --ledger ledger");
+  ProgramRun fit(const Environment& environment, int ranks = 0) const {
+    RunOptions options{.ranks = ranks, .form = Form::kProgram, .environment = environment};
+    if (ranks > 0) options.launcher_options = {"-x", environment.front().first};
+    return run_with(options, fit_ + "mean");
   }
   void expect_refused(const ProgramRun& run, const std::string& variable) const {
     SCOPED_TRACE(variable);
     expect_refusal(run, 2, {"dpreduce: " + variable, "alone in its MPI job", "DPREDUCE_SINGLE_PROCESS=1"});
     EXPECT_FALSE(has("ledger") || has("model"));
   }
+
+  const std::string fit_ =
+      "fit --train-x x.npy --train-y y.npy --classes 3 --mu 1 --threads 1 --out model --ledger ledger --method ";
 };
 
 TEST_F(SingleProcessTest, AProcessThatWasStartedWithOthersAndIsAloneIsRefused) {
@@ -36,28 +37,27 @@ TEST_F(SingleProcessTest, AProcessThatWasStartedWithOthersAndIsAloneIsRefused) {
     expect_refused(fit({variable}), variable.first + "=" + variable.second);
   }
   // MPI starts, and finds nobody else.
-  expect_refused(fit({{"SLURM_STEP_NUM_TASKS", "4"}}, 1, {"-x", "SLURM_STEP_NUM_TASKS"}), "SLURM_STEP_NUM_TASKS=4");
+  expect_refused(fit({{"SLURM_STEP_NUM_TASKS", "4"}}, 1), "SLURM_STEP_NUM_TASKS=4");
 }
 
 TEST_F(SingleProcessTest, ASingleProcessRunsWhereItIsMeant) {
   EXPECT_EQ(fit({{"SLURM_STEP_NUM_TASKS", "4"}, {"DPREDUCE_SINGLE_PROCESS", "1"}}).exit_code, 0);
   EXPECT_EQ(fit({{"SLURM_STEP_ID", "0"}, {"SLURM_STEP_NUM_TASKS", "1"}, {"SLURM_NTASKS", "4"}}).exit_code, 0);
   EXPECT_EQ(fit({{"SLURM_JOB_ID", "7"}, {"SLURM_NTASKS", "4"}}).exit_code, 0);  // a script in an allocation
-  EXPECT_EQ(fit({{"SLURM_STEP_NUM_TASKS", "4"}}, 3, {"-x", "SLURM_STEP_NUM_TASKS"}).exit_code, 0);  // all of a job
+  EXPECT_EQ(fit({{"SLURM_STEP_NUM_TASKS", "4"}}, 3).exit_code, 0);              // all of a job
 }
 
 // Whoever can write where the program is started would else run code of theirs in it, beside the exact sums.
 TEST_F(SingleProcessTest, NoLibraryIsTakenFromTheFolderItIsStartedIn) {
-  for (const std::string library : {"libc.so.6", "libstdc++.so.6", "libcrypto.so.3", "libmpi.so.40", "libfmt.so.9"}) {
-    std::ofstream(folder_ / library) << "no library";
+  for (const char* library : {"libc.so.6", "libstdc++.so.6", "libcrypto.so.3", "libmpi.so.40", "libfmt.so.9"}) {
+    write_bytes(folder_ / library, "no library");
   }
   EXPECT_EQ(fit({}).exit_code, 0);
 }
 
-// What ranks of one machine send each other lies in memory that they share, under a name.
+// Messages between ranks of one machine lie in memory that they share, under a name.
 TEST_F(SingleProcessTest, WhatRanksShareLiesInFoldersOfTheirOwn) {
-  RunningProgram program(split_arguments("fit --train-x x.npy --train-y y.npy --classes 3 --mu 1 --method gd --rounds "
-                                         "600 --threads 1 --out model --ledger ledger"),
+  RunningProgram program(split_arguments(fit_ + "gd --rounds 600"),
                          {.folder = folder_.path(), .ranks = 2, .form = Form::kProgram});
   std::set<std::string> segments;
   ASSERT_TRUE(is_so_within(kSecondsToEnd, [&] {
@@ -75,9 +75,7 @@ TEST_F(SingleProcessTest, WhatRanksShareLiesInFoldersOfTheirOwn) {
     EXPECT_EQ(std::filesystem::status(folder).permissions(), std::filesystem::perms::owner_all);
   }
   EXPECT_EQ(program.finish().exit_code, 0);
-  for (const std::string& segment : segments) {
-    EXPECT_FALSE(std::filesystem::exists(std::filesystem::path(segment).parent_path()));
-  }
+  for (const std::filesystem::path segment : segments) EXPECT_FALSE(std::filesystem::exists(segment.parent_path()));
 }
 
 // Open MPI would take components from a folder "(null)" of the current one.

@@ -24,20 +24,20 @@ class LedgerCommands : public ProgramTest {
     terms.version = "0.1.0";
     return terms;
   }
-  void charge_round(Ledger& ledger, const std::string& run_id, int round) const {
-    ledger.append({.release_id = fmt::format("{}/gradient/{}", run_id, round),
-                   .terms = terms_of("gd"),
-                   .blocks = {{"sum", 8, 4, 16}},
-                   .mu = 0.25});
-  }
-  // Of a run that charged one of its two rounds.
-  void reserve_and_charge(const std::string& run_id) const {
+  // A round of a run of two, which is reserved before the first.
+  void charge(const std::string& run_id, int round = 1) const {
     Ledger on_disk(folder_ / "ledger.jsonl");
-    on_disk.reserve({.run_id = run_id,
-                     .terms = terms_of("gd"),
-                     .releases = {{.name = "gradient", .rounds = 2, .mu = 0.25}},
-                     .selections = {}});
-    charge_round(on_disk, run_id, 1);
+    const RunTerms terms = terms_of("gd");
+    if (round == 1) {
+      on_disk.reserve({.run_id = run_id,
+                       .terms = terms,
+                       .releases = {{.name = "gradient", .rounds = 2, .mu = 0.25}},
+                       .selections = {}});
+    }
+    on_disk.append({.release_id = fmt::format("{}/gradient/{}", run_id, round),
+                    .terms = terms,
+                    .blocks = {{"sum", 8, 4, 16}},
+                    .mu = 0.25});
   }
 
   const std::string fit_ = "fit --method mean --train-x x.npy --train-y y.npy --classes 2 --mu 0.3 --out model ";
@@ -50,7 +50,7 @@ TEST_F(LedgerCommands, ShowTellsWhatWasReleasedAndItsSum) {
   for (const char* field : {"release", "time", "method", "adjacency", "blocks", "mu", "rho", "private"}) {
     EXPECT_TRUE(shown["releases"][0].contains(field)) << field;
   }
-  EXPECT_NEAR(shown["mu"].get<double>(), 0.3 * std::sqrt(3.0), 1e-9);
+  EXPECT_NEAR(shown["mu"], 0.3 * std::sqrt(3.0), 1e-9);
   EXPECT_TRUE(shown["open_runs"].empty());
   const std::string text = succeed("ledger show").out;
   EXPECT_THAT(text, testing::EndsWith("\nSpent by all runs together, as if about the same records\n"
@@ -63,14 +63,12 @@ TEST_F(LedgerCommands, ShowTellsEpsilonAtTheRunsOwnDelta) {
   const std::string fit = "fit --method mean --train-x x.npy --train-y y.npy --classes 2 --epsilon 1 --delta ";
   succeed(fit + "1e-7 --report r.json");
   EXPECT_THAT(succeed("ledger show").out, HasSubstr("\nepsilon    1\ndelta      1e-07\n"));
-  EXPECT_NEAR(figures("ledger show", 2)["runs"][0]["so_far"]["epsilon"].get<double>(), 1.0, 1e-9);
-  const json report = document("r.json");
-  EXPECT_NEAR(report["ledger"]["spent"]["epsilon"].get<double>(), 1.0, 1e-9);
-  EXPECT_EQ(report["ledger"]["spent"]["runs"], 1);
+  EXPECT_NEAR(figures("ledger show", 2)["runs"][0]["so_far"]["epsilon"], 1.0, 1e-9);
+  const json spent = document("r.json")["ledger"]["spent"];
+  EXPECT_NEAR(spent["epsilon"], 1.0, 1e-9);
+  EXPECT_EQ(spent["runs"], 1);
   succeed(fit + "1e-6");
-  const std::string several = succeed("ledger show").out;
-  EXPECT_THAT(several, HasSubstr("\ndeltas of runs 2, from 1e-07 to 1e-06\n"));
-  EXPECT_THAT(several, HasSubstr("\ndelta          1e-07\n"));
+  expect_parts(succeed("ledger show").out, {"\ndeltas of runs 2, from 1e-07 to 1e-06\n", "\ndelta          1e-07\n"});
   EXPECT_EQ(figures("ledger show", 2)["deltas_of_runs"], (json{1e-7, 1e-6}));
   EXPECT_THAT(succeed("ledger show --delta 1e-5").out, HasSubstr("\ndelta          1e-05\n"));
 }
@@ -79,8 +77,8 @@ TEST_F(LedgerCommands, NamesOfDataSetsOnEarlierLinesDivideNothing) {
   std::filesystem::copy(DPREDUCE_TEST_DATA "/reference/ledger_with_names.jsonl", folder_ / "ledger.jsonl");
   EXPECT_THAT(succeed("ledger verify").out, HasSubstr("6 lines, intact"));
   const json shown = figures("ledger show", 2);
-  EXPECT_NEAR(shown["mu"].get<double>(), std::sqrt(0.09 + 0.08), 1e-12);
-  EXPECT_NEAR(shown["runs"][1]["so_far"]["mu"].get<double>(), std::sqrt(0.09 + 0.08), 1e-12);
+  EXPECT_NEAR(shown["mu"], std::sqrt(0.09 + 0.08), 1e-12);
+  EXPECT_NEAR(shown["runs"][1]["so_far"]["mu"], std::sqrt(0.09 + 0.08), 1e-12);
   EXPECT_THAT(succeed("ledger show").out, HasSubstr("\nepsilon    1.61\ndelta      1e-05\n"));
 }
 
@@ -92,21 +90,20 @@ TEST_F(LedgerCommands, TotalsAreUnderTheStrictestRelationOfTheLines) {
   succeed(fit + "--adjacency replace-one");
   const json shown = figures("ledger show", 2);
   EXPECT_EQ(shown["adjacency"], "replace-one");
-  EXPECT_NEAR(shown["epsilon"].get<double>(), 1.0, 1e-3);
+  EXPECT_NEAR(shown["epsilon"], 1.0, 1e-3);
   EXPECT_THAT(succeed("ledger show").out, HasSubstr("\nneighbors  replace-one\n"));
   EXPECT_THAT(succeed("ledger show --adjacency add-remove").out, HasSubstr("\nneighbors  add-remove\n"));
   EXPECT_LT(figures("ledger show --adjacency add-remove")["epsilon"], 0.8);
   succeed(fit);
   const json spent = document("r.json")["ledger"]["spent"];
   EXPECT_EQ(spent["adjacency"], "replace-one");
-  EXPECT_NEAR(spent["epsilon"].get<double>(), figures("ledger show", 2)["epsilon"].get<double>(), 1e-9);
-  EXPECT_GT(spent["epsilon"].get<double>(), 2.0);
+  EXPECT_NEAR(spent["epsilon"], figures("ledger show", 2)["epsilon"], 1e-9);
+  EXPECT_GT(spent["epsilon"], 2.0);
 }
 
 TEST_F(LedgerCommands, RunsAtTheSameTimeHaveAParagraphEach) {
-  for (const char* run_id : {"run-1", "run-2"}) reserve_and_charge(run_id);
-  Ledger on_disk(folder_ / "ledger.jsonl");
-  charge_round(on_disk, "run-1", 2);
+  for (const char* run_id : {"run-1", "run-2"}) charge(run_id);
+  charge("run-1", 2);
   const std::string text = succeed("ledger show").out;
   EXPECT_THAT(text, testing::ContainsRegex("gradient/1 to gradient/2 +2 +8 .* 0\\.25\n"));
   EXPECT_THAT(text, testing::ContainsRegex("gradient/1 +1 +8 .* 0\\.25\n"));
@@ -119,12 +116,10 @@ TEST_F(LedgerCommands, AnEditedLedgerIsFound) {
   const std::vector<std::string> lines = lines_of(intact);
   EXPECT_THAT(succeed("ledger verify ledger.jsonl").out,
               HasSubstr(std::to_string(lines.size()) + " lines, intact; signed with its own key, "));
-  const auto text_of = [](const std::vector<std::string>& parts) {
-    return fmt::format("{}\n", fmt::join(parts, "\n"));
-  };
-  const auto without = [&](std::size_t gone) {
+  const auto text_of = [](const auto& parts) { return fmt::format("{}\n", fmt::join(parts, "\n")); };
+  const auto without = [&](std::ptrdiff_t gone) {
     std::vector<std::string> rest = lines;
-    rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(gone));
+    rest.erase(rest.begin() + gone);
     return text_of(rest);
   };
   std::string middle = intact;
@@ -142,15 +137,12 @@ TEST_F(LedgerCommands, AnEditedLedgerIsFound) {
 
 // The last line is a charge of a run that was killed: sigma x 10 and mu / 10 are consistent, and a lie.
 TEST_F(LedgerCommands, AConsistentEditOfTheLastLineIsFound) {
-  reserve_and_charge("run-1");
+  charge("run-1");
   std::string text = ledger();
-  const auto replace = [&](const std::string& from, const std::string& to) {
-    const std::size_t at = text.rfind(from);
-    ASSERT_NE(at, std::string::npos);
-    text.replace(at, from.size(), to);
-  };
-  replace("\"sigma\":16.0", "\"sigma\":160.0");
-  replace("\"mu\":0.25,\"rho\":0.03125", "\"mu\":0.025,\"rho\":0.00031250000000000006");
+  for (const auto& [from, to] : {std::pair{"\"sigma\":16.0", "\"sigma\":160.0"},
+                                 {"\"mu\":0.25,\"rho\":0.03125", "\"mu\":0.025,\"rho\":0.00031250000000000006"}}) {
+    text.replace(text.rfind(from), std::strlen(from), to);
+  }
   set_ledger(text);
   expect_refused("ledger verify", 6, "ledger.jsonl:3: the signature does not match this line");
   expect_refused(fit_, 6, "ledger.jsonl:3: ");
@@ -158,32 +150,26 @@ TEST_F(LedgerCommands, AConsistentEditOfTheLastLineIsFound) {
 
 TEST_F(LedgerCommands, VerifyWithAReportFindsACutTailAndAnotherLedger) {
   succeed(fit_);
-  succeed(fit_ + "--report r.json");
-  const std::string intact = ledger();
-  EXPECT_THAT(succeed("ledger verify --report r.json").out, HasSubstr("all lines of r.json are there"));
-  succeed(fit_);
-  EXPECT_THAT(succeed("ledger verify --report r.json").out, HasSubstr("all lines of r.json are there"));
-
-  const std::vector<std::string> lines = lines_of(intact);
-  std::string cut;
-  for (std::size_t line = 0; line < 4; ++line) cut += lines[line] + "\n";  // the first run's
-  set_ledger(cut);
+  const std::string first = ledger();
+  for (const std::string& fit : {fit_ + "--report r.json", fit_}) {
+    succeed(fit);
+    EXPECT_THAT(succeed("ledger verify --report r.json").out, HasSubstr("all lines of r.json are there"));
+  }
+  set_ledger(first);
   EXPECT_THAT(succeed("ledger verify").out, HasSubstr("4 lines, intact"));
   expect_refused("ledger verify --report r.json", 6, "its end was cut off");
   succeed(fit_);
   expect_refused("ledger verify --report r.json", 6, "others written in their place");
 
-  std::filesystem::remove(folder_ / "ledger.jsonl");
-  std::filesystem::remove(folder_ / "ledger.jsonl.signing-key");
+  for (const char* file : {"ledger.jsonl", "ledger.jsonl.signing-key"}) std::filesystem::remove(folder_ / file);
   for (int release = 0; release < 3; ++release) succeed(fit_);
   expect_refused("ledger verify --report r.json", 6, "another ledger");
 
-  // Reports that say nothing of a ledger.
   expect_refused("ledger verify --report absent.json", 3, "absent.json");
   write_bytes(folder_ / "no.json", "no report");
   expect_refused("ledger verify --report no.json", 3, "no.json: not a JSON file");
   succeed(
-      "fit --method mean --train-x x.npy --train-y y.npy --classes 2 --non-private --out model --report plain.json");
+      "fit --train-x x.npy --train-y y.npy --classes 2 --method mean --non-private --out model --report plain.json");
   expect_refused("ledger verify --report plain.json", 3, "plain.json: does not record the state of a ledger");
 }
 
@@ -203,12 +189,11 @@ TEST_F(LedgerCommands, AKeyThatOthersMayUseIsRefusedAndAnExchangedOneIsFound) {
 }
 
 TEST_F(LedgerCommands, ShowTellsOpenRunsAndReleaseGivesThemUp) {
-  reserve_and_charge("run-1");
+  charge("run-1");
   const json open = figures("ledger show")["open_runs"];
   ASSERT_EQ(open.size(), 1U);
-  EXPECT_EQ(open[0]["run"], "run-1");
   EXPECT_TRUE(open[0].contains("since"));
-  EXPECT_EQ(open[0]["releases"], json::parse(R"([{"name":"gradient","rounds":1,"mu":0.25}])"));
+  expect_members(open[0], json::parse(R"({"run":"run-1","releases":[{"name":"gradient","rounds":1,"mu":0.25}]})"));
   const std::string text = succeed("ledger show", 2).out;
   EXPECT_THAT(text, HasSubstr("\nreleases   1\n"));
   EXPECT_THAT(text, testing::ContainsRegex("\nOpen runs, .*\n.*\n.*Z, run run-1, gd\n.*\n  gradient +1 +0\\.25 "));
@@ -226,26 +211,25 @@ TEST_F(LedgerCommands, ShowTellsOpenRunsAndReleaseGivesThemUp) {
   expect_refused("ledger release", 2, "run");
 }
 
+// A whole program that lives: reservation_test.
 TEST_F(LedgerCommands, ReleaseRefusesALivingRunAndRemovesTheFileOfADeadOne) {
   std::string run_id;
-  std::filesystem::path path;
   {
-    const RunFile file = RunFile::make(folder_ / "ledger.jsonl", std::string(64, 'b'), SavesReleases::kYes);
-    run_id = file.run_id();
-    path = folder_ / ("ledger.jsonl." + run_id + ".releases");
-    ASSERT_TRUE(std::filesystem::exists(path));
-    reserve_and_charge(run_id);
-    expect_refused("ledger release " + run_id, 3, run_id);
-    EXPECT_TRUE(std::filesystem::exists(path));
+    const RunFile living = RunFile::make(folder_ / "ledger.jsonl", std::string(64, 'b'), SavesReleases::kYes);
+    run_id = living.run_id();
+    charge(run_id);
+    expect_refused("ledger release " + run_id, 3, run_id + ".releases: its run is still running");
+    EXPECT_EQ(run_files().size(), 1U);
+    EXPECT_EQ(Ledger::read(folder_ / "ledger.jsonl").open_runs().size(), 1U);
   }
   EXPECT_THAT(succeed("ledger release " + run_id).out, HasSubstr("it cannot be resumed"));
-  EXPECT_FALSE(std::filesystem::exists(path));
+  EXPECT_TRUE(run_files().empty());
   EXPECT_EQ(Ledger::read(folder_ / "ledger.jsonl").outcome(run_id), RunOutcome::kReleased);
 }
 
 TEST_F(LedgerCommands, JournalsOfEarlierVersionsAreRemovedAndTheirRunsGivenUp) {
   const std::string run_id(32, 'a');
-  reserve_and_charge(run_id);
+  charge(run_id);
   const std::string journal = "ledger.jsonl." + run_id + ".journal";
   write_bytes(folder_ / journal, "dpreduce journal 2\nbinding bb\nsecret private 00\nrun " + run_id + "\n");
   ::chmod((folder_ / journal).c_str(), 0600);
@@ -282,8 +266,8 @@ TEST_F(LedgerCommands, SelectionsOnFileCountAgainstTheBudgetOfTheDataSet) {
   const json json = figures("ledger show");
   EXPECT_TRUE(json["releases"][0]["mu"].is_null());
   EXPECT_EQ(json["releases"][0]["selection"]["mechanism"], "exponential");
-  EXPECT_NEAR(json["mu"].get<double>(), 0.1, 1e-9);
-  EXPECT_NEAR(json["rho"].get<double>(), 0.03625, 1e-9);
+  EXPECT_NEAR(json["mu"], 0.1, 1e-9);
+  EXPECT_NEAR(json["rho"], 0.03625, 1e-9);
 }
 
 }  // namespace dpreduce::ledger_test

@@ -59,7 +59,7 @@ class NetworkMatrixTest : public NetworkProcesses {
     }
     if (lost.empty()) return model() == whole_ ? "right" : "wrong: another model";
     if (lost.size() != 1 || lost[0]["reason"].get<std::string>().empty()) return "wrong: who is lost";
-    const auto without = models_without_.find(lost[0]["silo"].get<std::size_t>());
+    const auto without = models_without_.find(lost[0]["silo"]);
     const bool is_right = model() == whole_ || (without != models_without_.end() && model() == without->second);
     return is_right ? "right, without a silo" : "wrong: another model";
   }
@@ -143,8 +143,7 @@ TEST_F(NetworkMatrixTest, ACoordinatorKilledAtAnyMessageIsFoundGoneByEverySilo) 
   }
 }
 
-// With a proxy on the line of silo 1 that fails once. It begins to work when all processes run: no fork is made of a
-// process with threads.
+// With a proxy on the line of silo 1 that fails once. It begins when all processes run: none with threads is forked.
 TEST_F(NetworkMatrixTest, ALineCutAtAnyRecordChangesNoBit) {
   if (!runs_slow_tests()) GTEST_SKIP() << "a long test";
   stories_ = "line between processes is cut";
@@ -164,11 +163,10 @@ TEST_F(NetworkMatrixTest, ALineCutAtAnyRecordChangesNoBit) {
     return std::pair(proxy->records(true), proxy->records(false));
   };
   const auto [up, down] = play_over(std::nullopt);
+  using Place = LineFault::Place;
   for (const bool to_coordinator : {true, false}) {
-    const std::uint64_t records = to_coordinator ? up : down;
-    for (std::uint64_t record = 1; record <= records; ++record) {
-      for (const LineFault::Place place :
-           {LineFault::Place::kBefore, LineFault::Place::kWithin, LineFault::Place::kAfter}) {
+    for (std::uint64_t record = 1; record <= (to_coordinator ? up : down); ++record) {
+      for (const Place place : {Place::kBefore, Place::kWithin, Place::kAfter}) {
         play_over(LineFault{to_coordinator, record, place, LineFault::Kind::kReset});
       }
     }

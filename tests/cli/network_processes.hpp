@@ -41,7 +41,7 @@ class NetworkProcesses : public ProgramTest {
   }
 
   static std::string name(std::size_t party, const std::string& ending) { return fmt::format("n{}{}", party, ending); }
-  // What all parties are told.
+  // All parties are told this.
   void say(const std::string& common) const {
     write_bytes(folder_ / "common.toml", "classes = 3\nroster = \"roster.toml\"\nthreads = 1\n" + common);
   }
@@ -65,11 +65,9 @@ class NetworkProcesses : public ProgramTest {
                                : "silo --connect " + address + own + rows + options);
   }
 
-  std::unique_ptr<RunningProgram> start(std::size_t party, const std::string& address, const std::string& options,
-                                        Form form) const {
+  std::unique_ptr<RunningProgram> start(const std::vector<std::string>& words, Form form) const {
     return std::make_unique<RunningProgram>(
-        words_of(party, address, options),
-        RunOptions{.folder = folder_.path(), .form = form, .keeps_files = true, .timeout_seconds = 60.0});
+        words, RunOptions{.folder = folder_.path(), .form = form, .keeps_files = true, .timeout_seconds = 60.0});
   }
   // A party alone, whom nobody answers, to its end.
   ProgramRun run_party(std::size_t party, const std::string& options) const {
@@ -79,7 +77,7 @@ class NetworkProcesses : public ProgramTest {
   static void wait_until(const std::function<bool()>& is_so, const std::string& else_said) {
     if (!is_so_within(kSecondsToStart, is_so)) throw std::runtime_error(else_said);
   }
-  // Where the coordinator listens: once it does.
+  // The coordinator listens there, once it does.
   std::string address() const {
     wait_until([&] { return has("n0.health"); }, "the coordinator does not listen");
     return document("n0.health")["address"];
@@ -99,17 +97,23 @@ class NetworkProcesses : public ProgramTest {
   // Says where a silo dials, where that is not the coordinator's address itself.
   using AddressOf = std::function<std::string(std::size_t silo, std::string listens)>;
 
-  // The coordinator and the first so many silos.
-  Parties start_parties(const OptionsOf& options_of, std::size_t silos = kSilos, const AddressOf& address_of = nullptr,
-                        Form form = Form::kFork) const {
+  // The coordinator and the first so many silos, as `begin` begins what has such words.
+  template <typename Begin>
+  auto begin_parties(const Begin& begin, const OptionsOf& options_of, std::size_t silos,
+                     const AddressOf& address_of) const {
     std::filesystem::remove(folder_ / "n0.health");
-    Parties running;
-    running.push_back(start(0, "", options_of(0), form));
+    std::vector<std::invoke_result_t<Begin, std::vector<std::string>>> running;
+    running.push_back(begin(words_of(0, "", options_of(0))));
     const std::string listens = address();
     for (std::size_t silo = 1; silo <= silos; ++silo) {
-      running.push_back(start(silo, address_of ? address_of(silo, listens) : listens, options_of(silo), form));
+      const std::string dialed = address_of ? address_of(silo, listens) : listens;
+      running.push_back(begin(words_of(silo, dialed, options_of(silo))));
     }
     return running;
+  }
+  Parties start_parties(const OptionsOf& options_of, std::size_t silos = kSilos, const AddressOf& address_of = nullptr,
+                        Form form = Form::kFork) const {
+    return begin_parties([&](const auto& words) { return start(words, form); }, options_of, silos, address_of);
   }
   static Ended finish(const Parties& running) {
     Ended ended;
@@ -129,14 +133,9 @@ class NetworkProcesses : public ProgramTest {
   std::vector<int> run_seeded(const OptionsOf& options_of, const std::string& fault = "",
                               const AddressOf& address_of = nullptr,
                               const std::function<void(const std::string&)>& when_all_run = nullptr) const {
-    std::filesystem::remove(folder_ / "n0.health");
-    std::vector<pid_t> parties{fork_seeded(words_of(0, "", options_of(0)), fault)};
-    const std::string listens = address();
-    for (std::size_t silo = 1; silo <= kSilos; ++silo) {
-      const std::string dialed = address_of ? address_of(silo, listens) : listens;
-      parties.push_back(fork_seeded(words_of(silo, dialed, options_of(silo)), fault));
-    }
-    if (when_all_run) when_all_run(listens);
+    const auto begin = [&](const auto& words) { return fork_seeded(words, fault); };
+    const std::vector<pid_t> parties = begin_parties(begin, options_of, kSilos, address_of);
+    if (when_all_run) when_all_run(address());
     std::vector<int> codes;
     for (const pid_t party : parties) {
       int status = 0;
@@ -175,7 +174,20 @@ class NetworkProcesses : public ProgramTest {
     return bytes("launched.safetensors");
   }
 
-  // What a silo's ledger has charged, release by release.
+  // Expects this code, and this on standard error.
+  static void expect_end(const ProgramRun& run, int code, const std::string& said) {
+    EXPECT_EQ(run.exit_code, code) << run.err;
+    EXPECT_THAT(run.err, HasSubstr(said));
+  }
+  // Why the report of a run says that this silo is lost, and no other.
+  std::string reason_of_loss(std::size_t silo) const {
+    const json lost = document("report.json")["silos"]["lost"];
+    EXPECT_EQ(lost.size(), 1U);
+    EXPECT_EQ(lost.at(0)["silo"], silo);
+    return lost.at(0)["reason"];
+  }
+
+  // The charges on a ledger, release by release.
   std::vector<json> charged(const std::string& ledger) const {
     std::vector<json> charges;
     for (const std::string& line : charges_in(bytes(ledger))) {

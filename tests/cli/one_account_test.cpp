@@ -10,8 +10,6 @@
 
 namespace dpreduce::one_account_test {
 
-namespace fs = std::filesystem;
-
 constexpr std::size_t kRows = 90;
 constexpr std::size_t kDim = 4;
 constexpr int kSlowTestsAlone = 0;  // a stride
@@ -20,9 +18,9 @@ constexpr int kSlowTestsAlone = 0;  // a stride
 struct Story {
   std::string name;
   std::string line;
-  int ranks = 0;
   int stride = 1;  ///< one of so many calls is a test's, unless slow tests are run
   bool has_metrics = true;
+  int ranks = 0;
 };
 
 // What the files of a folder show: releases by id, with their integers' digest and the norm of each block.
@@ -43,11 +41,10 @@ class History {
  public:
   History() = default;
   explicit History(const fs::path& folder) { look(folder); }
-
   // Looks at a copy of the folder, as somebody would who reads it at that time.
   void look(const fs::path& folder) {
     const TemporaryFolder copy;
-    std::vector<std::string> runs;
+    Strings runs;
     for (const auto& entry : fs::directory_iterator(folder)) {
       const std::string name = entry.path().filename();
       if (!name.starts_with("ledger.jsonl")) continue;
@@ -143,6 +140,13 @@ class OneAccountTest : public ProgramTest {
       if (!data_.contains(name)) fs::remove_all(folder_ / name);
     }
   }
+  LedgerState ledger() const { return Ledger::read(folder_ / "ledger.jsonl"); }
+  std::size_t charges() const { return ledger().charges().size(); }
+  // Goes on with the run, to its end.
+  void resume(const Story& story) const {
+    const ProgramRun run = start(story, "--resume");
+    ASSERT_EQ(run.exit_code, 0) << run.err;
+  }
 
   ProgramRun start(const Story& story, const std::string& more, long at = 0, const std::string& how = {},
                    const std::string& count = {}) const {
@@ -171,9 +175,7 @@ class OneAccountTest : public ProgramTest {
   void expect_honest(const History& history) const {
     const json report = document("report.json");
     std::set<std::string> runs{report["ledger"]["run"]};
-    if (report["ledger"].contains("goes_on_from")) {
-      for (const std::string run : report["ledger"]["goes_on_from"]) runs.insert(run);
-    }
+    for (const std::string run : report["ledger"].value("goes_on_from", json::array())) runs.insert(run);
     std::multiset<std::string> charged;
     double squared_mu = 0.0;
     for (const LedgerCharge& charge : history.state().charges()) {
@@ -210,7 +212,7 @@ class OneAccountTest : public ProgramTest {
   }
 
   void expect_nothing_left() const {
-    EXPECT_EQ(run_files(), std::vector<std::string>{});
+    EXPECT_EQ(run_files(), Strings{});
     for (const std::string& name : folder_.names()) EXPECT_EQ(name.find(".tmp"), std::string::npos) << name;
   }
 
@@ -262,8 +264,7 @@ class OneAccountTest : public ProgramTest {
 };
 
 const std::string kFit = "fit --train-x x.npy --train-y y.npy --classes 3 --threads 1 --memory 1 ";
-const std::string kRelease =
-    "release --train-x x.npy --train-y y.npy --classes 3 --out statistics.safetensors --statistics ";
+const std::string kRelease = "release --train-x x.npy --train-y y.npy --classes 3 --statistics ";
 const std::string kBudget = " --epsilon 1.5 --delta 1e-6";
 
 class KilledAtEveryWriteTest : public OneAccountTest, public testing::WithParamInterface<Story> {};
@@ -276,46 +277,43 @@ TEST_P(KilledAtEveryWriteTest, ARunShowsNothingThatIsNotChargedAndIsGoneOnWith) 
 
 // Each kind of run that is charged in several steps.
 std::vector<Story> stories() {
-  return {
-      Story{"mean", kFit + "--method mean --center dp" + kBudget, 0, 3},
-      Story{"ls", kFit + "--method ls" + kBudget, 0, 4},
-      Story{"ls_shared", kFit + "--method ls --shared-gram --choose" + kBudget, 0, 6},
-      Story{"fc", kFit + "--method fc --rounds 2 --center dp --isotropy-share 0.1" + kBudget, 0, 9},
-      Story{"batch", kFit + "--method gd --rounds 2 --batch 0.4 --accountant rdp" + kBudget, 0, 6},
-      Story{"choose", kFit + "--method gd --rounds 2 --choose" + kBudget, 0, 6},
-      Story{"public", kFit + "--method public --public-x public_x.npy --epsilon 1", 0, 5},
-      Story{"evaluated_share",
-            kFit + "--method mean --test-x test_x.npy --test-y test_y.npy --evaluate-share 0.2" + kBudget, 0, 6},
-      Story{"evaluation",
-            "evaluate --private --model two.safetensors --test-x two_x.npy --test-y two_y.npy --metrics accuracy,auc "
-            "--positive 1 --ledger ledger.jsonl" +
-                kBudget,
-            0, 6, false},
-      Story{"release", kRelease + "gram,class_sums,class_sizes" + kBudget, 0, 6, false},
-      Story{"release_grams", kRelease + "class_grams" + kBudget, 0, 6, false},
-      Story{"persons", kFit + "--method mean --train-person persons.npy --rows-per-person 2" + kBudget, 0, 5}};
+  std::vector<Story> all{
+      {"mean", kFit + "--method mean --center dp", 3},
+      {"ls", kFit + "--method ls", 4},
+      {"ls_shared", kFit + "--method ls --shared-gram --choose", 6},
+      {"fc", kFit + "--method fc --rounds 2 --center dp --isotropy-share 0.1", 9},
+      {"batch", kFit + "--method gd --rounds 2 --batch 0.4 --accountant rdp", 6},
+      {"choose", kFit + "--method gd --rounds 2 --choose", 6},
+      {"evaluated_share", kFit + "--method mean --test-x test_x.npy --test-y test_y.npy --evaluate-share 0.2", 6},
+      {"evaluation",
+       "evaluate --private --model two.safetensors --test-x two_x.npy --test-y two_y.npy --metrics accuracy,auc "
+       "--positive 1 --ledger ledger.jsonl",
+       6, false},
+      {"release", kRelease + "gram,class_sums,class_sizes", 6, false},
+      {"release_grams", kRelease + "class_grams", 6, false},
+      {"persons", kFit + "--method mean --train-person persons.npy --rows-per-person 2", 5}};
+  for (Story& story : all) story.line += kBudget;
+  all.push_back({"public", kFit + "--method public --public-x public_x.npy --epsilon 1", 5});
+  return all;
 }
 
 // The same on three ranks: slow tests, but for three of them, a few calls of each.
 std::vector<Story> stories_over_ranks() {
-  const std::map<std::string, int> strides{{"mean", 16}, {"ls", 12}, {"fc", 20}};
+  std::map<std::string, int> strides{{"mean", 16}, {"ls", 12}, {"fc", 20}};
   std::vector<Story> all = stories();
   for (Story& story : all) {
-    const auto stride = strides.find(story.name);
-    story.stride = stride == strides.end() ? kSlowTestsAlone : stride->second;
+    story.stride = strides.emplace(story.name, kSlowTestsAlone).first->second;
     story.ranks = 3;
   }
   return all;
 }
 
 const auto name_of_story = [](const auto& tested) { return tested.param.name; };
-
 INSTANTIATE_TEST_SUITE_P(Alone, KilledAtEveryWriteTest, testing::ValuesIn(stories()), name_of_story);
 INSTANTIATE_TEST_SUITE_P(OverRanks, KilledAtEveryWriteTest, testing::ValuesIn(stories_over_ranks()), name_of_story);
 
-// Killed again and again, a few calls further each time: runs that go on from runs that went on.
 TEST_F(OneAccountTest, ARunThatIsKilledAgainAndAgainEnds) {
-  const Story story{"gd", kFit + "--method gd --rounds 4 --center dp" + kBudget, 0, 1, false};
+  const Story story{"gd", kFit + "--method gd --rounds 4 --center dp" + kBudget, 1, false};
   History history;
   int starts = 0;
   for (long at = 16; starts < 40; ++starts, at = 16 + (at * 7) % 11) {
@@ -349,7 +347,7 @@ class CopiesTest : public OneAccountTest {
  protected:
   static constexpr const char* kRecord = "release {\"";
 
-  CopiesTest() : story_{"gd", kFit + "--method gd --rounds 4" + kBudget, 0, 1, false} {}
+  CopiesTest() : story_{"gd", kFit + "--method gd --rounds 4" + kBudget, 1, false} {}
 
   // A run that has charged and saved so many releases and was killed, in this folder.
   void die_after(std::size_t releases) {
@@ -362,16 +360,11 @@ class CopiesTest : public OneAccountTest {
   }
 
   std::string run_file() const { return run_files().at(0); }
-
   // A record that the kill has torn is cut off by this look.
   std::size_t saved() const {
-    const fs::path ledger = folder_ / "ledger.jsonl";
-    const std::vector<RunFile::DeadRun> dead = RunFile::dead_runs(ledger, Ledger::read(ledger));
+    const std::vector<RunFile::DeadRun> dead = RunFile::dead_runs(folder_ / "ledger.jsonl", ledger());
     return dead.empty() ? 0 : dead.front().releases;
   }
-
-  std::size_t charges() const { return Ledger::read(folder_ / "ledger.jsonl").charges().size(); }
-
   void restore(const std::string& name, const std::string& content) const {
     write_bytes(folder_ / name, content);
     fs::permissions(folder_ / name, fs::perms::owner_read | fs::perms::owner_write);
@@ -392,14 +385,12 @@ TEST_F(CopiesTest, AnOlderFileIsPaidForAgain) {
   EXPECT_EQ(charges(), charged + 2) << "the third round, and the fourth";
 }
 
-// A file that is gone is a run that nobody can go on with: another one begins, and pays for all.
 TEST_F(CopiesTest, WithoutItsFileARunBeginsAnew) {
   die_after(2);
   History history(folder_.path());
   const std::size_t charged = charges();
   fs::remove(folder_ / run_file());
-  const ProgramRun run = start(story_, "--resume");
-  ASSERT_EQ(run.exit_code, 0) << run.err;
+  resume(story_);
   history.look(folder_.path());
   EXPECT_EQ(charges(), charged + 4);
 }
@@ -408,20 +399,14 @@ TEST_F(CopiesTest, AFileWithoutItsLinesIsRefused) {
   die_after(2);
   const std::string file = run_file();
   const std::string saved = bytes(file);
-  const std::string key = bytes("ledger.jsonl.signing-key");
-  std::string cut;
-  for (const std::string& line : lines_of(bytes("ledger.jsonl"))) {
-    if (line.find("\"kind\":\"charge\"") != std::string::npos) break;
-    cut += line + "\n";
-  }
-  restore("ledger.jsonl", cut);
+  const std::string ledger = bytes("ledger.jsonl");
+  restore("ledger.jsonl", ledger.substr(0, ledger.find(charges_in(ledger).front())));
   const ProgramRun run = start(story_, "--resume");
   EXPECT_EQ(run.exit_code, 7) << run.err;
   EXPECT_THAT(run.err, HasSubstr("has no line for release"));
   EXPECT_EQ(bytes(file), saved);
 }
 
-// Each copy of everything goes on by itself: its noise is its own.
 TEST_F(CopiesTest, TwoCopiesOfAFolderShareNoNoise) {
   die_after(2);
   const TemporaryFolder before;
@@ -432,8 +417,7 @@ TEST_F(CopiesTest, TwoCopiesOfAFolderShareNoNoise) {
     for (const std::string& name : before.names()) {
       fs::copy(before / name, folder_ / name, fs::copy_options::overwrite_existing);
     }
-    const ProgramRun run = start(story_, "--resume");
-    ASSERT_EQ(run.exit_code, 0) << run.err;
+    resume(story_);
     EXPECT_EQ(charges(), 4U);
     models.insert(bytes("model.safetensors"));
   }
@@ -478,7 +462,7 @@ TEST_F(CopiesTest, WithoutResumeARunIsNewAndSaysWhatTheDeadOneLeft) {
   const ProgramRun run = start(story_, "");
   EXPECT_EQ(run.exit_code, 0) << run.err;
   EXPECT_THAT(run.err, AllOf(HasSubstr("ended early with 2 releases"), HasSubstr("to resume it, repeat the command")));
-  EXPECT_EQ(Ledger::read(folder_ / "ledger.jsonl").open_runs().size(), 1U);
+  EXPECT_EQ(ledger().open_runs().size(), 1U);
   const ProgramRun other =
       run_with({.form = Form::kProgram}, story_.line + " --clip 2 --report other.json --out o.safetensors");
   EXPECT_THAT(other.err, HasSubstr("its options differ from this run's"));
@@ -492,7 +476,7 @@ TEST_F(OneAccountTest, AFinishedRunIsMadeAnewWithResumeAndWithout) {
     models.insert(bytes("model.safetensors"));
   }
   EXPECT_EQ(models.size(), 3U);
-  EXPECT_EQ(Ledger::read(folder_ / "ledger.jsonl").charges().size(), 3U);
+  EXPECT_EQ(charges(), 3U);
 }
 
 // All is saved, and the report cannot be written, time and again: each message names a run that can be given up.
@@ -502,10 +486,11 @@ TEST_F(OneAccountTest, ARunThatEndsAtItsReportNamesARunThatTheLedgerKnows) {
     const ProgramRun ended =
         run_with({.form = Form::kProgram}, kFit + "--method mean" + kBudget + " --resume --report /dev/full");
     EXPECT_EQ(ended.exit_code, 3) << ended.err;
-    if (time == 0) run = Ledger::read(folder_ / "ledger.jsonl").charges().front().entry.release_id.substr(0, 32);
+    if (time == 0) run = run_of(ledger().charges().front().entry.release_id);
     EXPECT_THAT(ended.err, HasSubstr("dpreduce ledger release " + run));
   }
   succeed("ledger release " + run);
+  expect_nothing_left();
 }
 
 TEST_F(OneAccountTest, RunsThatPromiseNothingAreNotGoneOnWith) {

@@ -12,18 +12,16 @@ class OutputFilesTest : public ProgramTest {
   OutputFilesTest() {
     write_rows(make_rows({30, 30}, 4));
     write_rows(make_rows({20, 30}, 4), "test_x.npy", "test_y.npy");
-    std::filesystem::create_symlink("x.npy", folder_ / "soft");
-    std::filesystem::create_hard_link(folder_ / "y.npy", folder_ / "hard");
-    std::filesystem::create_hard_link(folder_ / "y.npy", folder_ / "hard.csv");
+    fs::create_symlink("x.npy", folder_ / "soft");
+    fs::create_hard_link(folder_ / "y.npy", folder_ / "hard");
+    fs::create_hard_link(folder_ / "y.npy", folder_ / "hard.csv");
   }
-
   ProgramRun run(const std::string& arguments, int ranks = 0) const override {
     return run_with({.ranks = ranks, .keeps_files = true}, arguments);
   }
-
   // The last words of `line` name an output that is an input, and --overwrite does not help.
   void expect_input(const std::string& line, const std::string& input) const {
-    const std::vector<std::string> words = split_arguments(line);
+    const Strings words = split_arguments(line);
     const std::string said = fmt::format("{} {}: is the input {}", words[words.size() - 2], words.back(), input);
     for (const char* overwrite : {"", " --overwrite"}) expect_refused(line + overwrite, 2, said);
   }
@@ -48,8 +46,8 @@ TEST_F(OutputFilesTest, AreNoFilesThatAreRead) {
     expect_refused(fit_ + "--out x.npy" + overwrite, 2, "is the input x.npy", 2);
   }
   succeed(fit_ + "--report report.json");
-  std::filesystem::create_hard_link(folder_ / "model.safetensors", folder_ / "model.npy");
-  std::filesystem::create_symlink("report.json", folder_ / "page.html");
+  fs::create_hard_link(folder_ / "model.safetensors", folder_ / "model.npy");
+  fs::create_symlink("report.json", folder_ / "page.html");
   expect_input(predict_ + " --scores x.npy", "x.npy");
   expect_input(predict_ + " --out labels.csv --scores model.npy", "");
   expect_input("report ledger.jsonl report.json --out page.html", "report.json");
@@ -63,16 +61,16 @@ TEST_F(OutputFilesTest, AreNoFilesThatAreRead) {
 TEST_F(OutputFilesTest, AreNoFilesThatSayHow) {
   write_bytes(folder_ / "names.csv", "ant\nbee\n");
   write_bytes(folder_ / "run.toml", "method = \"mean\"\n");
-  std::filesystem::create_hard_link(folder_ / "run.toml", folder_ / "same.toml");
-  const std::string named = "fit --train-x x.npy --train-y y.npy --mu 1 --overwrite --class-names names.csv ";
-  expect_refused(named + "--out names.csv", 2, "--out names.csv: is the input names.csv");
-  expect_refused(named + "--metrics ./names.csv", 2, "--metrics ./names.csv: is the input names.csv");
-  expect_refused(named + "--ledger names.csv", 2, "--ledger names.csv: is the input names.csv");
-  expect_refused(fit_ + "--config run.toml --overwrite --out same.toml", 2, "--out same.toml: is the input run.toml");
+  fs::create_hard_link(folder_ / "run.toml", folder_ / "same.toml");
+  const std::string named = "fit --train-x x.npy --train-y y.npy --mu 1 --class-names names.csv ";
+  for (const char* output : {"--out names.csv", "--metrics ./names.csv", "--ledger names.csv"}) {
+    expect_input(named + output, "names.csv");
+  }
+  expect_input(fit_ + "--config run.toml --out same.toml", "run.toml");
   expect_refused(sweep_ + "--class-names names.csv --out names --overwrite", 2,
                  "--out names.csv: is the input names.csv");
-  expect_refused(fit_ + "--train-person y.npy --out y.npy --overwrite", 2, "--out y.npy: is the input y.npy");
-  expect_refused(fit_ + "--train-person y*.npy --out hard --overwrite", 2, "--out hard: is the input y.npy");
+  expect_input(fit_ + "--train-person y.npy --out y.npy", "y.npy");
+  expect_input(fit_ + "--train-person y*.npy --out hard", "y.npy");
   succeed(fit_ + "--report r.json");
   for (const std::string& command : {fit_ + "--out l.jsonl.signing-key", fit_ + "--report ledger.jsonl.signing-key",
                                      std::string("report r.json --out ledger.jsonl.signing-key")}) {
@@ -83,7 +81,7 @@ TEST_F(OutputFilesTest, AreNoFilesThatSayHow) {
 TEST_F(OutputFilesTest, AreNoSecondNamesOfALedger) {
   succeed(fit_);
   const std::string ledger = bytes("ledger.jsonl");
-  std::filesystem::create_hard_link(folder_ / "ledger.jsonl", folder_ / "metrics.jsonl");
+  fs::create_hard_link(folder_ / "ledger.jsonl", folder_ / "metrics.jsonl");
   for (const char* output : {"--metrics", "--report", "--timings"}) {  // metrics are written over the file itself
     expect_refused(fmt::format("{} --out other {} metrics.jsonl --overwrite", fit_, output), 2,
                    "must be different files");
@@ -99,9 +97,8 @@ TEST_F(OutputFilesTest, KeepWhatIsThereUnlessAsked) {
     expect_refused(fit_ + "--out other --report report.json", 3, "report.json: already exists", ranks);
     expect_refused(fit_ + "--out other --html report.json", 3, "report.json: already exists", ranks);
   }
-  EXPECT_EQ(run(fit_ + "--report report.json --seed 2 --overwrite").exit_code, 0);
+  expect_code(fit_ + "--report report.json --seed 2 --overwrite", 0);
   EXPECT_FALSE(bytes("model.safetensors") == model);
-
   succeed(predict_ + " --scores scores.csv");
   expect_refused(predict_ + " --out new.csv --scores scores.csv", 3, "scores.csv: already exists");
   for (const auto& [line, written] :
@@ -109,33 +106,31 @@ TEST_F(OutputFilesTest, KeepWhatIsThereUnlessAsked) {
         std::pair{std::string("report report.json ledger.jsonl --out page.html"), "page.html"}}) {
     succeed(line);
     expect_refused(line, 3, fmt::format("{}: already exists", written));
-    EXPECT_EQ(run(line + " --overwrite").exit_code, 0) << line;
+    expect_code(line + " --overwrite", 0);
   }
   succeed("synth --out made --rows 30");
-  EXPECT_EQ(run("synth --out made --rows 30").exit_code, 3);
-  EXPECT_EQ(run("synth --out made --rows 30 --overwrite").exit_code, 0);
+  expect_code("synth --out made --rows 30", 3);
+  expect_code("synth --out made --rows 30 --overwrite", 0);
 }
 
 // A batch script that always says --resume does not pay twice, and loses nothing.
 TEST_F(OutputFilesTest, OfAFinishedRunStayWhenItIsToBeResumed) {
   succeed(fit_ + "--resume");
-  for (int start = 0; start < 2; ++start) {
-    expect_refused(fit_ + "--resume", 3, "model.safetensors: already exists");
-  }
+  for (int start = 0; start < 2; ++start) expect_refused(fit_ + "--resume", 3, "model.safetensors: already exists");
 }
 
 // A run that fails after its model was written has paid for it: the next start replaces the model without being asked.
 TEST_F(OutputFilesTest, OfARunThatGoesOnAreReplaced) {
-  ASSERT_EQ(run(fit_ + "--report /dev/full").exit_code, 3);
-  const std::string model = bytes("model.safetensors");
+  expect_code(fit_ + "--report /dev/full", 3);
+  const std::string saved = model();
   expect_refused(fit_ + "--report report.json", 3, "model.safetensors: already exists");
   succeed(fit_ + "--report report.json --resume");
-  EXPECT_TRUE(bytes("model.safetensors") == model) << "it repeats what it has paid for";
+  EXPECT_TRUE(model() == saved) << "it repeats what it has paid for";
   EXPECT_TRUE(has("report.json"));
 }
 
 TEST_F(OutputFilesTest, OfAnotherRunAreKeptByARunThatGoesOn) {
-  ASSERT_EQ(run(fit_ + "--report /dev/full").exit_code, 3);
+  expect_code(fit_ + "--report /dev/full", 3);
   write_bytes(folder_ / "model.safetensors", "of another run");
   expect_refused(fit_ + "--resume", 3, "model.safetensors: already exists, and is the model of another run");
   for (const char* report : {"no report", "{\"ledger\":{\"run\":\"0123456789abcdef0123456789abcdef\"}}", "[]"}) {
@@ -143,16 +138,13 @@ TEST_F(OutputFilesTest, OfAnotherRunAreKeptByARunThatGoesOn) {
     expect_refused(fit_ + "--out m --report r.json --resume", 3,
                    "r.json: already exists, and is not a report of the resumed run");
   }
-  EXPECT_EQ(run(fit_ + "--report r.json --resume --overwrite").exit_code, 0);
+  expect_code(fit_ + "--report r.json --resume --overwrite", 0);
 }
 
 TEST_F(OutputFilesTest, MayBeDevices) {
-  for (const char* report : {"", " --report /dev/null"}) {
-    EXPECT_EQ(run(fit_ + "--out /dev/null" + report).exit_code, 0) << report;
-  }
+  for (const char* report : {"", " --report /dev/null"}) expect_code(fit_ + "--out /dev/null" + report, 0);
 }
 
-// What a command prints is an output as well.
 TEST_F(OutputFilesTest, StandardOutputThatCannotBeWrittenIsAnError) {
   succeed(fit_ + "--seed 1");
   const auto end_of = [&](const std::string& arguments, const std::string& redirected) {

@@ -10,8 +10,7 @@ class PersonUnitTest : public ProgramTest {
     write_numbers("p.npy", 120, [](std::size_t row) { return row % 12; });
   }
   std::string output_of(const std::string& command) const {
-    const ProgramRun done = run(command);
-    EXPECT_EQ(done.exit_code, 0) << done.err;
+    const ProgramRun done = expect_code(command, 0);
     return done.out + done.err;
   }
   static std::string line(const std::string& options) {
@@ -29,34 +28,28 @@ TEST_F(PersonUnitTest, IsNamedByAllThatSpeaksOfPrivacy) {
   EXPECT_THAT(fit(persons + "--report r.json --html r.html --out m.safetensors"), HasSubstr(printed));
   expect_members(document("r.json")["privacy"], {{"unit", "person"}, {"rows_per_person", 2}});
   EXPECT_THAT(bytes("ledger.jsonl"), HasSubstr("\"unit\":\"person\""));
-  EXPECT_THAT(
+  expect_parts(
       output_of("privacy explain r.json"),
-      AllOf(HasSubstr("the unit is " + unit + ", which count for at most 2 rows together"),
-            HasSubstr("with one person, with all their rows, more or less"), HasSubstr("10 persons: epsilon"),
-            HasSubstr("other releases about the same persons, whichever of their rows, whose costs add up (dpreduce "
-                      "ledger show)"),
-            Not(HasSubstr("same records")), HasSubstr("a person with several identifiers counts as such a group"),
-            Not(HasSubstr("record more or less"))));
+      {"the unit is " + unit + ", which count for at most 2 rows together", "10 persons: epsilon",
+       "with one person, with all their rows, more or less",
+       "other releases about the same persons, whichever of their rows, whose costs add up (dpreduce ledger show)",
+       "a person with several identifiers counts as such a group"},
+      {"same records", "record more or less"});
   EXPECT_THAT(output_of("privacy explain r.json --format json"), HasSubstr("\"unit\": \"person\""));
-  EXPECT_THAT(output_of("ledger show ledger.jsonl"),
-              AllOf(HasSubstr("add-remove of one person with any number of rows"),
-                    HasSubstr("as if about the same persons\n")));
-  EXPECT_THAT(bytes("r.html"),
-              AllOf(HasSubstr("<dt>unit</dt><dd><bdi>person</bdi>"), HasSubstr("<dt>Several persons together</dt>"),
-                    Not(HasSubstr("Several records"))));
+  expect_parts(output_of("ledger show ledger.jsonl"),
+               {"add-remove of one person with any number of rows", "as if about the same persons\n"});
+  const std::string of_page = "<dt>unit</dt><dd><bdi>person</bdi>";
+  expect_parts(bytes("r.html"), {of_page, "<dt>Several persons together</dt>"}, {"Several records"});
   EXPECT_THAT(output_of("report r.json ledger.jsonl --out both.html --public"), Not(HasSubstr("record")));
-  EXPECT_THAT(bytes("both.html"), HasSubstr("<dt>unit</dt><dd><bdi>person</bdi>"));
+  EXPECT_THAT(bytes("both.html"), HasSubstr(of_page));
   output_of("export m.safetensors --report r.json --card card.md");
   const std::string row = "| unit | person |\n| rows per person | 2 |";
-  EXPECT_THAT(bytes("card.md"),
-              AllOf(HasSubstr(row), HasSubstr("### Several persons together"), Not(HasSubstr("Several records"))));
+  expect_parts(bytes("card.md"), {row, "### Several persons together"}, {"Several records"});
   output_of("export m.safetensors --card card.md --overwrite");
   EXPECT_THAT(bytes("card.md"), HasSubstr(row));
-  EXPECT_THAT(bytes("m.safetensors"), AllOf(HasSubstr("rows_per_person"), HasSubstr("person")));
+  EXPECT_THAT(bytes("m.safetensors"), HasSubstr("rows_per_person"));
   // What rows cost does not add up with what persons cost.
-  const ProgramRun rows = run(line("--out n.safetensors"));
-  EXPECT_EQ(rows.exit_code, 4);
-  EXPECT_THAT(rows.err, HasSubstr("costs of the two do not add up"));
+  EXPECT_THAT(expect_code(line("--out n.safetensors"), 4).err, HasSubstr("costs of the two do not add up"));
   // A report is of a model only where both are of one unit.
   fit("--report rows.json --out n.safetensors --ledger rows.jsonl");
   EXPECT_THAT(bytes("n.safetensors"), Not(HasSubstr("person")));
@@ -66,14 +59,11 @@ TEST_F(PersonUnitTest, IsNamedByAllThatSpeaksOfPrivacy) {
 
 TEST_F(PersonUnitTest, IsARowWithoutIdentifiersAndAPersonWithTenIsAGroup) {
   fit("--report r.json --out m.safetensors");
-  EXPECT_THAT(
-      output_of("privacy explain r.json"),
-      AllOf(HasSubstr("10 records: epsilon"),
-            HasSubstr(
-                "the unit is one record: a person with ten records, in one file or several, counts as a group of 10"),
-            HasSubstr("--train-person")));
+  expect_parts(output_of("privacy explain r.json"),
+               {"10 records: epsilon", "--train-person",
+                "the unit is one record: a person with ten records, in one file or several, counts as a group of 10"});
   output_of("export m.safetensors --report r.json --card card.md");
-  EXPECT_THAT(bytes("card.md"), AllOf(HasSubstr("| unit | record |"), HasSubstr("### Several records of one person")));
+  expect_parts(bytes("card.md"), {"| unit | record |", "### Several records of one person"});
 }
 
 // In units of a row's change, not of a person's: noise is B times as large, and so are errors.
@@ -100,17 +90,14 @@ TEST_F(PersonUnitTest, ExpectedErrorsGrowWithTheBound) {
 }
 
 TEST_F(PersonUnitTest, OfSamplesIsAPersonsCoin) {
-  output_of(
-      "fit --train-x x.npy --train-y y.npy --classes 3 --method gd --rounds 2 --batch 0.5 --accountant pld --epsilon "
-      "30 --delta 1e-5 --train-person p.npy --report r.json");
-  EXPECT_THAT(output_of("privacy explain r.json"),
-              AllOf(HasSubstr("a person, with all their rows, counts with probability 0.5"),
-                    HasSubstr("epsilon 30 is a weak guarantee: with one person,")));
+  fit("--method gd --rounds 2 --batch 0.5 --accountant pld --epsilon 30 --train-person p.npy --report r.json");
+  expect_parts(output_of("privacy explain r.json"), {"a person, with all their rows, counts with probability 0.5",
+                                                     "epsilon 30 is a weak guarantee: with one person,"});
 }
 
 TEST_F(PersonUnitTest, OfWhatIsSpentIsToldByMetrics) {
   fit("--train-person p.npy --metrics persons.jsonl --out a --ledger a.jsonl");
-  EXPECT_THAT(bytes("persons.jsonl"), AllOf(HasSubstr("\"unit\":\"person\""), Not(HasSubstr("record"))));
+  expect_parts(bytes("persons.jsonl"), {"\"unit\":\"person\""}, {"record"});
   fit("--metrics rows.jsonl --out b --ledger b.jsonl");
   EXPECT_THAT(bytes("rows.jsonl"), HasSubstr("\"unit\":\"record\""));
 }
@@ -120,7 +107,6 @@ TEST_F(PersonUnitTest, NamesTheSilosThatWerePromised) {
               HasSubstr("unit person, rows per person 2, silos per person 1"));
 }
 
-// What the pages on persons say of the order of rows.
 TEST_F(PersonUnitTest, OfSamplesDependsOnTheOrderOfFiles) {
   for (const std::string part : {"a", "b"}) {
     TrainingRows rows = make_rows({20, 20, 20}, 8);

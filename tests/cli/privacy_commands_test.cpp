@@ -19,7 +19,6 @@ class PrivacyCommandsTest : public ProgramTest {
   ProgramRun run(const std::string& arguments, int ranks = 0) const override {
     return ProgramTest::run("privacy " + arguments, ranks);
   }
-
   // A report of a fit with these options on 12 rows.
   json report_of(const std::string& options) {
     write_rows(make_rows({4, 4, 4}, 4));
@@ -27,9 +26,7 @@ class PrivacyCommandsTest : public ProgramTest {
     EXPECT_EQ(fit.exit_code, 0) << fit.err;
     return document("report.json");
   }
-
   std::string explained(const std::string& file = "report.json") const { return succeed("explain " + file).out; }
-
   // What the line gives with the row's text for each {column}; the figures are those of their columns.
   json figures_of(std::string line, const VectorRow& row, const std::vector<OfColumn>& columns) const {
     for (std::size_t open = 0; (open = line.find('{')) != std::string::npos;) {
@@ -147,16 +144,14 @@ TEST_F(PrivacyCommandsTest, SplitGivesEachBlockItsShare) {
 
 TEST_F(PrivacyCommandsTest, ConvertOfSigmaAndOfMuAgree) {
   const json of_sigma = figures("convert --sigma 6 --sensitivity 3 --delta 1e-6");
-  json of_mu = figures("convert --mu 0.5 --sensitivity 3 --delta 1e-6");
-  EXPECT_EQ(of_sigma, of_mu);
+  EXPECT_EQ(of_sigma, figures("convert --mu 0.5 --sensitivity 3 --delta 1e-6"));
   EXPECT_EQ(of_sigma["sigma"], 6);
   EXPECT_EQ(figures("convert --mu 0.5")["delta"], 1e-5);  // where none is given
 }
 
 TEST_F(PrivacyCommandsTest, WhatAnAccountantCannotGiveIsNullWithAReason) {
   const json tiny = figures("convert --mu 1e-12 --delta 1e-5");
-  EXPECT_TRUE(tiny["epsilon_pld"].is_null());
-  EXPECT_TRUE(tiny["epsilon_rdp"].is_null());
+  for (const char* key : {"epsilon_pld", "epsilon_rdp"}) EXPECT_TRUE(tiny[key].is_null()) << key;
   EXPECT_EQ(tiny["epsilon_gdp"], 0);
   EXPECT_THAT(tiny["not_computed"]["epsilon_pld"].get<std::string>(), HasSubstr("from 0.01"));
   EXPECT_THAT(succeed("convert --mu 1e-12 --delta 1e-5").out, HasSubstr("epsilon_pld         none: "));
@@ -182,17 +177,15 @@ TEST_F(PrivacyCommandsTest, ExplainTellsThePromiseOfAReport) {
   EXPECT_NEAR(f["attack"]["true_positive_rate"].get<double>(),
               std::erfc((2.3263478740408408 - mu) / std::sqrt(2.0)) / 2, 1e-12);
   EXPECT_EQ(f["attack"]["false_positive_rate"], 0.01);
-  for (const json& group : f["groups"]) {
-    const std::string records = group["records"].dump();
+  for (const int group : {0, 1}) {
+    const int records = group == 0 ? 2 : 10;
     const json composed = figures(fmt::format("compose --gaussian {} --delta 1e-6 --group {}", 1 / mu, records));
-    expect_relative(group["epsilon"], composed["epsilon_gdp"], 1e-12);
+    EXPECT_EQ(f["groups"][group]["records"], records);
+    expect_relative(f["groups"][group]["epsilon"], composed["epsilon_gdp"], 1e-12);
   }
-  EXPECT_EQ(f["groups"][0]["records"], 2);
-  EXPECT_EQ(f["groups"][1]["records"], 10);
   for (const char* heading : {"guarantee", "attacker", "released", "holds_for", "not_for", "not_covered", "groups"}) {
     EXPECT_FALSE(f["words"][heading].empty()) << heading;
   }
-
   expect_parts(explained(), {"epsilon 1 at delta 1e-06", "add-remove", "1 % false alarms",
                              "class_sums (class_means): 12", "row_count (center): 1 number,", "the coordinator",
                              "test metrics", "10 records", "1 / (10 n)", "up to 100000 records"});
@@ -201,21 +194,18 @@ TEST_F(PrivacyCommandsTest, ExplainTellsThePromiseOfAReport) {
 // A pipe gets whole lines.
 TEST_F(PrivacyCommandsTest, ExplainIsAsWideAsTheTerminal) {
   report_of("--mu 0.5");
-  const std::string shown =
-      run_in_shell(fmt::format("script -qec 'stty cols 60; {} privacy explain report.json' /dev/null", program_path()))
-          .out;
+  const std::string shown = fmt::format("stty cols 60; {} privacy explain report.json", program_path());
   std::string words;
-  for (std::string one : lines_of(shown)) {
+  for (std::string one : lines_of(run_in_shell("script -qec '" + shown + "' /dev/null").out)) {
     if (one.ends_with('\r')) one.pop_back();
     EXPECT_LE(one.size(), 60U) << one;
     words += one.substr(std::min<std::size_t>(one.size(), 12)) + " ";
   }
-  EXPECT_THAT(words, HasSubstr("anyone who reads the model, the report and the ledger"));
-  EXPECT_THAT(words, HasSubstr("an exit code or a missing model reveals that a row was refused"));
-  EXPECT_THAT(
-      explained(),
-      HasSubstr(
-          "            running times, file sizes, and the memory, swap and disks of the machines that computed it\n"));
+  expect_parts(words, {"anyone who reads the model, the report and the ledger",
+                       "an exit code or a missing model reveals that a row was refused"});
+  const std::string margin(12, ' ');
+  const std::string line = "running times, file sizes, and the memory, swap and disks of the machines that computed it";
+  EXPECT_THAT(explained(), HasSubstr(margin + line + "\n"));
 }
 
 // Two runs of mu 0.5 are one of mu sqrt(1/2) for who is in both.
@@ -239,71 +229,65 @@ TEST_F(PrivacyCommandsTest, ExplainOfAModelSaysWhatItPromisesAndWhereTheRestStan
   EXPECT_EQ(figures("explain model.safetensors")["attack"], figures("explain report.json")["attack"]);
 }
 
-// The definition, with the report's numbers: no adjective that another number would make false.
 TEST_F(PrivacyCommandsTest, WordsFollowTheNumbers) {
   report_of("--method mean --epsilon 1 --delta 1e-6");
-  const std::string small = explained();
-  EXPECT_THAT(small, HasSubstr("the probability of any set of outcomes is at most 2.72 times what it was, plus 1e-06"));
-  EXPECT_THAT(small, Not(HasSubstr("hardly")));
+  expect_parts(explained(), {"the probability of any set of outcomes is at most 2.72 times what it was, plus 1e-06"},
+               {"hardly"});
   EXPECT_TRUE(figures("explain report.json")["warning"].is_null());
-
   json report = report_of("--method mean --epsilon 1e6 --delta 0.1");
   EXPECT_THAT(report["privacy"]["warning"].get<std::string>(), HasSubstr("epsilon 1e+06 is a weak guarantee"));
-  const std::string large = explained();
-  expect_parts(large, {"e^1e+06 times what it was, plus 0.1", "epsilon 1e+06 is a weak guarantee", "0.1 is too large"});
-  for (const char* untrue : {"hardly", "is suitable up to"}) EXPECT_THAT(large, Not(HasSubstr(untrue)));
+  expect_parts(explained(),
+               {"e^1e+06 times what it was, plus 0.1", "epsilon 1e+06 is a weak guarantee", "0.1 is too large"},
+               {"hardly", "is suitable up to"});
   EXPECT_EQ(figures("explain report.json")["warning"], report["privacy"]["warning"]);
-
-  report = report_of("--method mean --epsilon 1 --delta 1e-6 --adjacency replace-one");
+  report_of("--method mean --epsilon 1 --delta 1e-6 --adjacency replace-one");
   EXPECT_THAT(explained(), HasSubstr("which of two given ones is in the data"));
 }
 
 TEST_F(PrivacyCommandsTest, ExplainSaysWhoAddsTheNoise) {
   json report = report_of("--method mean --epsilon 1 --delta 1e-6");
   EXPECT_THAT(explained(), HasSubstr("the ranks that computed it, including the coordinator: they hold rows"));
-  const auto words_of = [&](const json& changed, const char* heading) {
-    write_bytes(folder_ / "changed.json", changed.dump());
-    return figures("explain changed.json")["words"][heading].dump();
+  // Expects words under a heading of the report as it is by then.
+  const auto expect_words = [&](const char* heading, const testing::Matcher<std::string>& matcher) {
+    write_bytes(folder_ / "changed.json", report.dump());
+    EXPECT_THAT(figures("explain changed.json")["words"][heading].dump(), matcher);
   };
-  json fedavg = report;
-  fedavg["method"] = "fedavg";
-  EXPECT_THAT(words_of(fedavg, "not_for"), HasSubstr("each adds noise to its own sums"));
-  EXPECT_THAT(words_of(fedavg, "not_covered"), Not(HasSubstr("silo's own ledger")));
-  json silos = report;
-  silos["silos"] = {{"colluding", 0}, {"noise", {{"source", "central"}}}};
-  EXPECT_THAT(words_of(silos, "not_for"), HasSubstr("the coordinator, which adds the noise"));
-  EXPECT_THAT(words_of(silos, "not_covered"),
-              HasSubstr("each silo's own ledger records all runs in which it took part"));
-  EXPECT_THAT(words_of(silos, "released"), Not(HasSubstr("lost")));
-  silos["silos"]["lost"] = json::array();
-  EXPECT_THAT(words_of(silos, "released"), HasSubstr("no silo was lost"));
-  silos["silos"]["lost"] = {{{"name", "silo 3 (west)"}, {"phase", "masked"}, {"reason", "its process has ended"}}};
-  EXPECT_THAT(words_of(silos, "released"),
-              HasSubstr("in no sum after that: silo 3 (west) (waiting for masked: its process has ended)"));
-  silos["silos"].erase("lost");
-  silos["silos"]["noise"]["source"] = "distributed";
-  EXPECT_THAT(words_of(silos, "holds_for"), HasSubstr("the coordinator: each silo adds a share"));
-  EXPECT_THAT(words_of(silos, "not_for"),
-              AllOf(Not(HasSubstr("the coordinator")), HasSubstr("remove its own share of the noise")));
-  silos["silos"]["colluding"] = 2;
-  EXPECT_THAT(words_of(silos, "holds_for"), HasSubstr("together with up to 2 silos"));
+  report["method"] = "fedavg";
+  expect_words("not_for", HasSubstr("each adds noise to its own sums"));
+  expect_words("not_covered", Not(HasSubstr("silo's own ledger")));
+  report["method"] = "mean";
+  json& silos = report["silos"];
+  silos = {{"colluding", 0}, {"noise", {{"source", "central"}}}};
+  expect_words("not_for", HasSubstr("the coordinator, which adds the noise"));
+  expect_words("not_covered", HasSubstr("each silo's own ledger records all runs in which it took part"));
+  expect_words("released", Not(HasSubstr("lost")));
+  silos["lost"] = json::array();
+  expect_words("released", HasSubstr("no silo was lost"));
+  silos["lost"] = {{{"name", "silo 3 (west)"}, {"phase", "masked"}, {"reason", "its process has ended"}}};
+  expect_words("released",
+               HasSubstr("in no sum after that: silo 3 (west) (waiting for masked: its process has ended)"));
+  silos.erase("lost");
+  silos["noise"]["source"] = "distributed";
+  expect_words("holds_for", HasSubstr("the coordinator: each silo adds a share"));
+  expect_words("not_for", AllOf(Not(HasSubstr("the coordinator")), HasSubstr("remove its own share of the noise")));
+  silos["colluding"] = 2;
+  expect_words("holds_for", HasSubstr("together with up to 2 silos"));
 }
 
 TEST_F(PrivacyCommandsTest, ABudgetThatPromisesLittleIsSaidOnce) {
   write_rows(make_rows({4, 4, 4}, 4));
-  const auto warnings = [&](const std::string& options, int ranks) {
-    const ProgramRun run = ProgramTest::run(kFit + "--method mean --out model --ledger weak " + options, ranks);
-    EXPECT_EQ(run.exit_code, 0) << run.err;
-    return std::ranges::count_if(lines_of(run.err),
-                                 [](const std::string& line) { return line.starts_with("dpreduce: warning: "); });
-  };
-  for (const int ranks : {0, 2}) {
-    EXPECT_EQ(warnings("--epsilon 20 --delta 9e-4", ranks), 0);
-    EXPECT_EQ(warnings("--epsilon 20.5 --delta 1e-6", ranks), 1);
-    EXPECT_EQ(warnings("--epsilon 1 --delta 1e-3 --dry-run", ranks), 1);
-    EXPECT_EQ(warnings("--epsilon 30 --delta 0.01", ranks), 1);             // both, in one line
-    EXPECT_EQ(warnings("--mu 4", ranks), 1);                                // epsilon 24 at 1e-5
-    EXPECT_EQ(warnings("--epsilon 1000 --delta 1e-6 --seed 1", ranks), 0);  // says that it is not private
+  for (const auto& [options, warnings] :
+       {std::pair{"--epsilon 20 --delta 9e-4", 0}, std::pair{"--epsilon 20.5 --delta 1e-6", 1},
+        std::pair{"--epsilon 1 --delta 1e-3 --dry-run", 1},
+        std::pair{"--epsilon 30 --delta 0.01", 1},                // both, in one line
+        std::pair{"--mu 4", 1},                                   // epsilon 24 at 1e-5
+        std::pair{"--epsilon 1000 --delta 1e-6 --seed 1", 0}}) {  // says that it is not private
+    for (const int ranks : {0, 2}) {
+      const ProgramRun run = ProgramTest::run(kFit + "--method mean --out model --ledger weak " + options, ranks);
+      EXPECT_EQ(run.exit_code, 0) << run.err;
+      const auto is_warning = [](const std::string& line) { return line.starts_with("dpreduce: warning: "); };
+      EXPECT_EQ(std::ranges::count_if(lines_of(run.err), is_warning), warnings) << options;
+    }
   }
 }
 
@@ -312,8 +296,7 @@ TEST_F(PrivacyCommandsTest, ExplainSaysWhereThereIsNoGuarantee) {
   EXPECT_THAT(explained(), HasSubstr("none: the noise has a seed"));
   const json seeded = figures("explain report.json");
   EXPECT_EQ(seeded["private"], false);
-  EXPECT_TRUE(seeded["epsilon"].is_null());
-  EXPECT_TRUE(seeded["attack"].is_null());
+  for (const char* figure : {"epsilon", "attack"}) EXPECT_TRUE(seeded[figure].is_null()) << figure;
   report_of("--non-private");
   EXPECT_THAT(explained(), HasSubstr("none: no noise was added"));
   EXPECT_TRUE(figures("explain report.json")["epsilon"].is_null());
@@ -325,11 +308,9 @@ TEST_F(PrivacyCommandsTest, ExplainReadsEveryKindOfFit) {
         "--method mean --epsilon 1000 --delta 1e-9 --metric euclidean --adjacency replace-one"}) {
     const json report = report_of(options);
     const json f = figures("explain report.json");
-    EXPECT_EQ(f["adjacency"], report["privacy"]["adjacency"]) << options;
-    EXPECT_EQ(f["accountant"], report["privacy"]["accountant"]) << options;
+    for (const char* key : {"adjacency", "accountant"}) EXPECT_EQ(f[key], report["privacy"][key]) << options;
   }
-  const ProgramRun plan = ProgramTest::run(kFit + "--mu 1 --dry-run --format json");
-  write_bytes(folder_ / "plan.json", plan.out);
+  write_bytes(folder_ / "plan.json", ProgramTest::run(kFit + "--mu 1 --dry-run --format json").out);
   EXPECT_THAT(explained("plan.json"), HasSubstr("nothing: this is a dry run"));
 }
 

@@ -1,22 +1,13 @@
 #include "tests/cli/process_watch.hpp"
 
-#include <algorithm>
 #include <cctype>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <sstream>
 
 #include "tests/cli/program_run.hpp"
+#include "tests/temporary_folder.hpp"
 
 namespace dpreduce {
 namespace {
-
-std::string text_of(const std::string& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
 
 // Value of a variable in /proc/PID/environ, whose entries end with a zero byte.
 std::optional<std::string> variable(const std::string& environment, const std::string& name) {
@@ -29,7 +20,7 @@ std::optional<std::string> variable(const std::string& environment, const std::s
 
 // The fourth field of /proc/PID/stat; the second, in brackets, may hold anything.
 pid_t parent_of(pid_t process) {
-  const std::string status = text_of("/proc/" + std::to_string(process) + "/stat");
+  const std::string status = read_bytes("/proc/" + std::to_string(process) + "/stat");
   std::istringstream after_name(status.substr(std::min(status.size(), status.rfind(')') + 1)));
   std::string state;
   pid_t parent = -1;
@@ -38,8 +29,9 @@ pid_t parent_of(pid_t process) {
 }
 
 std::string name_of(pid_t process) {
-  std::string name = text_of("/proc/" + std::to_string(process) + "/comm");
-  if (!name.empty() && name.back() == '\n') name.pop_back();
+  std::ifstream file("/proc/" + std::to_string(process) + "/comm");
+  std::string name;
+  std::getline(file, name);
   return name;
 }
 
@@ -53,7 +45,7 @@ std::vector<ProcessEntry> processes_with(const std::string& mark) {
   for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
     const pid_t pid = std::atoi(entry.path().filename().c_str());
     if (pid <= 0) continue;
-    const std::string environment = text_of(entry.path().string() + "/environ");
+    const std::string environment = read_bytes(entry.path().string() + "/environ");
     if (variable(environment, name) != value) continue;
     const std::string rank = variable(environment, "OMPI_COMM_WORLD_RANK").value_or("-1");
     found.push_back({pid, parent_of(pid), name_of(pid), std::atoi(rank.c_str())});
@@ -72,15 +64,12 @@ std::optional<pid_t> worker_of_rank(const std::string& mark, int rank) {
 
 std::optional<pid_t> awaited_worker(const std::string& mark, int rank, double seconds) {
   std::optional<pid_t> worker;
-  is_so_within(seconds, [&] {
-    worker = worker_of_rank(mark, rank);
-    return worker.has_value();
-  });
+  is_so_within(seconds, [&] { return (worker = worker_of_rank(mark, rank)).has_value(); });
   return worker;
 }
 
 std::size_t bytes_read_of(pid_t process, const std::string& file) {
-  std::istringstream maps(text_of("/proc/" + std::to_string(process) + "/smaps"));
+  std::istringstream maps(read_bytes("/proc/" + std::to_string(process) + "/smaps"));
   bool in_file = false;
   std::size_t most = 0;  // it may be mapped twice
   for (std::string line; std::getline(maps, line);) {

@@ -1,15 +1,9 @@
 #include "tests/cli/program_run.hpp"
 
-#include <algorithm>
-#include <array>
 #include <cerrno>
-#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <sstream>
-#include <stdexcept>
-#include <string_view>
 #include <system_error>
 
 #include <fcntl.h>
@@ -44,19 +38,15 @@ constexpr useconds_t kPauseInMicroseconds = 500;
   throw std::system_error(errno, std::generic_category(), what);
 }
 
-struct Pipe {
-  int read_end = -1;
-  int write_end = -1;
-  Pipe() {
-    int ends[2];
-    if (::pipe2(ends, O_CLOEXEC) != 0) refuse("pipe");
-    read_end = ends[0];
-    write_end = ends[1];
-  }
-};
+// The ends of a pipe: to read, and to write.
+std::array<int, 2> open_pipe() {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) refuse("pipe");
+  return ends;
+}
 
 // Puts --overwrite behind the command where that takes it.
-std::vector<std::string> overwriting(std::vector<std::string> arguments) {
+Strings overwriting(Strings arguments) {
   constexpr std::array<std::string_view, 6> kWriters{"fit", "sweep", "predict", "evaluate", "synth", "report"};
   if (arguments.empty() || std::find(kWriters.begin(), kWriters.end(), arguments[0]) == kWriters.end())
     return arguments;
@@ -71,8 +61,8 @@ const char* other_program() {
   return std::getenv("DPREDUCE_TESTED_PROGRAM");  // one with a planted bug
 }
 
-std::vector<std::string> command_line(const std::vector<std::string>& arguments, const RunOptions& options) {
-  std::vector<std::string> line;
+Strings command_line(const Strings& arguments, const RunOptions& options) {
+  Strings line;
   if (options.ranks > 0) {
     line = {DPREDUCE_MPIRUN, "--quiet", "-n", std::to_string(options.ranks)};
     line.insert(line.end(), options.launcher_options.begin(), options.launcher_options.end());
@@ -90,9 +80,9 @@ std::vector<std::string> command_line(const std::vector<std::string>& arguments,
 
 // What each party is told, where mpirun starts `ranks` of them with these arguments, and more with arguments of their
 // own behind ":", "-n", a number and the path of this program. Nothing where another program takes part.
-std::vector<std::vector<std::string>> arguments_of_parties(const std::vector<std::string>& arguments, int ranks) {
+std::vector<Strings> arguments_of_parties(const Strings& arguments, int ranks) {
   const auto colon = std::ranges::find(arguments, ":");
-  std::vector<std::vector<std::string>> parties(static_cast<std::size_t>(ranks), {arguments.begin(), colon});
+  std::vector<Strings> parties(static_cast<std::size_t>(ranks), {arguments.begin(), colon});
   if (colon == arguments.end()) return parties;
   constexpr std::ptrdiff_t kOfLauncher = 4;  // ":", "-n", a number, the program
   if (colon[3] != program_path()) return {};
@@ -126,13 +116,13 @@ int run_parents(std::vector<PartyProcess> parties) {
 // of them (common/ranks/party_process.hpp): no launcher starts, and no MPI. Returns the coordinator's exit code, 5
 // where it was killed, and in each of these processes that of its party. Parties that go on for 5 seconds after the
 // coordinator has ended are killed.
-int run_forked_parties(const std::vector<std::vector<std::string>>& arguments) {
+int run_forked_parties(const std::vector<Strings>& arguments) {
   std::vector<PartyProcess> parties;
   ::setenv("OMPI_COMM_WORLD_LOCAL_SIZE", std::to_string(arguments.size()).c_str(), 1);
   for (std::size_t rank = 0; rank < arguments.size(); ++rank) {
     ::setenv("OMPI_COMM_WORLD_RANK", std::to_string(rank).c_str(), 1);
     const auto run = [&](const JobPlace& place) {
-      std::vector<std::string> words = arguments[rank];
+      Strings words = arguments[rank];
       const LyingSessions maker(take_fault(words));
       return run_party_of_job(place, words, maker);
     };
@@ -146,7 +136,7 @@ int run_forked_parties(const std::vector<std::vector<std::string>>& arguments) {
 // What the ranks of a run are.
 enum class Ranks { kThreads, kForkedParties, kProcesses };
 
-Ranks ranks_of(const std::vector<std::string>& arguments, const RunOptions& options) {
+Ranks ranks_of(const Strings& arguments, const RunOptions& options) {
   if (options.form == Form::kProgram || other_program() != nullptr || !options.environment.empty()) {
     return Ranks::kProcesses;
   }
@@ -162,7 +152,7 @@ Ranks ranks_of(const std::vector<std::string>& arguments, const RunOptions& opti
 }
 
 // What main comes to (src/main.cpp), on ranks that are threads of this process, or for parties that are forks of it.
-int run_in_fork(const std::vector<std::string>& arguments, int ranks, Ranks kind) {
+int run_in_fork(const Strings& arguments, int ranks, Ranks kind) {
   keep_errors_of_standard_output();
   if (kind == Ranks::kForkedParties) {
     return closed_standard_output(run_forked_parties(arguments_of_parties(arguments, ranks)));
@@ -192,7 +182,7 @@ bool give_privileges_up() {
 }
 
 // In the child: from here to the program's end, in whichever form. Returns only where something failed.
-void become_program(const std::vector<std::string>& arguments, const RunOptions& options) {
+void become_program(const Strings& arguments, const RunOptions& options) {
   if (::chdir(options.folder.c_str()) != 0) return;
   ::setpgid(0, 0);
   for (const std::string& entry : split_arguments(DPREDUCE_MPI_ENVIRONMENT)) {
@@ -210,7 +200,7 @@ void become_program(const std::vector<std::string>& arguments, const RunOptions&
     if (__gcov_dump != nullptr) __gcov_dump();
     ::_exit(code);  // what tests have made is not this child's to destroy
   }
-  const std::vector<std::string> line = command_line(arguments, options);
+  const Strings line = command_line(arguments, options);
   std::vector<char*> argv;
   for (const std::string& word : line) argv.push_back(const_cast<char*>(word.c_str()));
   argv.push_back(nullptr);
@@ -228,31 +218,31 @@ int exit_code_of(int status) {
 
 }  // namespace
 
-RunningProgram::RunningProgram(const std::vector<std::string>& arguments, const RunOptions& options)
+RunningProgram::RunningProgram(const Strings& arguments, const RunOptions& options)
     : mark_(std::string(kMarkName) + "=" + next_mark()),
       timeout_seconds_(options.timeout_seconds),
       started_(seconds_now()) {
-  const std::vector<std::string> given = options.keeps_files ? arguments : overwriting(arguments);
+  const Strings given = options.keeps_files ? arguments : overwriting(arguments);
   const int in = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   if (in < 0) refuse("/dev/null");
-  const Pipe out;
-  const Pipe err;
+  const auto [out_read, out_write] = open_pipe();
+  const auto [err_read, err_write] = open_pipe();
   pid_ = ::fork();
   if (pid_ < 0) refuse("fork");
   if (pid_ == 0) {
     ::setenv(kMarkName, mark_.substr(mark_.find('=') + 1).c_str(), 1);
     ::dup2(in, STDIN_FILENO);
-    ::dup2(out.write_end, STDOUT_FILENO);
-    ::dup2(err.write_end, STDERR_FILENO);
+    ::dup2(out_write, STDOUT_FILENO);
+    ::dup2(err_write, STDERR_FILENO);
     become_program(given, options);
     std::perror("cannot start the program");
     ::_exit(127);
   }
   ::close(in);
-  ::close(out.write_end);
-  ::close(err.write_end);
-  out_ = out.read_end;
-  err_ = err.read_end;
+  ::close(out_write);
+  ::close(err_write);
+  out_ = out_read;
+  err_ = err_read;
 }
 
 RunningProgram::~RunningProgram() {
@@ -308,7 +298,7 @@ std::string program_path() {
   return other_program() != nullptr ? other_program() : DPREDUCE_PROGRAM;
 }
 
-ProgramRun run_program(const std::vector<std::string>& arguments, const RunOptions& options) {
+ProgramRun run_program(const Strings& arguments, const RunOptions& options) {
   return RunningProgram(arguments, options).finish();
 }
 
@@ -323,9 +313,9 @@ bool is_so_within(double seconds, const std::function<bool()>& is_so) {
   return true;
 }
 
-std::vector<std::string> split_arguments(const std::string& text) {
+Strings split_arguments(const std::string& text) {
   std::istringstream stream(text);
-  std::vector<std::string> found;
+  Strings found;
   for (std::string word; stream >> word;) {
     std::ranges::replace(word, '~', ' ');
     found.push_back(word);
@@ -333,26 +323,26 @@ std::vector<std::string> split_arguments(const std::string& text) {
   return found;
 }
 
-std::vector<std::string> joined(std::vector<std::string> first, const std::vector<std::string>& second) {
+Strings joined(Strings first, const Strings& second) {
   first.insert(first.end(), second.begin(), second.end());
   return first;
 }
 
-std::vector<std::string> lines_of(const std::string& text) {
+Strings lines_of(const std::string& text) {
   std::istringstream stream(text);
-  std::vector<std::string> found;
+  Strings found;
   for (std::string line; std::getline(stream, line);) found.push_back(line);
   return found;
 }
 
-std::vector<std::string> messages_in(const std::string& text) {
-  std::vector<std::string> messages = lines_of(text);
+Strings messages_in(const std::string& text) {
+  Strings messages = lines_of(text);
   std::erase_if(messages, [](const std::string& line) { return !line.starts_with("dpreduce: "); });
   return messages;
 }
 
-std::vector<std::string> charges_in(const std::string& text) {
-  std::vector<std::string> charges = lines_of(text);
+Strings charges_in(const std::string& text) {
+  Strings charges = lines_of(text);
   std::erase_if(charges, [](const std::string& line) { return line.find(R"("kind":"charge")") == std::string::npos; });
   return charges;
 }

@@ -6,17 +6,15 @@
 // each kind of whole path.
 #pragma once
 
-#include <functional>
-#include <optional>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include <nlohmann/json.hpp>
 #include <sys/resource.h>
 #include <sys/types.h>
 
+#include "tests/testing.hpp"
+
 namespace dpreduce {
+
+using Strings = std::vector<std::string>;
 
 /// By when a run that is refused, or whose ranks were killed, has ended. That it ends is tested, not how fast it does:
 /// other tests run beside it.
@@ -32,10 +30,10 @@ enum class Form {
 enum class Privileges { kOwn, kNone };
 
 struct RunOptions {
-  std::string folder = {};                         ///< working directory
-  int ranks = 0;                                   ///< 0: alone, without a launcher
-  Form form = Form::kFork;                         ///< kProgram where only that will do (RunningProgram)
-  std::vector<std::string> launcher_options = {};  ///< further arguments for mpirun
+  std::string folder = {};        ///< working directory
+  int ranks = 0;                  ///< 0: alone, without a launcher
+  Form form = Form::kFork;        ///< kProgram where only that will do (RunningProgram)
+  Strings launcher_options = {};  ///< further arguments for mpirun
   std::vector<std::pair<std::string, std::string>> environment = {};  ///< beside what this process has
   std::optional<rlim_t> largest_file = {};                            ///< bytes; stands in for a full disk
   double first_rank_late_seconds = 0.0;                               ///< rank 0 starts that long after the others
@@ -58,7 +56,7 @@ struct ProgramRun {
 /// where another program is tested, it is the built program whatever `options.form` says.
 class RunningProgram {
  public:
-  RunningProgram(const std::vector<std::string>& arguments, const RunOptions& options);
+  RunningProgram(const Strings& arguments, const RunOptions& options);
   ~RunningProgram();  ///< kills what is left of it
   RunningProgram(const RunningProgram&) = delete;
   RunningProgram& operator=(const RunningProgram&) = delete;
@@ -85,7 +83,7 @@ class RunningProgram {
 std::string program_path();
 
 /// Runs to the end.
-ProgramRun run_program(const std::vector<std::string>& arguments, const RunOptions& options);
+ProgramRun run_program(const Strings& arguments, const RunOptions& options);
 
 /// Seconds of a clock that never goes back.
 double seconds_now();
@@ -94,17 +92,17 @@ double seconds_now();
 bool is_so_within(double seconds, const std::function<bool()>& is_so);
 
 /// "--mu 0.5" -> {"--mu", "0.5"}. A space within an argument is written as ~.
-std::vector<std::string> split_arguments(const std::string& text);
+Strings split_arguments(const std::string& text);
 
 /// `first`, then `second`.
-std::vector<std::string> joined(std::vector<std::string> first, const std::vector<std::string>& second);
+Strings joined(Strings first, const Strings& second);
 
-std::vector<std::string> lines_of(const std::string& text);
+Strings lines_of(const std::string& text);
 
 /// The lines of standard error that are the program's own, not a launcher's.
-std::vector<std::string> messages_in(const std::string& text);
+Strings messages_in(const std::string& text);
 
 /// Those lines of a ledger's text that charge a release.
-std::vector<std::string> charges_in(const std::string& text);
+Strings charges_in(const std::string& text);
 
 }  // namespace dpreduce

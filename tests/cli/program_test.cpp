@@ -26,8 +26,8 @@ ProgramRun ProgramTest::run_in_shell(const std::string& command) const {
   return done;
 }
 
-ProgramRun ProgramTest::run_among(std::size_t silos, const std::string& line, int code,
-                                  const std::vector<std::string>& said, Form form) const {
+ProgramRun ProgramTest::run_among(std::size_t silos, const std::string& line, int code, const Strings& said,
+                                  Form form) const {
   const ProgramRun run = run_with({.ranks = static_cast<int>(silos) + 1, .form = form, .timeout_seconds = 300.0}, line);
   EXPECT_EQ(run.exit_code, code) << line << ": " << run.err;
   expect_parts(run.err, said);
@@ -35,14 +35,30 @@ ProgramRun ProgramTest::run_among(std::size_t silos, const std::string& line, in
 }
 
 ProgramRun ProgramTest::succeed(const std::string& line, int ranks) const {
-  ProgramRun done = run(line, ranks);
-  EXPECT_EQ(done.exit_code, 0) << line << ": " << done.err;
+  ProgramRun done = expect_code(line, 0, ranks);
   EXPECT_EQ(done.err, "") << line;
   return done;
 }
 
 json ProgramTest::figures(const std::string& line, int ranks) const {
   return succeed(line + " --format json", ranks).json();
+}
+
+ProgramRun ProgramTest::expect_code(const std::string& line, int code, int ranks) const {
+  ProgramRun done = run(line, ranks);
+  EXPECT_EQ(done.exit_code, code) << line << ": " << done.err;
+  return done;
+}
+
+json ProgramTest::reported(const std::string& line, int ranks) const {
+  expect_code(line, 0, ranks);
+  return document("report.json");
+}
+
+std::vector<json> ProgramTest::documents(const std::string& name) const {
+  std::vector<json> found;
+  for (const std::string& line : lines_of(bytes(name))) found.push_back(json::parse(line));
+  return found;
 }
 
 void ProgramTest::expect_refused(const std::string& line, int code, const std::string& said, int ranks) const {
@@ -52,15 +68,16 @@ void ProgramTest::expect_refused(const std::string& line, int code, const std::s
   EXPECT_TRUE(content_of(folder_.path()) == before) << "a file was changed";
 }
 
-void ProgramTest::expect_refusal(const ProgramRun& run, int code, const std::vector<std::string>& said) {
+void ProgramTest::expect_refusal(const ProgramRun& run, int code, const Strings& said) {
   EXPECT_EQ(run.exit_code, code) << run.err;
   ASSERT_EQ(messages_in(run.err).size(), 1u) << run.err;
   expect_parts(messages_in(run.err).front(), said);
   EXPECT_EQ(run.out, "");
 }
 
-void ProgramTest::expect_parts(const std::string& text, const std::vector<std::string>& parts) {
+void ProgramTest::expect_parts(const std::string& text, const Strings& parts, const Strings& absent) {
   for (const std::string& part : parts) EXPECT_THAT(text, HasSubstr(part));
+  for (const std::string& part : absent) EXPECT_THAT(text, Not(HasSubstr(part)));
 }
 
 void ProgramTest::write_silos(const TrainingRows& rows, const std::vector<std::size_t>& counts,
@@ -85,8 +102,8 @@ void ProgramTest::expect_members(const json& object, const json& expected) {
   EXPECT_EQ(json::diff(object, wanted), json::array()) << "of " << object;
 }
 
-std::vector<std::string> ProgramTest::run_files() const {
-  std::vector<std::string> found = folder_.names();
+Strings ProgramTest::run_files() const {
+  Strings found = folder_.names();
   std::erase_if(found, [](const std::string& name) { return !name.ends_with(".releases"); });
   return found;
 }

@@ -9,6 +9,7 @@
 
 namespace dpreduce {
 
+namespace fs = std::filesystem;
 using nlohmann::json;
 
 class ProgramTest : public testing::Test {
@@ -20,25 +21,31 @@ class ProgramTest : public testing::Test {
   /// What a shell prints that runs the command in the folder, with what it says on standard error.
   ProgramRun run_in_shell(const std::string& command) const;
   /// Runs `line` for a coordinator and so many silos; expects this code, and each of these parts on standard error.
-  ProgramRun run_among(std::size_t silos, const std::string& line, int code, const std::vector<std::string>& said = {},
+  ProgramRun run_among(std::size_t silos, const std::string& line, int code, const Strings& said = {},
                        Form form = Form::kFork) const;
   /// Expects that the run ends well and says nothing on standard error.
   ProgramRun succeed(const std::string& line, int ranks = 0) const;
   /// What such a run prints with --format json.
   json figures(const std::string& line, int ranks = 0) const;
+  /// Expects this code.
+  ProgramRun expect_code(const std::string& line, int code, int ranks = 0) const;
+  /// The report.json of a run that ends well, whatever it says on standard error.
+  json reported(const std::string& line, int ranks = 0) const;
   /// Expects that the run is refused as expect_refusal says, and that every file stays as it is.
   void expect_refused(const std::string& line, int code, const std::string& said, int ranks = 0) const;
   /// Expects this code, one message of the program with each of these parts, and nothing on standard output.
-  static void expect_refusal(const ProgramRun& run, int code, const std::vector<std::string>& said);
-  /// Expects each of these parts in the text.
-  static void expect_parts(const std::string& text, const std::vector<std::string>& parts);
+  static void expect_refusal(const ProgramRun& run, int code, const Strings& said);
+  /// Expects each of these parts in the text, and none of those that are absent.
+  static void expect_parts(const std::string& text, const Strings& parts, const Strings& absent = {});
   /// Expects that the object has these members, of which none is null, and these in members that are objects.
   static void expect_members(const json& object, const json& expected);
 
-  bool has(const std::string& name) const { return std::filesystem::exists(folder_ / name); }
+  bool has(const std::string& name) const { return fs::exists(folder_ / name); }
   std::string bytes(const std::string& name) const { return read_bytes(folder_ / name); }
   std::string model() const { return bytes("model.safetensors"); }
   json document(const std::string& name) const { return json::parse(bytes(name)); }
+  /// A document a line.
+  std::vector<json> documents(const std::string& name) const;
   void write_rows(const TrainingRows& rows, const std::string& x = "x.npy", const std::string& y = "y.npy") const {
     write_npy(rows, folder_ / x, folder_ / y);
   }
@@ -49,7 +56,7 @@ class ProgramTest : public testing::Test {
   void write_numbers(const std::string& name, std::size_t rows,
                      const std::function<std::size_t(std::size_t row)>& of_row) const;
   /// Names of the run files in the folder: those of runs that live, or that another can go on with.
-  std::vector<std::string> run_files() const;
+  Strings run_files() const;
 
   const TemporaryFolder folder_;
 };

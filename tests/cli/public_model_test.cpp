@@ -16,60 +16,50 @@ class PublicModelTest : public ProgramTest {
     write_rows(rows, "x1.npy", "y1.npy");
     write_bytes(folder_ / "names.txt", "ash\nbeech\nthe name of one record\n");
   }
-
   static std::string fit(int world, const std::string& options) {
-    return fmt::format(
-               "fit --method ls --class-names names.txt --quiet --overwrite --train-x x{0}.npy --train-y y{0}.npy ",
-               world) +
-           options;
+    return fmt::format("fit --method ls --class-names names.txt --quiet --train-x x{0}.npy --train-y y{0}.npy {1}",
+                       world, options);
   }
   static std::string evaluation(int world, const std::string& options) {
-    return fmt::format("evaluate --private --metrics accuracy,recall --test-x x{0}.npy --test-y y{0}.npy --overwrite ",
-                       world) +
-           options;
+    return fmt::format("evaluate --private --metrics accuracy,recall --test-x x{0}.npy --test-y y{0}.npy {1}", world,
+                       options);
   }
-
-  json ledger_line(const std::string& name, std::size_t number) const {
-    return json::parse(lines_of(bytes(name)).at(number));
+  json evaluated(const std::string& options) const {
+    succeed(evaluation(0, options + " --report e.json"));
+    return document("e.json");
   }
 };
 
-// One row more changes the model, and with it its digest, its names and every figure.
 TEST_F(PublicModelTest, OfAModelThatPromisesNothingAnEvaluationPromisesNothingAndTellsNoNames) {
+  const std::string budget = "--model model.safetensors --epsilon 1 --delta 1e-6 ";
   for (const char* how : {"--non-private", "--mu 1 --seed 3"}) {
     SCOPED_TRACE(how);
     std::array<json, 2> lines;
     for (const int world : {0, 1}) {
       succeed(fit(world, fmt::format("{} --ledger f{}.jsonl", how, world)));
       const std::string ledger = fmt::format("{}{}.jsonl", how[2], world);
-      const ProgramRun told = succeed(evaluation(
-          world,
-          "--model model.safetensors --epsilon 1 --delta 1e-6 --report e.json --html e.html --ledger " + ledger));
-      EXPECT_THAT(told.out, HasSubstr("a model that is not private, so NOT private"));
+      const std::string line = evaluation(world, budget + "--report e.json --html e.html --ledger " + ledger);
+      EXPECT_THAT(succeed(line).out, HasSubstr("a model that is not private, so NOT private"));
       const json report = document("e.json");
-      EXPECT_EQ(report["private"], false);
-      EXPECT_EQ(report["figures"], "forfeited");
-      EXPECT_EQ(report["privacy"]["forfeited_by"], json({"model"}));
+      expect_members(report, {{"private", false},
+                              {"figures", "forfeited"},
+                              {"privacy", {{"forfeited_by", {"model"}}}},
+                              {"models", json::array()}});
       EXPECT_THAT(report["note"].get<std::string>(), HasSubstr("give --public-model if the model is public"));
-      EXPECT_EQ(report["models"], json::array());
       EXPECT_FALSE(report.contains("class_names"));
-      EXPECT_THAT(bytes("e.html"), AllOf(Not(HasSubstr("one record")), HasSubstr("but are not private")));
-      EXPECT_THAT(succeed("privacy explain e.json").out,
-                  AllOf(HasSubstr("none: the evaluated model has no guarantee"), HasSubstr("--public-model")));
-      EXPECT_THAT(succeed("ledger show " + ledger).out,
-                  HasSubstr("a model that is not private: NOT private, not counted"));
-      lines.at(static_cast<std::size_t>(world)) = ledger_line(ledger, 2);
+      expect_parts(bytes("e.html"), {"but are not private"}, {"one record"});
+      expect_parts(succeed("privacy explain e.json").out,
+                   {"none: the evaluated model has no guarantee", "--public-model"});
+      expect_parts(succeed("ledger show " + ledger).out, {"a model that is not private: NOT private, not counted"});
+      lines.at(static_cast<std::size_t>(world)) = documents(ledger).at(2);
     }
-    EXPECT_EQ(lines[0]["private"], false);
-    EXPECT_EQ(lines[0]["forfeited_by"], json({"model"}));
+    expect_members(lines[0], {{"private", false}, {"forfeited_by", {"model"}}});
     for (json& line : lines) {
       for (const char* drawn : {"time", "previous", "release", "signature"}) line.erase(drawn);
     }
     EXPECT_EQ(lines[0], lines[1]) << "its digest tells the worlds apart";
-    expect_refused(evaluation(0,
-                              "--model model.safetensors --epsilon 1 --delta 1e-6 --budget-epsilon 2 "
-                              "--budget-delta 1e-6 --ledger within.jsonl"),
-                   2, "the evaluated model has no guarantee");
+    expect_refused(evaluation(0, budget + "--budget-epsilon 2 --budget-delta 1e-6 --ledger within.jsonl"), 2,
+                   "the evaluated model has no guarantee");
     expect_refused("export model.safetensors --card card.md --evaluation e.json", 3,
                    "an unnamed one that is not private");
   }
@@ -80,14 +70,13 @@ TEST_F(PublicModelTest, BothModelsOfAPairCount) {
   succeed(fit(0, "--non-private --out exact.safetensors"));
   for (const char* pair : {"--model private.safetensors --model exact.safetensors",
                            "--model exact.safetensors --model private.safetensors"}) {
-    succeed(evaluation(0, fmt::format("{} --mu 1 --report e.json --ledger l.jsonl", pair)));
-    EXPECT_EQ(document("e.json")["private"], false);
-    EXPECT_EQ(document("e.json")["models"], json::array());
+    expect_members(evaluated(fmt::format("{} --mu 1 --ledger l.jsonl", pair)),
+                   {{"private", false}, {"models", json::array()}});
   }
-  succeed(evaluation(0, "--model private.safetensors --mu 1 --report e.json --ledger l.jsonl"));
-  EXPECT_EQ(document("e.json")["private"], true);
-  EXPECT_FALSE(document("e.json").contains("public_by_word"));
-  EXPECT_EQ(document("e.json")["class_names"][2], "the name of one record");
+  const json report = evaluated("--model private.safetensors --mu 1 --ledger l.jsonl");
+  EXPECT_EQ(report["private"], true);
+  EXPECT_FALSE(report.contains("public_by_word"));
+  EXPECT_EQ(report["class_names"][2], "the name of one record");
 }
 
 // A promise for records is none for a person with any number of them, and one for persons in a single silo none for
@@ -98,17 +87,14 @@ TEST_F(PublicModelTest, WhatAModelPromisesToRecordsAloneIsNoPromiseToPersons) {
   succeed(fit(0, "--mu 1 --ledger records.jsonl --adjacency replace-one --out records"));
   succeed(fit(0, "--epsilon 2 --delta 1e-6 --ledger persons.jsonl" + of_persons));
   const auto evaluated = [&](const std::string& model, const std::string& more) {
-    succeed(evaluation(0, fmt::format("--model {} --mu 1 --report e.json --html e.html {}", model, more)));
-    return document("e.json");
+    return PublicModelTest::evaluated(fmt::format("--model {} --mu 1 --html e.html {}", model, more));
   };
   const std::string by_person = "--test-person p0.npy --rows-per-person 4 ";
   json report = evaluated("records", by_person + "--ledger a.jsonl");
-  EXPECT_EQ(report["private"], false);
-  EXPECT_EQ(report["privacy"]["forfeited_by"], json({"model"}));
-  EXPECT_EQ(report["models"], json::array());
+  expect_members(report, {{"private", false}, {"privacy", {{"forfeited_by", {"model"}}}}, {"models", json::array()}});
   EXPECT_FALSE(report.contains("class_names"));
   EXPECT_THAT(report["note"].get<std::string>(), HasSubstr("or none for persons where they are the unit"));
-  EXPECT_EQ(ledger_line("a.jsonl", 2)["private"], false);
+  EXPECT_EQ(documents("a.jsonl").at(2)["private"], false);
   EXPECT_EQ(report["models_privacy"][0]["unit"], "record");
   expect_refused(
       evaluation(0, "--model records --mu 1 --budget-epsilon 9 --budget-delta 1e-6 --ledger b.jsonl " + by_person), 2,
@@ -122,31 +108,26 @@ TEST_F(PublicModelTest, WhatAModelPromisesToRecordsAloneIsNoPromiseToPersons) {
     }
   }
   EXPECT_EQ(evaluated("records", "--ledger d.jsonl")["private"], true) << "an exchange hides a record, too";
-
-  report = evaluated("persons --model records", "--ledger d.jsonl");
-  json promised = report["models_privacy"];
+  const json promised = evaluated("persons --model records", "--ledger d.jsonl")["models_privacy"];
   ASSERT_EQ(promised.size(), 2U);
   EXPECT_NEAR(promised[0]["epsilon"], 2.0, 1e-6);
-  EXPECT_EQ(promised[0]["unit"], "person");
-  EXPECT_EQ(promised[0]["rows_per_person"], 1);
+  expect_members(promised[0], {{"unit", "person"}, {"rows_per_person", 1}});
   EXPECT_EQ(promised[1]["adjacency"], "replace-one");
   EXPECT_NEAR(promised[1]["mu"], 1.0, 1e-6);
   for (const std::string& told : {succeed("privacy explain e.json").out, bytes("e.html")}) {
-    EXPECT_THAT(told,
-                AllOf(HasSubstr("guarantee of one of the two models for its own training rows: epsilon 2, delta 1"),
-                      HasSubstr("neighbors replace-one, unit record")));
+    expect_parts(told, {"guarantee of one of the two models for its own training rows: epsilon 2, delta 1",
+                        "neighbors replace-one, unit record"});
   }
 }
 
 TEST_F(PublicModelTest, AModelIsPublicByTheWordOfWhoeverSaysSo) {
   succeed(fit(0, "--non-private"));
-  succeed(evaluation(0, "--model model.safetensors --public-model --mu 1 --report e.json --html e.html"));
-  const json report = document("e.json");
-  EXPECT_EQ(report["private"], true);
+  const json report = evaluated("--model model.safetensors --public-model --mu 1 --html e.html");
+  expect_members(report, {{"private", true}, {"public_by_word", {"model"}}});
   EXPECT_EQ(report["models"].size(), 1U);
-  EXPECT_EQ(report["public_by_word"], json({"model"}));
-  for (const std::size_t number : {1, 2})
-    EXPECT_EQ(ledger_line("ledger.jsonl", number)["public_by_word"], json({"model"}));
+  for (const std::size_t line : {1, 2}) {
+    EXPECT_EQ(documents("ledger.jsonl").at(line)["public_by_word"], json({"model"}));
+  }
   EXPECT_THAT(succeed("ledger show").out, HasSubstr(", model declared public"));
   EXPECT_EQ(succeed("ledger show --format json").json()["runs"][0]["public_by_word"], json({"model"}));
   for (const std::string& told : {succeed("privacy explain e.json").out, bytes("e.html")}) {
@@ -160,8 +141,7 @@ TEST_F(PublicModelTest, ARowOfAClassThatTheModelDoesNotKnowIsAnErrorOfTheModel) 
   succeed(fit(0, "--mu 2 --ledger l.jsonl"));
   TrainingRows rows = make_rows({60, 50, 70}, kDim);
   const std::string evaluate =
-      "evaluate --private --model model.safetensors --mu 1e4 --seed 1 --overwrite --report "
-      "e.json --ledger l.jsonl --test-x x0.npy --test-y ";
+      "evaluate --private --model model.safetensors --mu 1e4 --seed 1 --report e.json --test-x x0.npy --test-y ";
   succeed(evaluate + "y0.npy");
   const double all = document("e.json")["metrics"]["accuracy"]["value"];
   std::string words;
@@ -185,7 +165,8 @@ TEST_F(PublicModelTest, ARowOfAClassThatTheModelDoesNotKnowIsAnErrorOfTheModel) 
 class SilosWithOtherRowsTest : public PublicModelTest {
  protected:
   static constexpr std::size_t kSilos = 3;
-
+  const std::string evaluation_ =
+      "evaluate --private --test-x sx{rank}.npy --test-y sy{rank}.npy --model model.safetensors --report e.json ";
   // Silo 2 has one row of a class, of a group, and of more labels than are listed.
   void write_silos(bool has_other) const {
     const TrainingRows all = make_rows({60, 50, 70}, kDim);
@@ -208,30 +189,23 @@ class SilosWithOtherRowsTest : public PublicModelTest {
 
 TEST_F(SilosWithOtherRowsTest, NoRowOfASiloIsToldByHowTheRunEnds) {
   succeed(fit(0, "--mu 2 --ledger l.jsonl"));
-  const std::string among = " --secure-aggregation --threshold 3 --mu 2 --overwrite --ledger s.jsonl ";
-  const std::string of_rows = " --test-x sx{rank}.npy --test-y sy{rank}.npy --model model.safetensors --report e.json";
+  const std::string among = " --secure-aggregation --threshold 3 --mu 2 --ledger s.jsonl ";
   for (const bool has_other : {false, true}) {
     write_silos(has_other);
-    run_among(kSilos, "evaluate --private --metrics accuracy,recall --group sg{rank}.npy --groups 2" + among + of_rows,
-              0);
+    run_among(kSilos, evaluation_ + "--metrics accuracy,recall --group sg{rank}.npy --groups 2" + among, 0);
     EXPECT_EQ(document("e.json")["metrics"]["by_group"].size(), 2U);
-    for (const char* method : {"mean", "ls", "gd --rounds 2 --imbalance-ratio 2", "newton --rounds 1"}) {
-      run_among(
-          kSilos,
-          fmt::format("fit --classes 3 --train-x sx{{rank}}.npy --train-y sy{{rank}}.npy --method {}", method) + among,
-          0);
+    for (const char* method : {"y{rank}.npy --method mean", "y{rank}.npy --method ls",
+                               "y{rank}.npy --method gd --rounds 2 --imbalance-ratio 2",
+                               "y{rank}.npy --method newton --rounds 1", "s{rank}.npy --max-labels 2 --method mean"}) {
+      run_among(kSilos, "fit --classes 3 --train-x sx{rank}.npy --train-y s" + (method + among), 0);
     }
-    run_among(kSilos,
-              "fit --classes 3 --train-x sx{rank}.npy --train-y ss{rank}.npy --max-labels 2 --method mean" + among, 0);
   }
 }
 
 TEST_F(SilosWithOtherRowsTest, OfAModelThatPromisesNothingSilosPromiseNothing) {
   succeed(fit(0, "--non-private"));
   write_silos(false);
-  const std::string line =
-      "evaluate --private --secure-aggregation --threshold 3 --mu 2 --overwrite --test-x sx{rank}.npy --test-y "
-      "sy{rank}.npy --model model.safetensors --report e.json --noise distributed ";
+  const std::string line = evaluation_ + "--secure-aggregation --threshold 3 --mu 2 --noise distributed ";
   for (const bool is_said : {false, true}) {
     run_among(kSilos, line + (is_said ? "--public-model" : ""), 0);
     EXPECT_EQ(document("e.json")["private"], is_said);
@@ -243,23 +217,17 @@ TEST_F(SilosWithOtherRowsTest, AModelForPersonsOfFewSilosPromisesNothingToThoseO
   for (std::size_t silo = 1; silo <= kSilos; ++silo) {
     write_numbers(numbered_npy("sp", silo), 60, [](std::size_t row) { return row; });
   }
-  const std::string among = " --secure-aggregation --threshold 3 --mu 2 --overwrite --rows-per-person 1 ";
-  for (const char* of_fit : {"--silos-per-person 2", ""}) {
-    run_among(
-        kSilos,
-        fmt::format("fit --classes 3 --train-x sx{{rank}}.npy --train-y sy{{rank}}.npy --train-person sp{{rank}}.npy "
-                    "--method mean --ledger f{{rank}}.jsonl{}{}",
-                    among, of_fit),
-        0);
-    for (const char* silos : {"1", "2", "3", ""}) {
-      const bool is_in_few = *silos == '1' || *silos == '2';
-      run_among(
-          kSilos,
-          fmt::format("evaluate --private --test-x sx{{rank}}.npy --test-y sy{{rank}}.npy --test-person sp{{rank}}.npy "
-                      "--model model.safetensors --report e.json --ledger e{{rank}}.jsonl{}{}{}",
-                      among, *silos == 0 ? "" : "--silos-per-person ", silos),
-          0);
-      EXPECT_EQ(document("e.json")["private"], *of_fit == 0 || is_in_few) << of_fit << " " << silos;
+  const auto among_of = [](const std::string& rows) {
+    return "--secure-aggregation --threshold 3 --mu 2 --rows-per-person 1 --" + rows +
+           "-person sp{rank}.npy --ledger " + rows + "{rank}.jsonl ";
+  };
+  const std::string fit = "fit --classes 3 --train-x sx{rank}.npy --train-y sy{rank}.npy --method mean ";
+  for (const std::string of_fit : {"--silos-per-person 2", ""}) {
+    run_among(kSilos, fit + among_of("train") + of_fit, 0);
+    for (const std::string silos : {"1", "2", "3", ""}) {
+      run_among(kSilos, evaluation_ + among_of("test") + (silos.empty() ? "" : "--silos-per-person " + silos), 0);
+      EXPECT_EQ(document("e.json")["private"], of_fit.empty() || silos == "1" || silos == "2")
+          << of_fit << " " << silos;
     }
   }
 }

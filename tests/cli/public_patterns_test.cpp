@@ -3,15 +3,13 @@
 //
 // D is rows at +-e1 in two classes: whatever the weights, many exact statistics of it are equal. D' is D and one row
 // e2. Whoever can tell from equal fields which of the two was trained on has beaten any epsilon.
-#include <cctype>
+#include <regex>
 
 #include "common/base/input_file.hpp"
 #include "common/data/safetensors.hpp"
 #include "tests/cli/program_test.hpp"
 
 namespace dpreduce::public_patterns_test {
-
-namespace fs = std::filesystem;
 
 constexpr std::size_t kRows = 600;
 constexpr std::size_t kDim = 4;
@@ -22,19 +20,16 @@ enum class RowsOfWorld { kOnAxis, kNotNumbers };
 
 TrainingRows rows_of(World world, RowsOfWorld kind) {
   TrainingRows rows{.dim = kDim, .features = {}, .labels = {}};
+  const auto add = [&](std::size_t place, float value, std::int64_t label) {
+    rows.features.resize(rows.features.size() + kDim, 0.0F);
+    rows.features[rows.features.size() - kDim + place] = value;
+    rows.labels.push_back(label);
+  };
   for (std::size_t row = 0; row < kRows; ++row) {
-    std::vector<float> features(kDim, 0.0F);
-    features[0] = row % 2 == 0 ? 1.0F : -1.0F;
-    if (kind == RowsOfWorld::kNotNumbers) features[0] = std::numeric_limits<float>::quiet_NaN();
-    rows.features.insert(rows.features.end(), features.begin(), features.end());
-    rows.labels.push_back(static_cast<std::int64_t>(row % 2));
+    const float on_axis = row % 2 == 0 ? 1.0F : -1.0F;
+    add(0, kind == RowsOfWorld::kOnAxis ? on_axis : std::numeric_limits<float>::quiet_NaN(), row % 2 == 0 ? 0 : 1);
   }
-  if (world == World::kWith) {
-    std::vector<float> features(kDim, 0.0F);
-    features[1] = 1.0F;
-    rows.features.insert(rows.features.end(), features.begin(), features.end());
-    rows.labels.push_back(0);
-  }
+  if (world == World::kWith) add(1, 1.0F, 0);
   return rows;
 }
 
@@ -45,7 +40,7 @@ class PublicRecord {
     if (value.is_object()) {
       for (const auto& [name, inner] : value.items()) {
         if (is_whole_minute(name, inner) || name == "messages") continue;  // those of silos are for their owner
-        add(where + "/" + name, is_released(name) ? json(std::vector<std::string>(inner.size(), "noised")) : inner);
+        add(where + "/" + name, is_released(name) ? json(Strings(inner.size(), "noised")) : inner);
       }
     } else if (value.is_array()) {
       for (std::size_t k = 0; k < value.size(); ++k) add(where + "/" + std::to_string(k), value[k]);
@@ -59,22 +54,17 @@ class PublicRecord {
   }
 
   void add_words(const std::string& where, const std::string& text) {
-    std::string word;
-    for (const char c : text + " ") {
-      if (std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '-' || c == '_') {
-        word += c;
-      } else if (!word.empty()) {
-        word.erase(word.find_last_not_of('.') + 1);  // of a digest that is cut
-        words_.emplace_back(where, word);
-        word.clear();
-      }
+    static const std::regex word("[A-Za-z0-9._-]+");
+    for (std::sregex_iterator found(text.begin(), text.end(), word), end; found != end; ++found) {
+      const std::string whole = found->str();
+      words_.emplace_back(where, whole.substr(0, whole.find_last_not_of('.') + 1));  // of a digest that is cut
     }
   }
 
   // Each word's place and the number of the word that it first was. Words that are not random stand for themselves.
-  std::vector<std::string> pattern() const {
+  Strings pattern() const {
     std::map<std::string, std::size_t> first;
-    std::vector<std::string> pattern;
+    Strings pattern;
     for (const auto& [where, word] : words_) {
       const std::size_t number = first.try_emplace(word, pattern.size()).first->second;
       pattern.push_back(where + " = " + (is_random(word) ? "random word" : word) + " as " + std::to_string(number));
@@ -82,9 +72,8 @@ class PublicRecord {
     return pattern;
   }
 
-  std::size_t random_words() const {
-    return static_cast<std::size_t>(
-        std::count_if(words_.begin(), words_.end(), [](const auto& named) { return is_random(named.second); }));
+  std::ptrdiff_t random_words() const {
+    return std::ranges::count_if(words_, [](const auto& named) { return is_random(named.second); });
   }
 
  private:
@@ -108,7 +97,7 @@ class PublicRecord {
 };
 
 struct Step {
-  std::string options;
+  std::string options;  // from the method's name on
   int exit_code = 0;
 };
 
@@ -146,17 +135,14 @@ void add_files(PublicRecord& record, const std::string& name, const std::string&
 // Rows are dealt out in order; the last one, where there is one more than in the other world, is silo 2's.
 void write_silos(const TrainingRows& rows, int silos, const TemporaryFolder& folder) {
   const std::size_t of_silo = kRows / static_cast<std::size_t>(silos);
-  for (int silo = 1; silo <= silos; ++silo) {
-    TrainingRows own{.dim = kDim, .features = {}, .labels = {}};
-    for (std::size_t row = 0; row < rows.rows(); ++row) {
-      const std::size_t owner = row < kRows ? row / of_silo + 1 : 2;
-      if (owner != static_cast<std::size_t>(silo)) continue;
-      const auto first = rows.features.begin() + static_cast<std::ptrdiff_t>(row * kDim);
-      own.features.insert(own.features.end(), first, first + kDim);
-      own.labels.push_back(rows.labels[row]);
+  for (std::size_t silo = 1; silo * of_silo <= kRows; ++silo) {
+    TrainingRows own = rows.part((silo - 1) * of_silo, of_silo);
+    if (silo == 2) {
+      const TrainingRows more = rows.part(kRows, rows.rows() - kRows);
+      own.features.insert(own.features.end(), more.features.begin(), more.features.end());
+      own.labels.insert(own.labels.end(), more.labels.begin(), more.labels.end());
     }
-    const std::string name = std::to_string(silo) + ".npy";
-    write_npy(own, folder / ("x" + name), folder / ("y" + name));
+    write_npy(own, folder / numbered_npy("x", silo), folder / numbered_npy("y", silo));
   }
 }
 
@@ -167,8 +153,7 @@ PublicRecord published(const Scenario& scenario, World world) {
   write_npy(rows, folder / "x.npy", folder / "y.npy");
   std::vector<std::uint8_t> sets;  // the same labels, n x 2 of zeros and ones
   for (const std::int64_t label : rows.labels) {
-    sets.push_back(label == 0 ? 1 : 0);
-    sets.push_back(label == 0 ? 0 : 1);
+    for (const std::int64_t of_class : {0, 1}) sets.push_back(label == of_class ? 1 : 0);
   }
   write_npy(folder / "sets.npy", sets, 2);
   PublicRecord record;
@@ -178,7 +163,9 @@ PublicRecord published(const Scenario& scenario, World world) {
     const ProgramRun done =
         run_program(split_arguments((scenario.silos > 0 ? "fit --train-x x{rank}.npy --train-y y{rank}.npy"
                                                         : "fit --train-x x.npy --train-y " + scenario.labels) +
-                                    " --classes 2 --threads 1 --metrics metrics.jsonl " + step.options),
+                                    " --classes 2 --threads 1 --epsilon 1 --delta 1e-6 --metrics metrics.jsonl "
+                                    "--method " +
+                                    step.options),
                     {.folder = folder.path(), .ranks = scenario.silos > 0 ? scenario.silos + 1 : 0});
     EXPECT_EQ(done.exit_code, step.exit_code) << step.options << "\n" << done.err;
     record.add(run + " exit code", done.exit_code);
@@ -197,40 +184,38 @@ PublicRecord published(const Scenario& scenario, World world) {
 
 // What a dry run says of the plan is for everyone; what it costs is for the owner, and is told apart.
 TEST(PublicPatterns, PlansAreTheSameWithOneRowMore) {
-  std::string plans[2];
+  std::map<World, std::string> plans;
   for (const World world : {World::kWithout, World::kWith}) {
     const TemporaryFolder folder;
     write_npy(rows_of(world, RowsOfWorld::kOnAxis), folder / "x.npy", folder / "y.npy");
-    std::string& plan = plans[static_cast<int>(world)];
-    for (const char* format : {"text", "json"}) {
+    for (const std::string format : {"text", "json"}) {
       const ProgramRun done = run_program(split_arguments("fit --train-x x.npy --train-y y.npy --classes 2 --dry-run "
                                                           "--epsilon 1 --delta 1e-6 --format " +
-                                                          std::string(format)),
+                                                          format),
                                           {.folder = folder.path()});
       ASSERT_EQ(done.exit_code, 0) << done.err;
-      if (std::string_view(format) == "json") {
+      if (format == "json") {
         json told = done.json();
         EXPECT_EQ(told["cost"]["for_release"], false);
         told.erase("cost");
-        plan += told.dump();
+        plans[world] += told.dump();
         continue;
       }
       for (const std::string& line : lines_of(done.out)) {
-        if (!line.starts_with("cost ")) plan += line + "\n";
+        if (!line.starts_with("cost ")) plans[world] += line + "\n";
       }
     }
   }
-  EXPECT_EQ(plans[0], plans[1]);
+  EXPECT_EQ(plans[World::kWithout], plans[World::kWith]);
 }
 
 TEST_P(PublicPatternsTest, AreTheSameWithOneRowMore) {
   const PublicRecord without = published(GetParam(), World::kWithout);
   const PublicRecord with = published(GetParam(), World::kWith);
-  EXPECT_GT(without.random_words(), 2U) << "nothing was compared";
-  const std::vector<std::string> one = without.pattern();
-  const std::vector<std::string> other = with.pattern();
-  const std::size_t common = std::min(one.size(), other.size());
-  for (std::size_t k = 0; k < common; ++k) {
+  EXPECT_GT(without.random_words(), 2) << "nothing was compared";
+  const Strings one = without.pattern();
+  const Strings other = with.pattern();
+  for (std::size_t k = 0; k < std::min(one.size(), other.size()); ++k) {
     ASSERT_EQ(one[k], other[k]) << "an attacker tells the data sets apart at the " << k << "th word";
   }
   EXPECT_EQ(one.size(), other.size());
@@ -245,45 +230,29 @@ std::vector<Step> resumed(const std::string& options) {
   return {{options + " --report /dev/full", 3}, {options + " --resume --report report.json"}};
 }
 
-const std::string kBudget = " --epsilon 1 --delta 1e-6";
-const std::string kSilos = " --secure-aggregation --threshold 3 --report report.json";
+const std::string kRounds = "gd --rounds 6";
+const std::string kSampled = kRounds + " --batch 0.1 --accountant rdp";
+const std::string kSets = "gd --rounds 3 --loss sigmoid --max-labels ";
 
 INSTANTIATE_TEST_SUITE_P(
     Runs, PublicPatternsTest,
-    testing::Values(Scenario{"gd", twice("--method gd --rounds 6" + kBudget)},
-                    Scenario{"gd_sampled", twice("--method gd --rounds 6 --batch 0.1 --accountant rdp" + kBudget)},
-                    Scenario{"gd_sampled_bad_rows",
-                             twice("--method gd --rounds 6 --batch 0.1 --accountant rdp --bad-rows zero" + kBudget),
-                             RowsOfWorld::kNotNumbers},
-                    Scenario{"adam", twice("--method adam --rounds 4" + kBudget)},
-                    Scenario{"fc", twice("--method fc --rounds 3" + kBudget)},
-                    Scenario{"newton", twice("--method newton --rounds 2" + kBudget)},
-                    Scenario{"mean", twice("--method mean --center dp" + kBudget)},
-                    Scenario{"mean_euclidean", twice("--method mean --metric euclidean" + kBudget)},
-                    Scenario{"ls", twice("--method ls" + kBudget)},
-                    Scenario{"ls_shared", twice("--method ls --shared-gram" + kBudget)},
-                    Scenario{"fisher", twice("--method fisher" + kBudget)},
-                    Scenario{"fedavg", twice("--method fedavg --rounds 3" + kBudget)},
-                    Scenario{"max_labels",
-                             {{"--method gd --rounds 3 --loss sigmoid --max-labels 1" + kBudget},
-                              {"--method gd --rounds 3 --loss sigmoid --max-labels 2" + kBudget},
-                              {"--method gd --rounds 3 --loss sigmoid --max-labels 1" + kBudget}},
-                             RowsOfWorld::kOnAxis,
-                             "sets.npy"},
-                    Scenario{"methods_on_one_ledger",
-                             {{"--method gd --rounds 3" + kBudget},
-                              {"--method adam --rounds 3" + kBudget},
-                              {"--method fc --rounds 3" + kBudget},
-                              {"--method mean" + kBudget}}},
-                    Scenario{"silos_with_a_lost_one",
-                             {{"--method mean --fault 5:kill@masked" + kSilos + kBudget}},
-                             RowsOfWorld::kOnAxis,
-                             "",
-                             5},
-                    Scenario{"resumed_gd", resumed("--method gd --rounds 6" + kBudget)},
-                    Scenario{"resumed_sample",
-                             resumed("--method gd --rounds 6 --batch 0.1 --accountant rdp" + kBudget)},
-                    Scenario{"resumed_ls", resumed("--method ls" + kBudget)}),
+    testing::Values(
+        Scenario{"gd", twice(kRounds)}, Scenario{"gd_sampled", twice(kSampled)},
+        Scenario{"gd_sampled_bad_rows", twice(kSampled + " --bad-rows zero"), RowsOfWorld::kNotNumbers},
+        Scenario{"adam", twice("adam --rounds 4")}, Scenario{"fc", twice("fc --rounds 3")},
+        Scenario{"newton", twice("newton --rounds 2")}, Scenario{"mean", twice("mean --center dp")},
+        Scenario{"mean_euclidean", twice("mean --metric euclidean")}, Scenario{"ls", twice("ls")},
+        Scenario{"ls_shared", twice("ls --shared-gram")}, Scenario{"fisher", twice("fisher")},
+        Scenario{"fedavg", twice("fedavg --rounds 3")},
+        Scenario{"max_labels", {{kSets + "1"}, {kSets + "2"}, {kSets + "1"}}, RowsOfWorld::kOnAxis, "sets.npy"},
+        Scenario{"methods_on_one_ledger", {{"gd --rounds 3"}, {"adam --rounds 3"}, {"fc --rounds 3"}, {"mean"}}},
+        Scenario{"silos_with_a_lost_one",
+                 {{"mean --fault 5:kill@masked --secure-aggregation --threshold 3 --report report.json"}},
+                 RowsOfWorld::kOnAxis,
+                 "",
+                 5},
+        Scenario{"resumed_gd", resumed(kRounds)}, Scenario{"resumed_sample", resumed(kSampled)},
+        Scenario{"resumed_ls", resumed("ls")}),
     [](const auto& tested) { return tested.param.name; });
 
 }  // namespace dpreduce::public_patterns_test

@@ -27,7 +27,6 @@ class RealData : public testing::Test {
         fmt::format("'{}' --shards 2 --dataset '{}' '{}' >/dev/null", DPREDUCE_ENCODER, images, kFeatures);
     ASSERT_EQ(std::system(encode.c_str()), 0);
   }
-
   double accuracy(const std::string& options) const {
     const ProgramRun run =
         run_program(joined({"fit", "--train-x", kFeatures + "/train_x_*.npy", "--train-y", kFeatures + "/train_y_*.npy",

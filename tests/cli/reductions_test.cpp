@@ -44,12 +44,10 @@ class SparseDifference : public testing::Test {
     write_npy(rows(30), folder_ / "x.npy", folder_ / "y.npy");
     write_npy(rows(200), folder_ / "test_x.npy", folder_ / "test_y.npy");
   }
-
   double fisher_once(const std::string& options) const {
     return accuracy(
         folder_, "--method fisher --train-x x.npy --train-y y.npy --classes 2 --normalize none --clip 10 " + options);
   }
-
   // Mean over seeds.
   double fisher(const std::string& options) const {
     constexpr int kSeeds = 10;

@@ -115,7 +115,6 @@ class ReferenceTest : public testing::TestWithParam<json> {
     EXPECT_EQ(run.exit_code, 0) << run.err;
     return load_classifier(folder_ / "model").parts();
   }
-
   static std::vector<std::int64_t> labels(std::int64_t classes) {
     const std::string bytes = read_bytes(kReference + "solvers_y.npy");
     constexpr std::size_t kRows = 200;

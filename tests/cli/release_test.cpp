@@ -14,7 +14,6 @@ class ReleaseTest : public ProgramTest {
     write_rows(all);
     write_silos(all, {60, 60, 80});
   }
-
   static std::string release(const std::string& options, const std::string& rows = kRows) {
     return "release --classes 3 --epsilon 4 --delta 1e-5 --quiet " + rows + options;
   }
@@ -39,7 +38,7 @@ TEST_F(ReleaseTest, OfSilosThatShareTheNoiseItIsThatOfAllShares) {
 
 TEST_F(ReleaseTest, ARunThatGoesOnHasTheSameBytesAtNoFurtherCost) {
   const std::string line = release("--statistics gram,class_grams,class_sizes");
-  ASSERT_EQ(run(line + " --report /dev/full").exit_code, 3);
+  expect_code(line + " --report /dev/full", 3);
   const std::string first = bytes("statistics.safetensors");
   const std::size_t charges = charges_in(bytes("ledger.jsonl")).size();
   succeed(line + " --report r.json --resume");

@@ -13,14 +13,12 @@ class SweepTest : public ProgramTest {
     write_rows(all.part(2000, 800), "test_x.npy", "test_y.npy");
     write_rows(all.part(2800, 800), "public.npy", "unused.npy");
   }
-
   ProgramRun run(const std::string& options, int ranks = 0) const override {
     return ProgramTest::run("sweep " + (kRows + options), ranks);
   }
-
   // Without the last column, which is seconds.
-  std::vector<std::string> table() const {
-    std::vector<std::string> lines = lines_of(bytes("sweep.csv"));
+  Strings table() const {
+    Strings lines = lines_of(bytes("sweep.csv"));
     for (std::string& line : lines) line.resize(line.rfind(','));
     return lines;
   }
@@ -31,7 +29,7 @@ constexpr const char* kSmall =
 
 TEST_F(SweepTest, EveryCombinationIsOneLineAndOneEntryOnAnyNumberOfRanks) {
   const ProgramRun done = succeed(kSmall);
-  const std::vector<std::string> lines = table();
+  const Strings lines = table();
   ASSERT_EQ(lines.size(), 1u + 2 * 2 * 2 * 2);
   EXPECT_EQ(lines[0],
             "method,trained_by,epsilon,delta,imbalance_ratio,seed,accuracy,balanced_accuracy,minority_accuracy");
@@ -61,8 +59,7 @@ TEST_F(SweepTest, ARunIsTheFitOfItsArguments) {
         one["epsilon"].is_null() ? "--non-private" : fmt::format("--epsilon 1 --delta 1e-5 --seed {}", seed),
         is_tail ? fmt::format("--imbalance-ratio 10 --imbalance-seed {}", seed) : ""));
     ASSERT_EQ(fit.exit_code, 0) << fit.err;
-    const json test = document("report.json")["test"];
-    EXPECT_EQ(one["test"]["per_class"], test["per_class"]) << one;
+    EXPECT_EQ(one["test"]["per_class"], document("report.json")["test"]["per_class"]) << one;
   }
 }
 

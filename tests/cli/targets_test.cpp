@@ -11,10 +11,9 @@ class TargetsOfCommands : public ProgramTest {
  protected:
   void SetUp() override {
     rows_ = make_rows({150, 150}, kDim);
-    for (std::size_t row = 0; row < rows_.rows(); ++row) {
-      for (std::size_t a = 0; a < kDim; ++a) rows_.features[row * kDim + a] *= 0.2F;
-      targets_.push_back(5.0 + 10.0 * double{rows_.features[row * kDim]} -
-                         4.0 * double{rows_.features[row * kDim + 2]});
+    for (float& entry : rows_.features) entry *= 0.2F;
+    for (std::size_t at = 0; at < rows_.features.size(); at += kDim) {
+      targets_.push_back(5.0 + 10.0 * double{rows_.features[at]} - 4.0 * double{rows_.features[at + 2]});
     }
     write_rows(rows_, "x.npy", "labels.npy");
     write_npy(folder_ / "y.npy", targets_);
@@ -23,40 +22,34 @@ class TargetsOfCommands : public ProgramTest {
     write_rows(other, "tx.npy", "unused.npy");
     write_npy(folder_ / "ty.npy", targets_);
   }
-
   std::string model_of(const std::string& rows = "--train-x x.npy --targets y.npy", int ranks = 0) const {
-    succeed(
-        "fit --method ls --normalize none --target-range=-10,20 --mu 5 --seed 3 --quiet --overwrite --out model "
-        "--ledger ledger " +
-            rows,
-        ranks);
-    std::filesystem::remove(folder_ / "ledger");
+    succeed("fit --out model --ledger ledger --quiet --seed 3 " + known_ + rows, ranks);
+    fs::remove(folder_ / "ledger");
     return bytes("model");
   }
 
   TrainingRows rows_;
   std::vector<double> targets_;
+  const std::string known_ = "--method ls --normalize none --target-range=-10,20 --mu 5 ";
+  const std::string evaluate_ = "evaluate --model model --test-x tx.npy --test-targets ty.npy ";
 };
 
 TEST_F(TargetsOfCommands, OneTwoAndThreeRanksGiveTheSameModelAndFigures) {
   const std::string files = "--train-x x.npy --targets y.npy --test-x tx.npy --test-targets ty.npy --report r.json";
   const std::string model = model_of(files);
-  const json figures = document("r.json")["test"];
-  EXPECT_GT(figures["r2"].get<double>(), 0.5);
-  EXPECT_GT(figures["rmse"].get<double>(), 0.0);
-  EXPECT_EQ(document("r.json")["targets"], 1);
-  EXPECT_FALSE(document("r.json").contains("classes"));
+  const json report = document("r.json");
+  EXPECT_GT(report["test"]["r2"].get<double>(), 0.5);
+  EXPECT_GT(report["test"]["rmse"].get<double>(), 0.0);
+  EXPECT_EQ(report["targets"], 1);
+  EXPECT_FALSE(report.contains("classes"));
   for (const int ranks : {2, 3}) {
     EXPECT_EQ(model_of(files, ranks), model) << ranks;
-    EXPECT_EQ(document("r.json")["test"], figures) << ranks;
+    EXPECT_EQ(document("r.json")["test"], report["test"]) << ranks;
   }
 }
 
 TEST_F(TargetsOfCommands, ATableOfNumbersIsReadAsAnArrayIs) {
-  std::ofstream table(folder_ / "y.csv");
-  table << "price\n";
-  for (const double target : targets_) table << fmt::format("{}\n", target);
-  table.close();
+  write_bytes(folder_ / "y.csv", fmt::format("price\n{}\n", fmt::join(targets_, "\n")));
   EXPECT_EQ(model_of("--train-x x.npy --targets y.csv"), model_of());
 }
 
@@ -65,25 +58,25 @@ TEST_F(TargetsOfCommands, PredictWritesNumbersAndEvaluateTellsWhatTheyExplain) {
   succeed("predict --model model --x tx.npy --out p.npy");
   succeed("predict --model model --x tx.npy --out p.csv");
   succeed("export model --card card.md");
-  EXPECT_THAT(bytes("card.md"), testing::HasSubstr("numbers = model.predict("));
+  EXPECT_THAT(bytes("card.md"), HasSubstr("numbers = model.predict("));
   ShardedArray predicted({folder_ / "p.npy"}, ArrayRole::kTargets);
   ASSERT_EQ(predicted.rows(), targets_.size());
-  EXPECT_THAT(bytes("p.csv"), testing::StartsWith("target\n"));
+  EXPECT_THAT(bytes("p.csv"), StartsWith("target\n"));
   std::vector<std::int32_t> slots(kSlotsPerTarget * targets_.size());
   predicted.read_labels(0, targets_.size(), 0, slots);
   double errors = 0.0;
   for (std::size_t row = 0; row < targets_.size(); ++row) {
     errors += std::pow(target_in(std::span(slots).subspan(row * kSlotsPerTarget), 0) - targets_[row], 2.0);
   }
-  const json told = figures("evaluate --model model --test-x tx.npy --test-targets ty.npy");
+  const json told = figures(evaluate_);
   EXPECT_NEAR(told["rmse"].get<double>(), std::sqrt(errors / static_cast<double>(targets_.size())), 1e-9);
-  EXPECT_EQ(figures("evaluate --model model --test-x tx.npy --test-targets ty.npy", 3)["r2"], told["r2"]);
+  EXPECT_EQ(figures(evaluate_, 3)["r2"], told["r2"]);
 }
 
 TEST_F(TargetsOfCommands, APrivateEvaluationIsNearTheExactOne) {
   model_of();
-  const json exact = figures("evaluate --model model --test-x tx.npy --test-targets ty.npy");
-  const std::string line = "evaluate --private --mu 40 --seed 1 --model model --test-x tx.npy --test-targets ty.npy ";
+  const json exact = figures(evaluate_);
+  const std::string line = evaluate_ + "--private --mu 40 --seed 1 ";
   const json told = figures(line + "--ledger private")["metrics"];
   EXPECT_NEAR(told["r2"]["value"].get<double>(), exact["r2"].get<double>(), 0.05);
   EXPECT_NEAR(told["rmse"]["value"].get<double>(), exact["rmse"].get<double>(), 0.1);
@@ -98,32 +91,28 @@ TEST_F(TargetsOfCommands, SilosGiveTheModelOfAllRowsWithBothKindsOfNoise) {
   auto first = targets_.begin();
   for (const std::size_t silo : {1, 2, 3}) {
     const auto end = first + static_cast<std::ptrdiff_t>(counts[silo - 1]);
-    write_npy(folder_ / fmt::format("t{}.npy", silo), std::vector<double>(first, end));
+    write_npy(folder_ / numbered_npy("t", silo), std::vector<double>(first, end));
     first = end;
   }
   const std::string of_silos =
-      "fit --secure-aggregation --train-x x{rank}.npy --targets t{rank}.npy --ledger ledger-{rank} --quiet "
-      "--overwrite ";
-  const std::string known = "--method ls --normalize none --target-range=-10,20 --mu 5 ";
+      "fit --secure-aggregation --train-x x{rank}.npy --targets t{rank}.npy --ledger ledger-{rank} --quiet ";
   const std::string whole = model_of();
-  run_among(3, of_silos + known + "--seed 3", 0);
+  run_among(3, of_silos + known_ + "--seed 3", 0);
   EXPECT_EQ(model(), whole);
   const std::string found = "--method fc --feature-range private --mu 20 --seed 3 ";
   succeed("fit --train-x x.npy --targets y.npy --out whole --ledger whole-ledger --quiet " + found);
   run_among(3, of_silos + found, 0);
   EXPECT_EQ(model(), bytes("whole"));
-  run_among(3, of_silos + known + "--noise distributed --report r.json --test-x tx.npy --test-targets ty.npy", 0);
+  run_among(3, of_silos + known_ + "--noise distributed --report r.json --test-x tx.npy --test-targets ty.npy", 0);
   EXPECT_GT(document("r.json")["test"]["r2"].get<double>(), 0.0);
 }
 
 TEST_F(TargetsOfCommands, InspectTellsTheirOwnerWhereNumbersLie) {
-  double sum = 0.0;
-  for (const double target : targets_) sum += target;
+  const double sum = std::accumulate(targets_.begin(), targets_.end(), 0.0);
   for (const int ranks : {0, 3}) {
     const json told = succeed("inspect --x x.npy --targets y.npy --format json", ranks).json()["targets"];
     ASSERT_EQ(told.size(), 1U);
-    EXPECT_EQ(told[0]["min"].get<double>(), std::ranges::min(targets_));
-    EXPECT_EQ(told[0]["max"].get<double>(), std::ranges::max(targets_));
+    expect_members(told[0], {{"min", std::ranges::min(targets_)}, {"max", std::ranges::max(targets_)}});
     EXPECT_NEAR(told[0]["mean"].get<double>(), sum / static_cast<double>(targets_.size()), 1e-9);
     EXPECT_GT(told[0]["deviation"].get<double>(), 0.0);
   }
@@ -131,19 +120,16 @@ TEST_F(TargetsOfCommands, InspectTellsTheirOwnerWhereNumbersLie) {
 
 TEST_F(TargetsOfCommands, WhereTestTargetsDoNotVaryItIsSaidWhyRSquaredIsNot) {
   write_npy(folder_ / "flat.npy", std::vector<double>(targets_.size(), 4.0));
-  const ProgramRun run = succeed(
-      "fit --method ls --train-x x.npy --targets y.npy --target-range=-10,20 --mu 1 --out flat --ledger flat.jsonl "
-      "--test-x tx.npy --test-targets flat.npy");
-  EXPECT_THAT(run.out, HasSubstr("R^2 none, since a target is the same in all test rows, RMSE"));
+  const std::string fit =
+      "fit --method ls --train-x x.npy --targets y.npy --target-range=-10,20 --mu 1 --test-x tx.npy --test-targets ";
+  EXPECT_THAT(succeed(fit + "flat.npy").out, HasSubstr("R^2 none, since a target is the same in all test rows, RMSE"));
 }
 
 TEST_F(TargetsOfCommands, NumbersOfOneReleaseAreRefittedOnTheCommandLine) {
   succeed(
-      "release --statistics gram --train-x x.npy --targets y.npy --target-range=-10,20 --mu 50 --seed 3 --quiet --out "
-      "sums --ledger l");
-  const std::string told =
-      succeed("refit sums --lambda 0.001 --intervals i.json --intervals-x tx.npy --out refitted").out;
-  EXPECT_THAT(told, HasSubstr("ridge      0.001"));
+      "release --statistics gram --train-x x.npy --targets y.npy --target-range=-10,20 --mu 50 --seed 3 --out sums");
+  EXPECT_THAT(succeed("refit sums --lambda 0.001 --intervals i.json --intervals-x tx.npy --out refitted").out,
+              HasSubstr("ridge      0.001"));
   const json intervals = document("i.json");
   ASSERT_EQ(intervals["weights"][0]["estimates"].size(), kDim + 1);
   EXPECT_NEAR(intervals["weights"][0]["estimates"][0].get<double>(), 10.0, 2.0);
@@ -154,16 +140,16 @@ TEST_F(TargetsOfCommands, TheReportHasCoefficientsWithTheIntervalsOfARefit) {
   const std::string rows =
       "--train-x x.npy --targets y.npy --target-range=-10,20 --feature-range=-1,1 --normalize none --clip 2 --mu 500 "
       "--seed 3 ";
-  const std::string out = succeed("fit --method ls --report r.json --html r.html --ledger l " + rows + "--out m").out;
-  expect_parts(out, {"Coefficients, in units of the target",
-                     "least squares in the population, rows clipped as here, if numbers"});
+  expect_parts(
+      succeed("fit --method ls --report r.json --html r.html --ledger l " + rows + "--out m").out,
+      {"Coefficients, in units of the target", "least squares in the population, rows clipped as here, if numbers"});
   const json told = document("r.json")["coefficients"];
   expect_members(told, {{"about", "population"}, {"columns", kDim}});
   ASSERT_EQ(told["largest"].size(), kDim);
   EXPECT_EQ(told["largest"][0]["column"], 0);
   EXPECT_NEAR(told["largest"][0]["coefficient"].get<double>(), 10.0, 7.0);  // shrunken
   EXPECT_NEAR(told["targets"][0]["range_low"].get<double>(), -10.0, 1e-9);
-  succeed("release --statistics gram --quiet --out sums --ledger l2 " + rows);
+  succeed("release --statistics gram --out sums --ledger l2 " + rows);
   succeed("refit sums --lambda 0.04 --intervals i.json --out refitted");
   const json population = document("i.json")["weights"][0]["population"];
   for (const json& one : told["largest"]) {
@@ -188,7 +174,7 @@ TEST_F(TargetsOfCommands, WithoutNoiseOrOfRowsOfOneLengthTheReportSaysWhatIsNot)
 }
 
 TEST_F(TargetsOfCommands, ARowWithoutANumberCountsNowhereOnRequest) {
-  TrainingRows more = rows_.part(0, rows_.rows());
+  TrainingRows more = rows_;
   const TrainingRows twice = rows_.part(0, 2);
   more.features.insert(more.features.end(), twice.features.begin(), twice.features.end());
   more.labels.insert(more.labels.end(), twice.labels.begin(), twice.labels.end());
@@ -215,7 +201,7 @@ TEST_F(TargetsOfCommands, ARowWithoutANumberCountsNowhereOnRequest) {
 // What options of fit do not go with them: tests/fit/targets_test.cpp.
 TEST_F(TargetsOfCommands, WhatDoesNotGoWithNumbersIsRefused) {
   const std::string fit = "fit --train-x x.npy --targets y.npy --mu 1 --target-range 0,1 ";
-  std::filesystem::copy_file(folder_ / "tx.npy", folder_ / "wide.npy");
+  fs::copy_file(folder_ / "tx.npy", folder_ / "wide.npy");
   expect_refused(fit + "--method ls --train-y labels.npy", 2, "--targets with --train-y");
   expect_refused(fit + "--method ls --test-x tx.npy --test-y labels.npy", 2, "give --test-targets");
   expect_refused("fit --train-x x.npy --train-y labels.npy --classes 2 --mu 1 --test-x tx.npy --test-targets ty.npy", 2,
@@ -226,7 +212,7 @@ TEST_F(TargetsOfCommands, WhatDoesNotGoWithNumbersIsRefused) {
   model_of();
   expect_refused("predict --model model --x tx.npy --out s.npy --scores", 2, "predicts numbers");
   expect_refused("evaluate --model model --test-x tx.npy --test-y labels.npy", 2, "give them as --test-targets");
-  expect_refused("evaluate --model model --test-x tx.npy --test-targets ty.npy --y labels.npy", 2,
+  expect_refused(evaluate_ + "--y labels.npy", 2,
                  "--test-targets with --test-y: rows have numbers or classes; give one");
 }
 

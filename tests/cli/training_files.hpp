@@ -16,7 +16,6 @@ struct TrainingRows {
   std::size_t dim = 0;
   std::vector<float> features;
   std::vector<std::int64_t> labels;
-
   std::size_t rows() const { return labels.size(); }
   TrainingRows part(std::size_t first, std::size_t count) const;
 };

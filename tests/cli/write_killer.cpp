@@ -3,9 +3,8 @@
 //
 //     DPREDUCE_KILLER_FOLDER   whose files count
 //     DPREDUCE_KILLER_AT       n, from 1 on; 0: never
-//     DPREDUCE_KILLER_HOW      before: SIGKILL before the call; torn: a write gets half of its bytes first; full: from
-//     that
-//                              call on no byte fits on the disk
+//     DPREDUCE_KILLER_HOW      before: SIGKILL before the call; torn: a write gets half of its bytes first;
+//                              full: from that call on no byte fits on the disk
 //     DPREDUCE_KILLER_COUNT    a file that gets a byte for each such call
 #include <cerrno>
 #include <csignal>
@@ -26,14 +25,10 @@ std::string variable(const char* name) {
   return value == nullptr ? std::string() : std::string(value);
 }
 
-enum class How { kBefore, kTorn, kFull };
-
 struct Killer {
   std::string folder = variable("DPREDUCE_KILLER_FOLDER");
   long at = std::atol(variable("DPREDUCE_KILLER_AT").c_str());
-  How how = variable("DPREDUCE_KILLER_HOW") == "full"   ? How::kFull
-            : variable("DPREDUCE_KILLER_HOW") == "torn" ? How::kTorn
-                                                        : How::kBefore;
+  std::string how = variable("DPREDUCE_KILLER_HOW");
   std::string count = variable("DPREDUCE_KILLER_COUNT");
   long calls = 0;
 };
@@ -69,11 +64,11 @@ bool is_full(bool writes, int file = -1, const void* bytes = nullptr, size_t siz
     ::syscall(SYS_close, count);
   }
   if (own.at == 0 || own.calls < own.at) return false;
-  if (own.how == How::kFull) {
+  if (own.how == "full") {
     errno = ENOSPC;
     return writes;
   }
-  if (own.how == How::kTorn && file >= 0) ::syscall(SYS_write, file, bytes, size / 2);
+  if (own.how == "torn" && file >= 0) ::syscall(SYS_write, file, bytes, size / 2);
   ::kill(::getpid(), SIGKILL);
   for (;;) ::pause();
 }

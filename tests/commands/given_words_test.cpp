@@ -13,23 +13,14 @@ const TemporaryFolder& folder() {
   return own;
 }
 
+std::string written(const std::string& name, const std::string& text) {
+  write_bytes(folder() / name, text);
+  return folder() / name;
+}
+
 // A list of twelve classes, which --class-names reads while the command line is parsed.
 std::string list_of_classes() {
-  const std::string path = folder() / "classes.txt";
-  write_bytes(path, "a\nb\nc\nd\ne\nf\ng\nh\ni\nj\nk\nl\n");
-  return path;
-}
-
-std::string groups_of_classes() {
-  const std::string path = folder() / "groups.csv";
-  write_bytes(path, "0\n1\n0\n1\n0\n1\n0\n1\n0\n1\n0\n1\n");
-  return path;
-}
-
-std::string ranges_of_columns() {
-  const std::string path = folder() / "ranges.csv";
-  write_bytes(path, "0,1\n-2.5,2\n");
-  return path;
+  return written("classes.txt", "a\nb\nc\nd\ne\nf\ng\nh\ni\nj\nk\nl\n");
 }
 
 // Command lines that between them give every option of every command (the first test sees to that), none its default.
@@ -39,6 +30,8 @@ std::vector<std::string> lines_of_all_options() {
   const std::string release = "release --statistics gram " + rows;
   const std::string among_silos = " --secure-aggregation --train-x s{rank}/x --train-y s{rank}/y --classes 3 --mu 1";
   const std::string names = " --class-names " + list_of_classes();
+  const std::string groups = written("groups.csv", "0\n1\n0\n1\n0\n1\n0\n1\n0\n1\n0\n1\n");
+  const std::string ranges = written("ranges.csv", "0,1\n-2.5,2\n");
   std::vector<std::string> lines{
       fit +
           " --test-x t.npy --test-y u.npy --bad-rows zero --format json --threads 3 --memory 77 --adjacency "
@@ -58,13 +51,13 @@ std::vector<std::string> lines_of_all_options() {
       fit + " --accountant zcdp",
       "fit --train-x a.npy --targets c.npy --test-x t.npy --test-targets u.npy --target-range 0,5 --feature-range 1,2 "
       "--mu 1 --method ls",
-      "fit --train-x a.npy --targets c.npy --mu 1 --feature-ranges " + ranges_of_columns(),
+      "fit --train-x a.npy --targets c.npy --mu 1 --feature-ranges " + ranges,
       "release --statistics gram " + rows + " --mu 1 --feature-range private",
-      "release --statistics gram " + rows + " --mu 1 --feature-ranges " + ranges_of_columns(),
+      "release --statistics gram " + rows + " --mu 1 --feature-ranges " + ranges,
       "evaluate --model m --test-x a.npy --test-targets b.npy",
       "evaluate --private --public-model --mu 1 --model m --test-x a.npy --test-y b.npy",
       "audit --method ls --feature-range private --mu 1",
-      "audit --method ls --mu 1 --targets --feature-ranges " + ranges_of_columns(),
+      "audit --method ls --mu 1 --targets --feature-ranges " + ranges,
       "sweep --train-x a.npy --train-y b.npy --test-x c.npy --test-y d.npy --methods mean --epsilons 1 --delta 1e-8 "
       "--out o" +
           names,
@@ -140,7 +133,7 @@ std::vector<std::string> lines_of_all_options() {
       fit + " --train-weight w --weight-bound 2",
       "evaluate --private --model m --test-x x --test-y y --mu 1 --html h --test-person p --rows-per-person 2 --resume "
       "--metrics auc,confusion --group g --group-names " +
-          list_of_classes() + " --groups 12 --expected-rows 9 --positive 1 --class-groups " + groups_of_classes(),
+          list_of_classes() + " --groups 12 --expected-rows 9 --positive 1 --class-groups " + groups,
       "evaluate --private --model m --test-x x --test-y y --mu 1 --max-labels 3 --max-predicted 2 --score-threshold "
       "0.5",
       "evaluate --private --model m --test-x x --test-y y --mu 1 --secure-aggregation --threshold 3 --noise "
@@ -240,8 +233,7 @@ TEST(GivenWords, NeedNoFileOfNamesOfClasses) {
 
 // What a configuration file gives may begin with a dash, as no word of a command line does.
 TEST(GivenWords, OfAFileMayLookLikeOptions) {
-  const std::string path = folder() / "run.toml";
-  write_bytes(path, "name = '-mine'\n");
+  const std::string path = written("run.toml", "name = '-mine'\n");
   GivenWords said;
   parse_command_line(dpreduce_command(), {"keygen", "--out", "k", "--config", path}, std::nullopt, &said);
   EXPECT_NO_THROW(command_of(dpreduce_command(), said));

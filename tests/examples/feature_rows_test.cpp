@@ -42,7 +42,7 @@ TEST(FeatureRows, AreTheCoefficientsWhereNothingIsAsked) {
 
 TEST(FeatureRows, PoolTwoByTwoCells) {
   std::vector<float> coefficients(kCoefficients);
-  for (int k = 0; k < kCoefficients; ++k) coefficients[k] = static_cast<float>(k);
+  std::iota(coefficients.begin(), coefficients.end(), 0.0F);
   const std::vector<float> row = row_of(coefficients, {Standardize::kNone, 4});
   EXPECT_EQ(row[0], (0 + 1 + 8 + 9) / 4.0f);
   EXPECT_EQ(row[1], (2 + 3 + 10 + 11) / 4.0f);
@@ -57,7 +57,7 @@ TEST(FeatureRows, HaveMeanZeroAndVarianceOneInEachChannelOrGroup) {
 
 TEST(FeatureRows, OfAnImageWithoutVarianceAreZeroNotNaN) {
   for (const Standardize standardize : {Standardize::kChannel, Standardize::kGroup}) {
-    for (const float value : row_of(std::vector<float>(kCoefficients, 0.5f), {standardize, 4})) EXPECT_EQ(value, 0);
+    EXPECT_THAT(row_of(std::vector<float>(kCoefficients, 0.5f), {standardize, 4}), testing::Each(0));
   }
 }
 

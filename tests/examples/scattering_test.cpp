@@ -24,11 +24,10 @@ std::vector<std::uint8_t> random_images(int count, unsigned seed) {
 // A soft blob with its center at (y, x) that is 0 at the borders' pixels.
 std::vector<std::uint8_t> blob(int y, int x) {
   std::vector<std::uint8_t> pixels(kImagePixels);
-  for (int row = 0; row < kImageSide; ++row) {
-    for (int column = 0; column < kImageSide; ++column) {
-      const double squared = (row - y) * (row - y) + 2.0 * (column - x) * (column - x) + (row - y) * (column - x);
-      pixels[row * kImageSide + column] = static_cast<std::uint8_t>(255 * std::exp(-squared / 12));
-    }
+  for (int k = 0; k < kImagePixels; ++k) {
+    const int down = k / kImageSide - y, right = k % kImageSide - x;
+    const double squared = down * down + 2.0 * right * right + down * right;
+    pixels[k] = static_cast<std::uint8_t>(255 * std::exp(-squared / 12));
   }
   return pixels;
 }
@@ -41,28 +40,27 @@ std::vector<float> transform(std::span<const std::uint8_t> pixels) {
   return coefficients;
 }
 
+// Place of the pixel (y, x), which may be one period before the first.
+constexpr int place(int y, int x) {
+  return (y + kSide) % kSide * kSide + (x + kSide) % kSide;
+}
+
 Field padded(std::span<const std::uint8_t> pixels) {
   Field field(kPixels);
-  for (int y = 0; y < kImageSide; ++y) {
-    for (int x = 0; x < kImageSide; ++x) field[(y + 2) * kSide + x + 2] = pixels[y * kImageSide + x] / 255.0;
-  }
+  for (int k = 0; k < kImagePixels; ++k) field[place(k / kImageSide + 2, k % kImageSide + 2)] = pixels[k] / 255.0;
   return field;
 }
 
 // sum over periods of g(u) exp(i xi . u), g a Gaussian of unit integral that is `slant` times as narrow along theta.
 Field gabor(double sigma, double theta, double xi, double slant) {
   Field field(kPixels);
-  for (int y = 0; y < kSide; ++y) {
-    for (int x = 0; x < kSide; ++x) {
-      for (int period_y = -3; period_y <= 3; ++period_y) {
-        for (int period_x = -3; period_x <= 3; ++period_x) {
-          const double v = y + kSide * period_y, u = x + kSide * period_x;
-          const double along = v * std::cos(theta) + u * std::sin(theta);
-          const double across = u * std::cos(theta) - v * std::sin(theta);
-          const double envelope = std::exp(-(along * along + slant * slant * across * across) / (2 * sigma * sigma));
-          field[y * kSide + x] += std::polar(envelope * slant / (2 * pi * sigma * sigma), xi * along);
-        }
-      }
+  for (int k = 0; k < kPixels; ++k) {
+    for (int period = 0; period < 49; ++period) {  // three before and three after, down and across
+      const double v = k / kSide + kSide * (period / 7 - 3), u = k % kSide + kSide * (period % 7 - 3);
+      const double along = v * std::cos(theta) + u * std::sin(theta);
+      const double across = u * std::cos(theta) - v * std::sin(theta);
+      const double envelope = std::exp(-(along * along + slant * slant * across * across) / (2 * sigma * sigma));
+      field[k] += std::polar(envelope * slant / (2 * pi * sigma * sigma), xi * along);
     }
   }
   return field;
@@ -80,15 +78,9 @@ Field morlet(int scale, int angle) {
 
 Field convolve(const Field& image, const Field& filter) {
   Field result(kPixels);
-  for (int y = 0; y < kSide; ++y) {
-    for (int x = 0; x < kSide; ++x) {
-      Complex sum = 0;
-      for (int v = 0; v < kSide; ++v) {
-        for (int u = 0; u < kSide; ++u) {
-          sum += image[v * kSide + u] * filter[(y - v + kSide) % kSide * kSide + (x - u + kSide) % kSide];
-        }
-      }
-      result[y * kSide + x] = sum;
+  for (int k = 0; k < kPixels; ++k) {
+    for (int j = 0; j < kPixels; ++j) {
+      result[k] += image[j] * filter[place(k / kSide - j / kSide, k % kSide - j % kSide)];
     }
   }
   return result;
@@ -103,17 +95,15 @@ Field modulus(Field field) {
 std::vector<double> averaged(const Field& field, int step) {
   const Field low_pass = gabor(1.6, 0, 0, 1);
   std::vector<double> result;
-  for (int p = 0; p < kGrid; ++p) {
-    for (int q = 0; q < kGrid; ++q) {
-      double sum = 0;
-      for (int v = 0; v < kSide; v += step) {
-        for (int u = 0; u < kSide; u += step) {
-          const int k = (4 * p - v + kSide) % kSide * kSide + (4 * q - u + kSide) % kSide;
-          sum += step * step * field[v * kSide + u].real() * low_pass[k].real();
-        }
+  for (int cell = 0; cell < kCells; ++cell) {
+    double sum = 0;
+    for (int v = 0; v < kSide; v += step) {
+      for (int u = 0; u < kSide; u += step) {
+        const int k = place(4 * (cell / kGrid) - v, 4 * (cell % kGrid) - u);
+        sum += step * step * field[place(v, u)].real() * low_pass[k].real();
       }
-      result.push_back(sum);
     }
+    result.push_back(sum);
   }
   return result;
 }
@@ -134,12 +124,9 @@ std::vector<double> kept_energy() {
   for (int scale = 0; scale < kScales; ++scale) {
     for (int angle = 0; angle < kAngles; ++angle) {
       const Spectrum psi = morlet_spectrum(scale, angle);
-      for (int ky = 0; ky < kSide; ++ky) {
-        for (int kx = 0; kx < kSide; ++kx) {
-          const double here = psi[ky * kSide + kx];
-          const double opposite = psi[(kSide - ky) % kSide * kSide + (kSide - kx) % kSide];
-          energy[ky * kSide + kx] += (here * here + opposite * opposite) / 2;
-        }
+      for (int k = 0; k < kPixels; ++k) {
+        const double here = psi[k], opposite = psi[place(-(k / kSide), -(k % kSide))];
+        energy[k] += (here * here + opposite * opposite) / 2;
       }
     }
   }
@@ -187,31 +174,25 @@ TEST(Scattering, AgreesWithDirectConvolution) {
 }
 
 TEST(Scattering, OfAConstantInteriorIsItsAverageAndLittleElse) {
-  const std::vector<std::uint8_t> pixels(kImagePixels, 255);
-  const std::vector<float> coefficients = transform(pixels);
+  const std::vector<float> coefficients = transform(std::vector<std::uint8_t>(kImagePixels, 255));
   const int center = 4 * kGrid + 4;
   EXPECT_NEAR(coefficients[center], 1, 1e-6);
   for (int channel = 1; channel < kChannels; ++channel) EXPECT_LT(coefficients[channel * kCells + center], 1e-2);
 }
 
 TEST(Scattering, OfABlackImageIsZero) {
-  const std::vector<std::uint8_t> pixels(kImagePixels, 0);
-  for (const float value : transform(pixels)) EXPECT_EQ(value, 0);
+  EXPECT_THAT(transform(std::vector<std::uint8_t>(kImagePixels)), testing::Each(0));
 }
 
 TEST(Scattering, MovesWithTheImage) {
   // 4 pixels are one cell: where all is inside, the convolution is circular and so is the shift.
   const std::vector<float> here = transform(blob(12, 12)), there = transform(blob(16, 8));
   double largest = 0;
-  for (int channel = 0; channel < kChannels; ++channel) {
-    for (int p = 0; p < kGrid; ++p) {
-      for (int q = 0; q < kGrid; ++q) {
-        const float before = here[channel * kCells + p * kGrid + q];
-        const float after = there[channel * kCells + (p + 1) % kGrid * kGrid + (q + kGrid - 1) % kGrid];
-        EXPECT_NEAR(before, after, 1e-6);
-        largest = std::max(largest, std::abs(static_cast<double>(before)));
-      }
-    }
+  for (int k = 0; k < kCoefficients; ++k) {
+    const int channel = k / kCells, p = k % kCells / kGrid, q = k % kGrid;
+    const float after = there[channel * kCells + (p + 1) % kGrid * kGrid + (q + kGrid - 1) % kGrid];
+    EXPECT_NEAR(here[k], after, 1e-6);
+    largest = std::max(largest, std::abs(static_cast<double>(here[k])));
   }
   EXPECT_GT(largest, 0.1);
 }

@@ -8,14 +8,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "common/base/error.hpp"
 #include "common/base/output_file.hpp"
-#include "common/ledger/ledger.hpp"
 #include "common/ledger/run_file.hpp"
 #include "common/randomness/private_file.hpp"
 #include "tests/common/ledger/sample_ledger.hpp"
 #include "tests/fit/fitted_rows.hpp"
-#include "tests/testing.hpp"
 
 namespace dpreduce::durability_test {
 
@@ -25,6 +22,7 @@ struct FileCall {
   enum class Kind { kWrite, kSync, kCut, kName, kRemove };
   Kind kind;
   std::string path;  // of the file; "unnamed" where it has no name yet
+  bool operator==(const FileCall&) const = default;
 };
 using Kind = FileCall::Kind;
 
@@ -137,6 +135,8 @@ int unlink(const char* path) noexcept {
 namespace dpreduce::durability_test {
 
 constexpr std::uint64_t kRoundsOfFit = 3;
+const std::string kLedger = "/ledger.jsonl";
+const std::string kRunFile = ".releases";
 
 // Follows the calls of a run, and says where one of them comes too early.
 class Order {
@@ -151,41 +151,34 @@ class Order {
   std::size_t files_removed() const { return files_removed_; }
 
  private:
-  static bool is_ledger(const std::string& path) { return path.ends_with("/ledger.jsonl"); }
-  static bool is_run_file(const std::string& path) { return path.ends_with(".releases"); }
-
-  template <typename Is>
-  void require_clean(const Is& is, const std::string& what, const std::string& before) {
-    if (std::ranges::any_of(dirty_, is)) complain(fmt::format("{} before {} was flushed", before, what));
+  void require_clean(const std::string& ending, const std::string& what, const std::string& before) {
+    if (std::ranges::any_of(dirty_, [&](const std::string& path) { return path.ends_with(ending); }))
+      complain(fmt::format("{} before {} was flushed", before, what));
   }
 
   void follow(const FileCall& call) {
     const std::string& path = call.path;
+    const bool is_run_file = path.ends_with(kRunFile);
     if (call.kind == Kind::kSync) dirty_.erase(path);
     if (call.kind == Kind::kWrite) {
-      if (is_ledger(path)) {  // a line, before which its predecessor's record is there
+      if (path.ends_with(kLedger)) {  // a line, before which its predecessor's record is there
         ++writes_to_ledger_;
-        require_clean(is_run_file, "the record before it", "a line of the ledger");
-        require_clean([&](const std::string& other) { return other == folder_; }, "the folder of ledger and run file",
-                      "a line of the ledger");
+        require_clean(kRunFile, "the record before it", "a line of the ledger");
+        require_clean(folder_, "the folder of ledger and run file", "a line of the ledger");
       }
-      if (is_run_file(path)) {  // a value, which is paid for
+      if (is_run_file) {  // a value, which is paid for
         ++records_;
-        require_clean(is_ledger, "the ledger", "a record");
+        require_clean(kLedger, "the ledger", "a record");
       }
       dirty_.insert(path);
     }
-    if (call.kind == Kind::kName) {
-      if (dirty_.contains("unnamed")) complain(path + " got its name before it was flushed");
-      dirty_.insert(std::filesystem::path(path).parent_path().string());
+    if (call.kind == Kind::kName && dirty_.contains("unnamed")) complain(path + " got its name before it was flushed");
+    if (call.kind == Kind::kRemove && is_run_file) {
+      ++files_removed_;
+      require_clean(kLedger, "the end of the run", "the removal of its file");
     }
-    if (call.kind == Kind::kRemove) {
-      if (is_run_file(path)) {
-        ++files_removed_;
-        require_clean(is_ledger, "the end of the run", "the removal of its file");
-      }
+    if (call.kind == Kind::kName || call.kind == Kind::kRemove)
       dirty_.insert(std::filesystem::path(path).parent_path().string());
-    }
   }
   void complain(std::string what) { complaints_.push_back(std::move(what)); }
 
@@ -197,24 +190,17 @@ class Order {
   std::size_t files_removed_ = 0;
 };
 
-class DurabilityTest : public testing::Test {
- protected:
-  static FitOptions options_in(const TemporaryFolder& folder) {
-    FitOptions options = seeded_fit("adam", folder);
-    options.privacy.seed.reset();
-    options.method.rounds = kRoundsOfFit;
-    return options;
-  }
-  void fit_in(const TemporaryFolder& folder) {
-    FittedRun run = fit(options_in(folder), rows_.all(), alone_);
-    run.finish();
-  }
+FitOptions options_in(const TemporaryFolder& folder) {
+  FitOptions options = seeded_fit("adam", folder);
+  options.privacy.seed.reset();
+  options.method.rounds = kRoundsOfFit;
+  return options;
+}
+void fit_in(const TemporaryFolder& folder) {
+  fitted_run(options_in(folder), FittedRows(30, 1).all(), Accounts::kLedger);
+}
 
-  FittedRows rows_{30, 1};
-  Communicator alone_ = Communicator::alone();
-};
-
-TEST_F(DurabilityTest, OfAFitEachFlushComesBeforeWhatItGuards) {
+TEST(DurabilityTest, OfAFitEachFlushComesBeforeWhatItGuards) {
   const TemporaryFolder folder;
   WatchedFiles watched(folder.path());
   fit_in(folder);
@@ -226,9 +212,8 @@ TEST_F(DurabilityTest, OfAFitEachFlushComesBeforeWhatItGuards) {
 }
 
 // Whichever flush fails, the fit says so, and no release is saved that the ledger does not have.
-TEST_F(DurabilityTest, AFlushThatFailsEndsTheFitBeforeWhatItGuards) {
-  std::size_t number = 1;
-  for (;; ++number) {
+TEST(DurabilityTest, AFlushThatFailsEndsTheFitBeforeWhatItGuards) {
+  for (std::size_t number = 1;; ++number) {
     SCOPED_TRACE(number);
     const TemporaryFolder folder;
     WatchedFiles watched(folder.path());
@@ -238,7 +223,10 @@ TEST_F(DurabilityTest, AFlushThatFailsEndsTheFitBeforeWhatItGuards) {
       return path != folder.path();  // that a name is gone is more than all file systems can promise
     });
     const std::string said = refusal<Error>([&] { fit_in(folder); });
-    if (!watched.has_failed()) break;
+    if (!watched.has_failed()) {
+      EXPECT_GT(number, 2 * kRoundsOfFit);  // ledger and run file each round, and more before and after
+      break;
+    }
     EXPECT_NE(said, "") << failed;
     const std::string ledger = options_in(folder).privacy.ledger;
     const LedgerState state = Ledger::read(ledger);
@@ -246,10 +234,9 @@ TEST_F(DurabilityTest, AFlushThatFailsEndsTheFitBeforeWhatItGuards) {
       EXPECT_LE(dead.releases, state.charges().size()) << failed;
     }
   }
-  EXPECT_GT(number, 2 * kRoundsOfFit);  // ledger and run file each round, and more before and after
 }
 
-TEST_F(DurabilityTest, ALedgerLineIsFlushedBeforeTheCallReturnsOrIsTakenBack) {
+TEST(DurabilityTest, ALedgerLineIsFlushedBeforeTheCallReturnsOrIsTakenBack) {
   const TemporaryFolder folder;
   const std::string path = folder / "ledger.jsonl";
   const Reservation reservation{.run_id = "run",
@@ -264,24 +251,25 @@ TEST_F(DurabilityTest, ALedgerLineIsFlushedBeforeTheCallReturnsOrIsTakenBack) {
   EXPECT_TRUE(Ledger::read(path).open_runs().empty());
   ledger.reserve(reservation, {});
   EXPECT_EQ(Ledger::read(path).open_runs().size(), 1U);
-  EXPECT_EQ(watched.calls().back().kind, Kind::kSync);
-  EXPECT_EQ(watched.calls().back().path, path);
+  const FileCall written{Kind::kWrite, path};
+  const FileCall flushed{Kind::kSync, path};
+  EXPECT_EQ(watched.calls().back(), flushed);
+  const auto calls_since = [&](std::size_t first) {
+    return std::vector(watched.calls().begin() + static_cast<std::ptrdiff_t>(first), watched.calls().end());
+  };
   const std::size_t before = watched.calls().size();
   ledger.end("run", RunOutcome::kStopped);
-  ASSERT_EQ(watched.calls().size(), before + 2);
-  EXPECT_EQ(watched.calls()[before].kind, Kind::kWrite);
-  EXPECT_EQ(watched.calls()[before + 1].kind, Kind::kSync);
+  EXPECT_THAT(calls_since(before), ElementsAre(written, flushed));
 
   std::filesystem::remove(path);  // its key stays, so that nothing else flushes the folder
   Ledger anew(path);
   const std::size_t first = watched.calls().size();
   anew.reserve(reservation, {});
-  ASSERT_EQ(watched.calls().size(), first + 3);
-  EXPECT_EQ(watched.calls()[first].path, folder.path()) << "the name, before a line that would be lost without it";
-  EXPECT_EQ(watched.calls()[first].kind, Kind::kSync);
+  EXPECT_THAT(calls_since(first), ElementsAre(FileCall{Kind::kSync, folder.path()}, written, flushed))
+      << "the name, before a line that would be lost without it";
 }
 
-TEST_F(DurabilityTest, ARunFileIsWholeAndFlushedBeforeItHasItsName) {
+TEST(DurabilityTest, ARunFileIsWholeAndFlushedBeforeItHasItsName) {
   const TemporaryFolder folder;
   const std::string ledger = folder / "ledger.jsonl";
   const std::string config(64, 'b');
@@ -302,7 +290,7 @@ TEST_F(DurabilityTest, ARunFileIsWholeAndFlushedBeforeItHasItsName) {
   EXPECT_THAT(Order(folder, watched.calls()).complaints(), IsEmpty());
 }
 
-TEST_F(DurabilityTest, AFileThatIsReplacedIsFlushedBeforeItHasItsName) {
+TEST(DurabilityTest, AFileThatIsReplacedIsFlushedBeforeItHasItsName) {
   const TemporaryFolder folder;
   const std::string path = folder / "model";
   for (const Existing existing : {Existing::kKeep, Existing::kReplace}) {
@@ -322,7 +310,7 @@ TEST_F(DurabilityTest, AFileThatIsReplacedIsFlushedBeforeItHasItsName) {
 }
 
 // The watch itself: calls in another order are complained of.
-TEST_F(DurabilityTest, AnotherOrderIsSeen) {
+TEST(DurabilityTest, AnotherOrderIsSeen) {
   const TemporaryFolder folder;
   const std::string ledger = folder / "ledger.jsonl";
   const std::string file = folder / "ledger.jsonl.1.releases";

@@ -1,7 +1,5 @@
 // Raw tables by the defaults: columns in units of their own are found and scaled, columns of one size stay as they are.
-#include "fit/fit.hpp"
 #include "tests/fit/fitted_rows.hpp"
-#include "tests/testing.hpp"
 
 namespace dpreduce::few_columns_test {
 
@@ -16,12 +14,10 @@ struct Table {
   std::vector<double> numbers{};
 
   std::span<const float> test_x() const { return std::span(x).subspan(kTraining * kColumns); }
-  RowsInMemory training() const {
-    return {.train_x = array_view(std::span(x).first(kTraining * kColumns), kColumns),
-            .train_y = array_view(std::span(y).first(kTraining))};
-  }
-  RowsInMemory training_of(const std::vector<double>& targets) const {
-    return {.train_x = training().train_x, .train_y = array_view(std::span(targets).first(kTraining))};
+  RowsInMemory training() const { return training_of(y); }
+  template <typename Label>
+  RowsInMemory training_of(const std::vector<Label>& of_rows) const {
+    return first_rows(kTraining, x, kColumns, of_rows);
   }
 };
 
@@ -36,13 +32,9 @@ Table table_of(bool has_units) {
     const double income = normal(engine);
     const double sex = uniform(engine) < 0.5 ? -1.0 : 1.0;
     const double mass = normal(engine);
-    if (has_units) {
-      for (const double entry :
-           {50.0 + 18.0 * age, 30000.0 * std::exp(0.6 * income), 0.5 + 0.5 * sex, 26.0 + 4.0 * mass})
-        table.x.push_back(static_cast<float>(entry));
-    } else {
-      for (const double entry : {age, income, sex, mass}) table.x.push_back(static_cast<float>(entry));
-    }
+    const std::array middles{age, income, sex, mass};
+    const std::array units{50.0 + 18.0 * age, 30000.0 * std::exp(0.6 * income), 0.5 + 0.5 * sex, 26.0 + 4.0 * mass};
+    for (const double entry : has_units ? units : middles) table.x.push_back(static_cast<float>(entry));
     const double value = 1.2 * age - 1.2 * income + 0.8 * sex + 1.2 * mass;
     table.y.push_back(value + 0.5 * normal(engine) > 0.0 ? 1 : 0);
     table.numbers.push_back(100.0 + value + 0.5 * normal(engine));
@@ -53,9 +45,7 @@ Table table_of(bool has_units) {
 FitOptions options_of() {
   FitOptions options;
   options.data.classes = 2;
-  options.privacy.budget.epsilon = 1.0;
-  options.privacy.budget.delta = 1e-6;
-  options.privacy.seed = 3;
+  options.privacy = {.budget = {{.epsilon = 1.0, .delta = 1e-6}}, .seed = 3};
   options.machine.threads = 1;
   return options;
 }
@@ -67,11 +57,6 @@ FitOptions options_of_targets() {
   return options;
 }
 
-FittedRun run_of(const FitOptions& options, const RowsInMemory& rows) {
-  Communicator alone = Communicator::alone();
-  return fit(options, rows, alone, Accounts::kElsewhere);
-}
-
 double accuracy(const Classifier& classifier, const Table& table) {
   return accuracy_of(classifier, table.test_x(), std::span(table.y).subspan(kTraining));
 }
@@ -80,34 +65,29 @@ double left_over(const Classifier& classifier, const Table& table) {
   return share_left(classifier, table.test_x(), std::span(table.numbers).subspan(kTraining), 100.0);
 }
 
-TEST(FewColumns, InUnitsOfTheirOwnAreScaledByDefault) {
+TEST(FewColumns, InUnitsOfTheirOwnAreScaledByDefaultForClassesAndNumbers) {
   const Table table = table_of(true);
-  const FittedRun run = run_of(options_of(), table.training());
-  const Preprocessing& rows = run.classifier.parts().preprocessing;
+  FitOptions options = options_of();
+  FitOptions of_numbers = options_of_targets();
+  const RowsInMemory numbers = table.training_of(table.numbers);
+  const Classifier model = fitted_run(options, table.training()).classifier;
+  const Preprocessing& rows = model.parts().preprocessing;
   ASSERT_EQ(rows.columns.scale.size(), kColumns);
   EXPECT_EQ(rows.normalize, Normalize::kNone);
   EXPECT_GT(rows.columns.scale[1], 1000.0 * rows.columns.scale[2]);
-  EXPECT_GT(accuracy(run.classifier, table), 0.88);
-  FitOptions none = options_of();
-  none.rows.finds_ranges = FindRanges::kNever;
-  EXPECT_LT(accuracy(run_of(none, table.training()).classifier, table), 0.8) << "as it was";
-}
-
-TEST(FewColumns, AreScaledForNumbersAsForClasses) {
-  const Table table = table_of(true);
-  FitOptions options = options_of_targets();
-  const RowsInMemory rows = table.training_of(table.numbers);
-  EXPECT_LT(left_over(run_of(options, rows).classifier, table), 0.1);
-  options.rows.finds_ranges = FindRanges::kNever;
-  EXPECT_GT(left_over(run_of(options, rows).classifier, table), 0.5) << "as it was";
+  EXPECT_GT(accuracy(model, table), 0.88);
+  EXPECT_LT(left_over(fitted_run(of_numbers, numbers).classifier, table), 0.1);
+  options.rows.finds_ranges = of_numbers.rows.finds_ranges = FindRanges::kNever;
+  EXPECT_LT(accuracy(fitted_run(options, table.training()).classifier, table), 0.8) << "as it was";
+  EXPECT_GT(left_over(fitted_run(of_numbers, numbers).classifier, table), 0.5) << "as it was";
 }
 
 // What numbers depend on is in the lengths of rows too: C is where few are longer.
 TEST(FewColumns, LengthsOfRowsThatHaveNumbersAreKept) {
-  Table table = table_of(false);
+  const Table table = table_of(false);
   FitOptions options = options_of_targets();
   const RowsInMemory rows = table.training_of(table.numbers);
-  const FittedRun run = run_of(options, rows);
+  const FittedRun run = fitted_run(options, rows);
   const Preprocessing& prepared = run.classifier.parts().preprocessing;
   EXPECT_EQ(prepared.normalize, Normalize::kNone);
   EXPECT_THAT(prepared.clip_norm, AllOf(testing::Ge(2.0), testing::Le(4.0))) << "rows are about 2 long";
@@ -115,15 +95,15 @@ TEST(FewColumns, LengthsOfRowsThatHaveNumbersAreKept) {
   EXPECT_LT(left_over(run.classifier, table), 0.06) << "0.05 are by chance";
   // Where somebody says C, it stands, and no budget goes to the question.
   options.rows.sets_length = true;
-  const FittedRun said = run_of(options, rows);
+  const FittedRun said = fitted_run(options, rows);
   EXPECT_FALSE(said.fit->plan().has_request("row_sizes"));
   EXPECT_EQ(said.classifier.parts().preprocessing.clip_norm, 1.0);
   EXPECT_GT(left_over(said.classifier, table), 0.1) << "as it was";
   // Rows that keep their lengths need a C all the same: at 1 each would be a direction alone.
   options.rows.normalize = Normalize::kNone;
-  EXPECT_EQ(run_of(options, rows).classifier.parts().preprocessing.clip_norm, prepared.clip_norm);
+  EXPECT_EQ(fitted_run(options, rows).classifier.parts().preprocessing.clip_norm, prepared.clip_norm);
   options.rows.sets_clip = true;
-  EXPECT_EQ(run_of(options, rows).classifier.parts().preprocessing.clip_norm, 1.0);
+  EXPECT_EQ(fitted_run(options, rows).classifier.parts().preprocessing.clip_norm, 1.0);
 }
 
 // 500 rows at epsilon .3 of twenty columns, each like the one before: the noise of one count decided where residuals
@@ -152,8 +132,7 @@ TEST(FewRows, OfManyColumnsAreExplainedBesideMuchNoise) {
   std::vector<double> left;
   for (std::uint64_t seed = 1; seed <= 15; ++seed) {
     options.privacy.seed = seed;
-    const FittedRun run = run_of(options, {.train_x = array_view(std::span(x).first(kRows * kMany), kMany),
-                                           .train_y = array_view(std::span(numbers).first(kRows))});
+    const FittedRun run = fitted_run(options, first_rows(kRows, x, kMany, numbers));
     left.push_back(share_left(run.classifier, test, std::span(numbers).subspan(kRows), 0.0));
   }
   std::ranges::sort(left);
@@ -188,8 +167,7 @@ TEST(ZeroEnds, StayAtZeroWhereMostEntriesAreZeros) {
   options.data.target_range = {-6.0, 6.0};
   const auto fitted = [&](const std::vector<float>& x, const std::vector<double>& numbers, double low) {
     options.rows.feature_range = {low, 1.0};
-    return run_of(options, {.train_x = array_view(std::span(x).first(kRows * kAll), kAll),
-                            .train_y = array_view(std::span(numbers).first(kRows))});
+    return fitted_run(options, first_rows(kRows, x, kAll, numbers));
   };
   const auto left = [&](const Classifier& model, const std::vector<float>& x) {
     const std::vector<double> predicted = model.predict_scores(std::span(x).subspan(kRows * kAll));
@@ -217,12 +195,12 @@ TEST(FewColumns, ATargetOfWhichNothingIsSeenHasAConstantForItsModel) {
   FitOptions options = options_of_targets();
   options.privacy.budget.epsilon = 0.002;
   const RowsInMemory rows = table.training_of(table.numbers);
-  const FittedRun hidden = run_of(options, rows);
+  const FittedRun hidden = fitted_run(options, rows);
   EXPECT_EQ(hidden.hidden_targets, std::vector<std::size_t>{0});
   const std::vector<double> predicted = hidden.classifier.predict_scores(table.test_x());
   EXPECT_EQ(std::ranges::count(predicted, predicted.front()), static_cast<std::ptrdiff_t>(predicted.size()));
   options.privacy.budget.epsilon = 1.0;
-  EXPECT_THAT(run_of(options, rows).hidden_targets, IsEmpty());
+  EXPECT_THAT(fitted_run(options, rows).hidden_targets, IsEmpty());
 }
 
 // Numbers far from 0 beside what they vary by, under an offset as about 0.
@@ -231,14 +209,14 @@ TEST(FewColumns, NumbersMayBeAnyOffsetAndScaleFromZero) {
   for (const auto& [offset, scale] : {std::pair{0.0, 1.0}, std::pair{1e6, 1.0}, std::pair{-3e9, 1e3}}) {
     std::vector<double> numbers;
     for (const double number : table.numbers) numbers.push_back(offset + scale * (number - 100.0));
-    const Classifier model = run_of(options_of_targets(), table.training_of(numbers)).classifier;
+    const Classifier model = fitted_run(options_of_targets(), table.training_of(numbers)).classifier;
     EXPECT_LT(share_left(model, table.test_x(), std::span(numbers).subspan(kTraining), offset), 0.06) << offset;
   }
 }
 
 TEST(FewColumns, OfOneSizeStayAsTheyAre) {
   const Table table = table_of(false);
-  const FittedRun run = run_of(options_of(), table.training());
+  const FittedRun run = fitted_run(options_of(), table.training());
   EXPECT_THAT(run.classifier.parts().preprocessing.columns.scale, IsEmpty());
   EXPECT_EQ(run.classifier.parts().preprocessing.normalize, Normalize::kL2);
   double share = 0.0;
@@ -248,7 +226,7 @@ TEST(FewColumns, OfOneSizeStayAsTheyAre) {
   EXPECT_NEAR(share, 0.03, 1e-12) << "what the question costs";
   FitOptions scaled = options_of();
   scaled.rows.sets_length = true;
-  const FittedRun as_said = run_of(scaled, table.training());
+  const FittedRun as_said = fitted_run(scaled, table.training());
   EXPECT_FALSE(as_said.fit->plan().has_request("feature_sizes"));
   EXPECT_NEAR(accuracy(run.classifier, table), accuracy(as_said.classifier, table), 0.01);
 }

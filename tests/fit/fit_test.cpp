@@ -3,7 +3,6 @@
 #include "common/ledger/ledger.hpp"
 #include "common/model/classifier_file.hpp"
 #include "tests/fit/fitted_rows.hpp"
-#include "tests/testing.hpp"
 
 namespace dpreduce::fit_test {
 
@@ -31,25 +30,15 @@ class FitByMethod : public FitTest, public testing::WithParamInterface<std::stri
 
 TEST_P(FitByMethod, ArraysInMemoryGiveTheModelOfTheSameRowsInFiles) {
   FitOptions options = options_of(GetParam());
-  options.method.shared_gram = GetParam() == "ls";
-  options.method.choose = GetParam() == "ls";
   if (GetParam() == "gd" || GetParam() == "auto") options.method.rounds = 3;
   RowsInMemory rows = rows_.all();
+  use_others(options, rows, other_rows_);
   FitOptions on_files = options;
   on_files.data.train = rows_.write(folder_, "train");
   const RowFiles other = other_rows_.write(folder_, "other");
-  if (GetParam() == "public") {
-    rows.public_x = other_rows_.features();
-    on_files.data.public_x = other.x;
-  }
-  if (GetParam() == "ls") {
-    rows.validation_x = other_rows_.features();
-    rows.validation_y = other_rows_.labels();
-    on_files.data.validation = other;
-  }
-
-  FittedRun in_memory = fit(options, rows, alone_);
-  in_memory.finish();
+  if (rows.public_x) on_files.data.public_x = other.x;
+  if (rows.validation_x) on_files.data.validation = other;
+  const FittedRun in_memory = fitted_run(options, rows, Accounts::kLedger);
   FittedRun in_files = fit(on_files, alone_);
   in_files.finish();
   EXPECT_EQ(to_bytes(in_memory.classifier), to_bytes(in_files.classifier));
@@ -93,6 +82,9 @@ TEST_F(FitTest, APrivateFitChargesItsLedgerAndItsFileGoesWhenItIsFinished) {
   ASSERT_EQ(ledger.charges().size(), run.fit->plan().noise->releases.size());
   EXPECT_TRUE(ledger.charges().front().entry.terms.is_private);
   EXPECT_TRUE(ledger.open_runs().empty());
+  const std::string bytes = read_bytes(options.privacy.ledger);
+  run.finish();
+  EXPECT_EQ(read_bytes(options.privacy.ledger), bytes) << "finishing twice is finishing once";
 }
 
 TEST_F(FitTest, ARunThatIsNotFinishedKeepsItsFile) {
@@ -102,15 +94,6 @@ TEST_F(FitTest, ARunThatIsNotFinishedKeepsItsFile) {
   options.privacy.seed.reset();
   fit(options, rows_.all(), alone_);
   EXPECT_TRUE(has_run_file());
-}
-
-TEST_F(FitTest, FinishingTwiceIsFinishingOnce) {
-  const FitOptions options = options_of("mean");
-  FittedRun run = fit(options, rows_.all(), alone_);
-  run.finish();
-  const std::string ledger = read_bytes(options.privacy.ledger);
-  run.finish();
-  EXPECT_EQ(read_bytes(options.privacy.ledger), ledger);
 }
 
 TEST_F(FitTest, AnOnlookerSeesThePassesAndCanEndTheFit) {
@@ -142,8 +125,7 @@ TEST_F(FitTest, AnOnlookerSeesThePassesAndCanEndTheFit) {
 TEST_F(FitTest, ALimitOfTheDataSetIsKept) {
   FitOptions options = options_of("mean");
   options.privacy.seed.reset();
-  options.privacy.limit_epsilon = 0.1;
-  options.privacy.limit_delta = 1e-6;
+  options.privacy.limit_epsilon = 0.1, options.privacy.limit_delta = 1e-6;
   EXPECT_NE(refusal<BudgetRefused>(options, rows_.all()), "");
 }
 
@@ -152,8 +134,7 @@ TEST_F(FitTest, AnAccountThatIsKeptElsewhereLeavesNoFile) {
   const std::filesystem::path before = std::filesystem::current_path();
   std::filesystem::current_path(folder_.path());
   options.privacy.ledger.clear();
-  FittedRun run = fit(options, rows_.all(), alone_, Accounts::kElsewhere);
-  run.finish();
+  const FittedRun run = fitted_run(options, rows_.all());
   std::filesystem::current_path(before);
   EXPECT_THAT(folder_.names(), IsEmpty());
   EXPECT_EQ(run.fit->plan().noise->releases.size(), 1U);
@@ -161,12 +142,8 @@ TEST_F(FitTest, AnAccountThatIsKeptElsewhereLeavesNoFile) {
 
 TEST_F(FitTest, WithoutNoiseNoLedgerIsNeeded) {
   FitOptions options = options_of("mean");
-  options.privacy.budget = {};
-  options.privacy.budget.non_private = true;
-  options.privacy.seed.reset();
-  options.privacy.ledger.clear();
-  FittedRun run = fit(options, rows_.all(), alone_);
-  run.finish();
+  options.privacy = {.budget = kWithoutNoise, .ledger = ""};
+  const FittedRun run = fitted_run(options, rows_.all(), Accounts::kLedger);
   EXPECT_FALSE(run.classifier.parts().privacy.has_value());
   EXPECT_THAT(folder_.names(), IsEmpty());
 }
@@ -210,9 +187,6 @@ TEST_F(FitTest, RowsThatDoNotFitAreRefused) {
   rows.train_y = array_view(std::span(rows_.x).first(90));
   EXPECT_THAT(refusal<BadInput>(options, rows), HasSubstr("training labels in memory: labels are float32"));
   rows = rows_.all();
-  rows_.x[12] = std::numeric_limits<float>::infinity();
-  EXPECT_THAT(refusal<BadInput>(options, rows), HasSubstr("training features in memory: row 2: not a finite number"));
-  rows_.x[12] = 0.0F;
   rows.public_x = array_view(other_rows_.x, 5);
   EXPECT_THAT(refusal<BadInput>(options_of("public"), rows),
               HasSubstr("rows have 5 features, but training rows have 6"));

@@ -1,9 +1,6 @@
 // More budget makes no worse model, with any method and its defaults, on sets of many shapes; and auto is not far
 // behind class means where these are all there is to know.
-#include "fit/fit.hpp"
-#include "methods/registry.hpp"
 #include "tests/fit/fitted_rows.hpp"
-#include "tests/testing.hpp"
 
 namespace dpreduce::more_budget_test {
 
@@ -48,9 +45,8 @@ Rows rows_of(const Shape& shape) {
   for (std::size_t a = 0; a < shape.dim; ++a) deviations[a] = std::pow(1.0 + static_cast<double>(a), -shape.fall);
   const double length = std::sqrt(std::inner_product(deviations.begin(), deviations.end(), deviations.begin(), 0.0));
   std::vector<double> centers(shape.classes * shape.dim);
-  for (std::size_t e = 0; e < centers.size(); ++e) {
+  for (std::size_t e = 0; e < centers.size(); ++e)
     centers[e] = shape.distance * deviations[e % shape.dim] * normal(engine);
-  }
   std::vector<double> shares(shape.classes);
   for (std::size_t c = 0; c < shape.classes; ++c) shares[c] = std::pow(shape.rare, static_cast<double>(c));
   std::discrete_distribution<std::size_t> draw(shares.begin(), shares.end());
@@ -73,21 +69,15 @@ struct Accuracies {
 };
 
 Accuracies accuracies_of(const Shape& shape, const Rows& rows, const MethodEntry& method, double epsilon) {
-  const std::size_t split = shape.rows * shape.dim;
-  const std::span<const float> test_x = std::span(rows.x).subspan(split);
+  const std::span<const float> test_x = std::span(rows.x).subspan(shape.rows * shape.dim);
   std::vector<double> found;
   for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
     FitOptions options;
     options.data.classes = shape.classes;
     options.method.name = method.name;
-    options.privacy.budget.epsilon = epsilon;
-    options.privacy.budget.delta = 1e-6;
-    options.privacy.seed = seed;
+    options.privacy = {.budget = {{.epsilon = epsilon, .delta = 1e-6}}, .seed = seed};
     options.machine.threads = 1;
-    RowsInMemory of_fit{.train_x = array_view(std::span(rows.x).first(split), shape.dim),
-                        .train_y = array_view(std::span(rows.y).first(shape.rows))};
-    Communicator alone = Communicator::alone();
-    const FittedRun run = fit(options, of_fit, alone, Accounts::kElsewhere);
+    const FittedRun run = fitted_run(options, first_rows(shape.rows, rows.x, shape.dim, rows.y));
     found.push_back(accuracy_of(run.classifier, test_x, std::span(rows.y).subspan(shape.rows)));
   }
   std::ranges::sort(found);

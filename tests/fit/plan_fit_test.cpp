@@ -2,10 +2,7 @@
 
 #include "common/accounting/gaussian_dp.hpp"
 #include "common/accounting/mechanism.hpp"
-#include "common/base/error.hpp"
-#include "fit/resolved_fit.hpp"
-#include "methods/registry.hpp"
-#include "tests/testing.hpp"
+#include "tests/methods/good_fit.hpp"
 
 namespace dpreduce::plan_fit_test {
 
@@ -103,9 +100,7 @@ TEST(PlanFit, ASeedOrNoNoiseForfeitsPrivacy) {
   EXPECT_TRUE(planned(options).is_private);
   options.privacy.seed = 1;
   EXPECT_FALSE(planned(options).is_private);
-  options = options_of("mean");
-  options.privacy.budget = {};
-  options.privacy.budget.non_private = true;
+  options.privacy = {.budget = kWithoutNoise};
   const FitPlan plan = planned(options);
   EXPECT_FALSE(plan.is_private);
   EXPECT_FALSE(plan.noise.has_value());
@@ -118,8 +113,7 @@ TEST(PlanFit, TheBudgetOfADataSetIsPositive) {
                                                 {1.0, 0.0, "--budget-delta 0: must lie between 0 and 1"},
                                                 {1.0, 1.0, "--budget-delta 1: must lie between 0 and 1"}}) {
     FitOptions options = options_of("mean");
-    options.privacy.limit_epsilon = epsilon;
-    options.privacy.limit_delta = delta;
+    options.privacy.limit_epsilon = epsilon, options.privacy.limit_delta = delta;
     EXPECT_THAT(plan_refusal(options), HasSubstr(message));
   }
 }

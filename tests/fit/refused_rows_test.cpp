@@ -4,7 +4,6 @@
 #include "fit/ranked_rows.hpp"
 #include "fit/traveling_plan.hpp"
 #include "tests/fit/fitted_rows.hpp"
-#include "tests/testing.hpp"
 
 namespace dpreduce::refused_rows_test {
 
@@ -19,10 +18,7 @@ struct RefusedCase {
 void sample_rows(FitOptions& options) {
   options.method.rounds = 3;
   options.method.batch = 0.2;
-  options.privacy.budget = {};
-  options.privacy.budget.epsilon = 2.0;
-  options.privacy.budget.delta = 1e-6;
-  options.privacy.budget.accountant = Accountant::kRdp;
+  options.privacy.budget = {{.epsilon = 2.0, .delta = 1e-6}, Accountant::kRdp};
 }
 
 const std::vector<RefusedCase> kRefusedCases{
@@ -79,7 +75,7 @@ TEST_P(RefusedRows, LeaveNothingOnTheLedger) {
   for (const int size : {1, 3}) {
     FittedRows rows(60, 3);
     rows.x.back() = std::numeric_limits<float>::quiet_NaN();
-    EXPECT_THAT(refusal_of(rows, size), HasSubstr("row 59: not a finite number"));
+    EXPECT_THAT(refusal_of(rows, size), HasSubstr("training features in memory: row 59: not a finite number"));
     EXPECT_THAT(folder_.names(), IsEmpty()) << size;
     rows.x.back() = 0.0F;
     rows.y.back() = 3;
@@ -97,6 +93,8 @@ class RefusedRowsTest : public testing::Test {
  protected:
   TemporaryFolder folder_;
   Communicator alone_ = Communicator::alone();
+  const FittedRows some_{60, 1};
+  const FittedRows none_{0, 1};
 };
 
 TEST_F(RefusedRowsTest, InFilesOfShardsLeaveNothingOnTheLedger) {
@@ -114,32 +112,28 @@ TEST_F(RefusedRowsTest, InFilesOfShardsLeaveNothingOnTheLedger) {
 
 // Before anything is charged or reserved: in memory, in files, on any number of ranks.
 TEST_F(RefusedRowsTest, AFitWithoutRowsIsRefusedAndOneWithAnEmptyRankIsNot) {
-  const FittedRows some(60, 1);
-  const FittedRows none(0, 1);
   const FitOptions options = seeded_fit("mean", folder_);
   const auto fit_on = [&](std::array<const FittedRows*, 3> of_ranks) {
     Communicator::on_threads(3, [&](Communicator& ranks) {
       fit(options, of_ranks[static_cast<std::size_t>(ranks.rank())]->all(), ranks).finish();
     });
   };
-  EXPECT_THAT(refusal<BadInput>([&] { fit(options, none.all(), alone_); }),
+  EXPECT_THAT(refusal<BadInput>([&] { fit(options, none_.all(), alone_); }),
               HasSubstr("training features in memory: no rows"));
-  EXPECT_THAT(refusal<BadInput>([&] { fit_on({&none, &none, &none}); }), HasSubstr("no rows"));
+  EXPECT_THAT(refusal<BadInput>([&] { fit_on({&none_, &none_, &none_}); }), HasSubstr("no rows"));
   EXPECT_THAT(folder_.names(), IsEmpty());
-  fit_on({&none, &some, &none});
+  fit_on({&none_, &some_, &none_});
   EXPECT_EQ(Ledger::read(options.privacy.ledger).charges().size(), 1U);
   std::filesystem::remove(options.privacy.ledger);
 
   FitOptions in_files = options;
-  none.write(folder_, "0");
+  none_.write(folder_, "0");
   in_files.data.train = {.x = {folder_ / "{rank}_x.npy"}, .y = {folder_ / "{rank}_y.npy"}};
   EXPECT_THAT(refusal<BadInput>([&] { fit(in_files, alone_); }), HasSubstr("no rows"));
   EXPECT_FALSE(std::filesystem::exists(options.privacy.ledger));
 }
 
 TEST_F(RefusedRowsTest, ASessionOfNoRowsIsRefusedAndOneWithAnEmptyPartitionIsNot) {
-  const FittedRows some(60, 1);
-  const FittedRows none(0, 1);
   for (const char* method : {"mean", "ls", "gd"}) {
     FitOptions options = seeded_fit(method, folder_);
     if (options.method.name == "gd") options.method.rounds = 2;
@@ -149,15 +143,15 @@ TEST_F(RefusedRowsTest, ASessionOfNoRowsIsRefusedAndOneWithAnEmptyPartitionIsNot
     };
     {
       FitSession session(plan, options.privacy.ledger, std::nullopt);
-      PartialSum sum = part(session, none, "a");
-      sum.add(part(session, none, "b"));
+      PartialSum sum = part(session, none_, "a");
+      sum.add(part(session, none_, "b"));
       EXPECT_THAT(refusal<BadInput>([&] { session.give(sum); }), HasSubstr("no partition has a row"));
     }
     EXPECT_THAT(folder_.names(), IsEmpty()) << method;
     FitSession session(plan, options.privacy.ledger, std::nullopt);
     while (session.task()) {
-      PartialSum sum = part(session, none, "a");
-      sum.add(part(session, some, "b"));
+      PartialSum sum = part(session, none_, "a");
+      sum.add(part(session, some_, "b"));
       session.give(sum);
     }
     session.fitted().finish();

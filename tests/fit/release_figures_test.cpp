@@ -9,15 +9,8 @@ constexpr std::size_t kFiguresDim = 2;
 
 NoisePlan plan_of_gram_and_rounds() {
   NoisePlan plan{.adjacency = Adjacency::kAddRemove};
-  PlannedBlock gram{};
-  gram.name = "gram";
-  gram.elements = triangle_elements(kFiguresDim);
-  gram.sigma = 6.0;
-  gram.noise = BlockNoise::kSymmetric;
-  PlannedBlock gradient{};
-  gradient.name = "gradient";
-  gradient.elements = 2;
-  gradient.sigma = 5.0;
+  const PlannedBlock gram{"gram", triangle_elements(kFiguresDim), 0, 0.0, 6.0, 0.0, BlockNoise::kSymmetric};
+  const PlannedBlock gradient{"gradient", 2, 0, 0.0, 5.0, 0.0};  // of sigma 5, as the other is of 6
   plan.releases = {{.name = "gram", .rounds = 1, .blocks = {gram}, .profiles = {}, .mu = 0.1},
                    {.name = "gradient", .rounds = 2, .blocks = {gradient}, .profiles = {}, .mu = 0.1}};
   return plan;
@@ -63,9 +56,7 @@ TEST(ReleaseFigures, SpectrumIsInSquaresOfTheClipNorm) {
   ASSERT_EQ(figures.spectra().size(), 1u);
   const SpectrumFigures spectrum = figures.spectra().front();
   EXPECT_EQ(spectrum.release, "gram");
-  ASSERT_EQ(spectrum.eigenvalues.size(), 2u);
-  EXPECT_NEAR(spectrum.eigenvalues[0], 5.0, 1e-8);
-  EXPECT_NEAR(spectrum.eigenvalues[1], 3.0, 1e-8);
+  EXPECT_THAT(spectrum.eigenvalues, testing::Pointwise(testing::DoubleNear(1e-8), {5.0, 3.0}));
   EXPECT_NEAR(spectrum.noise_radius, 2.0 * 0.25 * std::sqrt(kFiguresDim / 2.0), 1e-12);
 }
 

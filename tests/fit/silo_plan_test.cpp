@@ -1,6 +1,6 @@
 // What silos compare is all that decides on noise, to the last bit.
 #include "fit/silo_terms.hpp"
-#include "tests/testing.hpp"
+#include "tests/methods/good_fit.hpp"
 
 namespace dpreduce::silo_plan_test {
 
@@ -12,16 +12,10 @@ FitOptions options_of(const std::string& method) {
   fit.data.train = {.x = {"x{rank}.npy"}, .y = {"y{rank}.npy"}};
   fit.data.classes = 3;
   fit.method.name = method;
-  fit.privacy.budget.epsilon = 1.0;
-  fit.privacy.budget.delta = 1e-6;
+  fit.privacy.budget = {{.epsilon = 1.0, .delta = 1e-6}};
   fit.silos.secure_aggregation = true;
   fit.silos.noise = NoiseSource::kDistributed;
   return fit;
-}
-
-void count_persons(FitOptions& fit, std::uint64_t rows_per_person) {
-  fit.data.train.person = {"p{rank}.npy"};
-  fit.data.rows_per_person = rows_per_person;
 }
 
 PublicKey digest_of(const FitOptions& fit, std::size_t dim = kDim, std::optional<NoiseShares> shares = kShares) {
@@ -50,22 +44,17 @@ TEST(SiloPlan, EachOptionThatDecidesOnNoiseIsInIt) {
       [](FitOptions& fit) { fit.privacy.adjacency = Adjacency::kReplaceOne; },
       [](FitOptions& fit) { fit.privacy.budget.accountant = Accountant::kZcdp; },
       [](FitOptions& fit) { fit.privacy.seed = 1; },
-      [](FitOptions& fit) {
-        fit.privacy.budget = {};
-        fit.privacy.budget.non_private = true;
-      },
+      [](FitOptions& fit) { fit.privacy.budget = kWithoutNoise; },
       [](FitOptions& fit) { fit.data.classes = 4; },
-      [](FitOptions& fit) { count_persons(fit, 1); },
-      [](FitOptions& fit) { count_persons(fit, 2); },
+      [](FitOptions& fit) { fit.data.train.person = {"p{rank}.npy"}, fit.data.rows_per_person = 1; },
+      [](FitOptions& fit) { fit.data.train.person = {"p{rank}.npy"}, fit.data.rows_per_person = 2; },
       [](FitOptions& fit) { fit.rows.clip_norm = 2.0; },
       [](FitOptions& fit) { fit.rows.center = Centering::kDp; }};
-  std::size_t expected = digests.size();
-  EXPECT_EQ(expected, 6U);
+  EXPECT_EQ(digests.size(), 6U);
   for (const auto& change : changes) {
     FitOptions fit = options_of("mean");
     change(fit);
-    digests.insert(digest_of(fit));
-    EXPECT_EQ(digests.size(), ++expected);
+    EXPECT_TRUE(digests.insert(digest_of(fit)).second) << "change " << digests.size();
   }
 }
 
@@ -78,10 +67,9 @@ TEST(SiloPlan, EachNumberOfEachBlockIsInIt) {
     return noise_plan_digest(ResolvedFit(fit.options(), std::move(plan)), kShares);
   };
   const auto less = [](double& value) { value = std::nextafter(value, 0.0); };
-  std::set<PublicKey> digests{digest_with([](NoisePlan&) {})};
-  std::size_t expected = 1;
+  std::set<PublicKey> digests;
   for (const std::function<void(NoisePlan&)>& change : std::vector<std::function<void(NoisePlan&)>>{
-           [&](NoisePlan& plan) { less(plan.mu); }, [&](NoisePlan& plan) { less(plan.budget_mu); },
+           [](NoisePlan&) {}, [&](NoisePlan& plan) { less(plan.mu); }, [&](NoisePlan& plan) { less(plan.budget_mu); },
            [&](NoisePlan& plan) { less(plan.releases.back().mu); },
            [&](NoisePlan& plan) { ++plan.releases.back().rounds; },
            [&](NoisePlan& plan) { ++plan.releases.back().profiles[0].squared_l2[0]; },
@@ -92,8 +80,7 @@ TEST(SiloPlan, EachNumberOfEachBlockIsInIt) {
            [&](NoisePlan& plan) {
              plan.selections.push_back({"choice", {.epsilon = 1.0, .candidates = 2}});
            }}) {
-    digests.insert(digest_with(change));
-    EXPECT_EQ(digests.size(), ++expected);
+    EXPECT_TRUE(digests.insert(digest_with(change)).second) << "change " << digests.size();
   }
 }
 

@@ -5,8 +5,8 @@
 #include "common/ledger/ledger.hpp"
 #include "common/model/classifier_file.hpp"
 #include "common/randomness/signing_key.hpp"
+#include "tests/methods/good_fit.hpp"
 #include "tests/temporary_folder.hpp"
-#include "tests/testing.hpp"
 
 namespace dpreduce::silo_terms_test {
 
@@ -51,7 +51,7 @@ TEST(SiloTerms, EachTermPassesAndRefusesByItsName) {
   const std::vector<Term> terms{
       {"methods",
        [](auto& c, bool met) {
-         c.methods = {met ? "mean" : "ls", "newton"};
+         c.methods = std::vector<std::string>{met ? "mean" : "ls", "newton"};
        }},
       {"least-silos", [](auto& c, bool met) { c.least_silos = met ? 5 : 6; }},
       {"least-threshold", [](auto& c, bool met) { c.least_threshold = met ? 4 : 5; }},
@@ -134,8 +134,7 @@ TEST(SiloTerms, ARunThatIsNotPrivateIsRefusedByEveryConsent) {
   seeded.privacy.seed = 1;
   EXPECT_THAT(refusal<BudgetRefused>({}, seeded), HasSubstr("private: a run that is not private requested"));
   FitOptions bare = options_of("mean");
-  bare.privacy.budget = {};
-  bare.privacy.budget.non_private = true;
+  bare.privacy.budget = kWithoutNoise;
   EXPECT_THAT(refusal<BudgetRefused>({.most_mu = 1.0}, bare), HasSubstr("most-mu: no noise requested"));
 }
 

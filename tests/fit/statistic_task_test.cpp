@@ -5,10 +5,8 @@
 
 #include "common/ledger/triangle.hpp"
 #include "common/silos/payload_archive.hpp"
-#include "fit/resolved_fit.hpp"
 #include "fit/traveling_plan.hpp"
 #include "tests/fit/fitted_rows.hpp"
-#include "tests/testing.hpp"
 
 namespace dpreduce::statistic_task_test {
 
@@ -37,8 +35,10 @@ std::function<void(StatisticTask&)> on_values(At at, Of change) {
 
 class StatisticTaskTest : public testing::Test {
  protected:
+  // Two rounds, where the method takes some.
   TravelingPlan plan_of(const std::string& method, const std::function<void(FitOptions&)>& change = {}) const {
     FitOptions options = seeded_fit(method, folder_);
+    if (find_method(method)->takes_option("--rounds")) options.method.rounds = 2;
     if (change) change(options);
     return TravelingPlan::made(options, FittedRows::kDim);
   }
@@ -75,6 +75,10 @@ class StatisticTaskTest : public testing::Test {
   static inline const FittedRows rows_{30, 1};
 };
 
+const std::vector<double> kZeros(FittedRows::kDim, 0.0);
+const std::vector<double> kSmall(FittedRows::kDim, 1e-3);
+const ClassBalls kBalls{std::vector<double>(18, 0.0), {1, 1, 1}};
+
 const std::vector<Change> kChangesOfAnyTask{
     {"another release", [](auto& task) { task.release = "row_sum"; }},
     {"features", [](auto& task) { task.preprocessing.input_dim = 5; }},
@@ -89,17 +93,12 @@ const std::vector<Change> kChangesOfAnyTask{
        task.preprocessing.selected = {0, 1, 2};
      }},
     {"ranges of features",
-     [](auto& task) {
-       task.preprocessing.columns = {std::vector<double>(FittedRows::kDim, 0.0),
-                                     std::vector<double>(FittedRows::kDim, 1e-3)};
-     }},
+     [](auto& task) { task.preprocessing.columns.center = kZeros, task.preprocessing.columns.scale = kSmall; }},
     {"a share of targets", [](auto& task) { task.preprocessing.targets.share = 0.5; }},
     {"a label", [](auto& task) { task.label = 1; }},
     {"a part", [](auto& task) { task.part = StatisticPart::kClassSums; }},
     {"a secret", [](auto& task) { task.secret.front() = 1; }},
-    {"balls", [](auto& task) {
-       task.point = ClassBalls{std::vector<double>(18, 0.0), {1, 1, 1}};
-     }}};
+    {"balls", [](auto& task) { task.point = kBalls; }}};
 
 const std::vector<Change> kChangesOfWeights{
     {"no weights", [](auto& task) { task.point = std::monostate(); }},
@@ -116,7 +115,7 @@ const std::vector<Change> kChangesOfWeights{
     {"features of no prior", [](auto& task) { gradient_of(task).prior.features ^= 1; }}};
 
 TEST_F(StatisticTaskTest, ATaskWithAnyOtherFieldIsRefused) {
-  const TravelingPlan plan = plan_of("gd", [](FitOptions& options) { options.method.rounds = 2; });
+  const TravelingPlan plan = plan_of("gd");
   const TravelingTask honest = tasks_of(plan).at("gradient");
   expect_refused(plan, honest, kChangesOfAnyTask);
   expect_refused(plan, honest, kChangesOfWeights);
@@ -130,19 +129,17 @@ TEST_F(StatisticTaskTest, ATaskWithAnyOtherFieldIsRefused) {
 
 // A sigmoid's Hessians have 27/16 of the squared sensitivity of softmax: more noise than softmax is charged for.
 TEST_F(StatisticTaskTest, HessiansAreOfThePlansLoss) {
-  const TravelingPlan plan = plan_of("newton", [](FitOptions& options) { options.method.rounds = 2; });
+  const TravelingPlan plan = plan_of("newton");
   const TravelingTask honest = tasks_of(plan).at("newton");
   expect_refused(plan, honest, kChangesOfAnyTask);
   expect_refused(plan, honest, kChangesOfWeights);
-  const TravelingPlan sigmoid =
-      plan_of("newton", [](FitOptions& options) { options.method.rounds = 2, options.method.loss = Loss::kSigmoid; });
+  const TravelingPlan sigmoid = plan_of("newton", [](auto& options) { options.method.loss = Loss::kSigmoid; });
   expect_refused(sigmoid, tasks_of(sigmoid).at("newton"),
                  {{"softmax", [](auto& task) { gradient_of(task).loss = Loss::kSoftmax; }}});
 }
 
 TEST_F(StatisticTaskTest, ASecondHeadIsOfThePlansFeaturesAndLoss) {
-  const TravelingPlan plan =
-      plan_of("gd", [](FitOptions& options) { options.method.rounds = 2, options.method.warm_start = true; });
+  const TravelingPlan plan = plan_of("gd", [](auto& options) { options.method.warm_start = true; });
   const TravelingTask honest = tasks_of(plan).at("gradient");
   ASSERT_TRUE(std::get<GradientPoint>(honest.task.point).prior.directions);
   expect_refused(plan, honest, kChangesOfWeights);
@@ -155,7 +152,7 @@ TEST_F(StatisticTaskTest, ASecondHeadIsOfThePlansFeaturesAndLoss) {
 }
 
 TEST_F(StatisticTaskTest, ABoundThatAdaptsIsPositiveAndFinite) {
-  const TravelingPlan plan = plan_of("global-adapt", [](FitOptions& options) { options.method.rounds = 2; });
+  const TravelingPlan plan = plan_of("global-adapt");
   const TravelingTask honest = tasks_of(plan).at("adaptive_gradient");
   TravelingTask tighter = honest;
   gradient_of(tighter.task).residual_norm = 0.5;
@@ -184,10 +181,7 @@ TEST_F(StatisticTaskTest, CentersAndBallsAreNumbers) {
       {{"no ball", [](auto& task) { task.point = std::monostate(); }},
        {"no radius", [&](auto& task) { of_balls(task).radii.front() = 0.0; }},
        {"a ball for each class",
-        [&](auto& task) {
-          of_balls(task).centers.resize(3 * FittedRows::kDim);
-          of_balls(task).radii.resize(3, 1.0);
-        }},
+        [&](auto& task) { of_balls(task).centers.resize(18), of_balls(task).radii.resize(3, 1.0); }},
        {"rows about a center", [](auto& task) { task.preprocessing.center.assign(FittedRows::kDim, kNaN); }}});
   const TravelingTask means = tasks_of(centered).at("class_means");
   ASSERT_EQ(means.task.preprocessing.center.size(), FittedRows::kDim);
@@ -208,7 +202,7 @@ bool is_on_diagonal(std::size_t element) {
 
 // Of every byte of a task, changed in some bits: refused, or as sensitive as planned.
 TEST_F(StatisticTaskTest, WhateverItsBytesSayARowMovesItByNoMoreThanPlanned) {
-  const TravelingPlan plan = plan_of("newton", [](FitOptions& options) { options.method.rounds = 2; });
+  const TravelingPlan plan = plan_of("newton");
   const ReleaseRequest request = ResolvedFit(plan.options, plan.dim).plan().request("newton");
   const TravelingTask honest = tasks_of(plan).at("newton");
   const std::string message = honest.to_bytes();
@@ -255,7 +249,7 @@ double peak_mib() {
 
 // Each eight bytes of a task say in turn that so much follows.
 TEST_F(StatisticTaskTest, ACountTakesNoMemoryThatItsMessageDoesNotHave) {
-  const TravelingPlan plan = plan_of("gd", [](FitOptions& options) { options.method.rounds = 2; });
+  const TravelingPlan plan = plan_of("gd");
   const std::string message = tasks_of(plan).at("gradient").to_bytes();
   const std::span<const std::byte> value = value_in(message, "task");
   const double before = peak_mib();

@@ -1,9 +1,7 @@
 // Numbers as targets, from rows to models: in memory, and in files.
 #include "common/ledger/column_bins.hpp"
 #include "common/model/classifier_file.hpp"
-#include "fit/fit.hpp"
 #include "tests/fit/fitted_rows.hpp"
-#include "tests/testing.hpp"
 
 namespace dpreduce::targets_test {
 
@@ -33,24 +31,30 @@ class TargetsTest : public testing::Test {
     return options;
   }
   static FitOptions exact(FitOptions options) {
-    options.privacy.budget = BudgetOptions{};
-    options.privacy.budget.non_private = true;
-    options.privacy.seed.reset();
+    options.privacy = {.budget = kWithoutNoise, .ledger = options.privacy.ledger};
     return options;
   }
 
   RowsInMemory rows(const std::vector<double>& targets, std::size_t count = 1) const {
     return {.train_x = rows_.features(), .train_y = array_view(targets, count)};
   }
-  FittedRun finished(const FitOptions& options, const RowsInMemory& rows, ReleaseWatcher watcher = {}) {
-    FittedRun run = fit(options, rows, alone_, Accounts::kLedger, {.watcher = std::move(watcher)});
-    run.finish();
-    return run;
+  static FittedRun finished(const FitOptions& options, const RowsInMemory& rows, ReleaseWatcher watcher = {}) {
+    return fitted_run(options, rows, Accounts::kLedger, {.watcher = std::move(watcher)});
   }
-  Classifier fitted(const FitOptions& options, const RowsInMemory& rows) { return finished(options, rows).classifier; }
+  static Classifier fitted(const FitOptions& options, const RowsInMemory& rows) {
+    return finished(options, rows).classifier;
+  }
   template <typename Refusal>
-  std::string refusal(const FitOptions& options, const RowsInMemory& rows) {
-    return dpreduce::refusal<Refusal>([&] { fit(options, rows, alone_); });
+  static std::string refusal(const FitOptions& options, const RowsInMemory& rows) {
+    return dpreduce::refusal<Refusal>([&] { finished(options, rows); });
+  }
+  // Share of the targets' variance that predictions leave.
+  static double left(const Classifier& model, const std::vector<float>& x, const std::vector<double>& y) {
+    return share_left(model, x, y, std::accumulate(y.begin(), y.end(), 0.0) / static_cast<double>(y.size()));
+  }
+  // The same by a fit of one target.
+  double left_by(const FitOptions& options, const std::vector<double>& targets) {
+    return left(fitted(options, rows(targets)), rows_.x, one_);
   }
 
   TemporaryFolder folder_;
@@ -75,10 +79,8 @@ TEST_F(TargetsTest, EachOfSeveralTargetsHasItsOwnRangeAndIsPredicted) {
 TEST_F(TargetsTest, NumbersBeyondTheirRangeCountAsTheNearestWithin) {
   std::vector<double> wild = one_;
   std::vector<double> held = one_;
-  for (std::size_t row = 0; row < wild.size(); row += 100) {
-    wild[row] = row % 200 == 0 ? 1e300 : -1e9;
-    held[row] = row % 200 == 0 ? 120.0 : 80.0;
-  }
+  for (std::size_t row = 0; row < wild.size(); row += 100)
+    std::tie(wild[row], held[row]) = row % 200 == 0 ? std::pair{1e300, 120.0} : std::pair{-1e9, 80.0};
   EXPECT_EQ(to_bytes(fitted(options_of(), rows(wild))), to_bytes(fitted(options_of(), rows(held))));
 }
 
@@ -88,22 +90,17 @@ TEST_F(TargetsTest, NoiseLeavesMostOfALine) {
   EXPECT_LT(share_left(fitted(options, rows(one_)), rows_.x, one_, 103.0), 0.3);  // a seeded run
 }
 
-// Share of the targets' variance that predictions leave.
-double left(const Classifier& model, const std::vector<float>& x, const std::vector<double>& y) {
-  return share_left(model, x, y, std::accumulate(y.begin(), y.end(), 0.0) / static_cast<double>(y.size()));
-}
-
 TEST_F(TargetsTest, RoundsOfClippedResidualsFindALineAndLeaveLessOfItToNoise) {
-  EXPECT_LT(left(fitted(exact(options_of("fc")), rows(one_)), rows_.x, one_), 1e-5);
+  EXPECT_LT(left_by(exact(options_of("fc")), one_), 1e-5);
   FitOptions options = options_of("fc");
   options.data.target_range = {-1000.0, 1200.0};  // far too wide
   options.privacy.budget.mu = 40.0;
-  const double by_rounds = left(fitted(options, rows(one_)), rows_.x, one_);
+  const double by_rounds = left_by(options, one_);
   options.method.name = "ls";
-  EXPECT_LT(by_rounds, left(fitted(options, rows(one_)), rows_.x, one_));
+  EXPECT_LT(by_rounds, left_by(options, one_));
   EXPECT_LT(by_rounds, 0.5);
   options.method.name = "auto";
-  EXPECT_EQ(left(fitted(options, rows(one_)), rows_.x, one_), by_rounds) << "auto is fc";
+  EXPECT_EQ(left_by(options, one_), by_rounds) << "auto is fc";
 }
 
 // Few persons with 1 to 88 rows, of columns that are nearly sums of others. Their residuals are scaled down less than
@@ -167,7 +164,7 @@ TEST_F(TargetsTest, RoundsAreAveragedSoThatMoreOfThemAddNoNoise) {
     double sum = 0.0;
     for (const std::uint64_t seed : {1, 2, 3, 4, 5}) {
       options.privacy.seed = seed;
-      sum += left(fitted(options, rows(one_)), rows_.x, one_);
+      sum += left_by(options, one_);
     }
     return sum;
   };
@@ -205,8 +202,8 @@ TEST_F(TargetsTest, WithoutARangeOneIsFoundThatOneTargetInAHundredDoesNotWiden) 
     FitOptions options = options_of(method);
     options.data.target_range.clear();
     options.privacy.budget.mu = 20.0;
-    const double of_wild = left(fitted(options, rows(wild)), rows_.x, one_);
-    EXPECT_NEAR(of_wild, left(fitted(options, rows(one_)), rows_.x, one_), 0.02) << method;
+    const double of_wild = left_by(options, wild);
+    EXPECT_NEAR(of_wild, left_by(options, one_), 0.02) << method;
     EXPECT_LT(of_wild, 0.2) << method;
   }
 }
@@ -256,9 +253,7 @@ TEST_F(TargetsTest, FilesAndIntegersGiveTheModelOfTheSameNumbersInMemory) {
   options.data.train = rows_.write(folder_, "train");
   write_npy(options.data.train.y.front(), integers);
   options.data.train.has_targets = true;
-  FittedRun run = fit(options, alone_);
-  run.finish();
-  EXPECT_EQ(to_bytes(run.classifier), in_memory);
+  EXPECT_EQ(to_bytes(fit(options, alone_).classifier), in_memory);
   EXPECT_EQ(to_bytes(classifier_from_bytes(in_memory, "model")), in_memory);
 }
 
@@ -358,18 +353,12 @@ TEST_F(TargetsTest, ATargetThatIsNotFiniteIsNamedWithItsRowAndValue) {
   }
 }
 
-TEST_F(TargetsTest, MethodsThatAreAboutClassesAreRefusedByName) {
-  for (const std::string method : {"mean", "gd", "adam", "newton", "fisher", "fedavg"}) {
-    EXPECT_THAT(refusal<UsageError>(options_of(method), rows(one_)),
-                HasSubstr("--targets goes with --method auto, ls or fc"));
-  }
-}
-
 TEST_F(TargetsTest, OptionsThatAreAboutClassesAndRangesThatDoNotFitAreRefused) {
   const std::vector<std::string> names{"a", "b"};
   const std::vector<double> of_one{0.0, 1.0};
   const std::vector<double> of_two{0.0, 1.0, 2.0, 3.0};
   const Spoils<FitOptions> spoils{
+      {[](auto& fit) { fit.method.name = "mean"; }, "--targets goes with --method auto, ls or fc"},
       {[](auto& fit) { fit.data.classes = 3; }, "--targets with --classes"},
       {[&](auto& fit) { fit.data.train.class_names = names; }, "--targets with --class-names"},
       {[](auto& fit) { fit.data.max_labels = 1; }, "--targets with --max-labels"},

@@ -1,7 +1,5 @@
-#include "fit/resolved_fit.hpp"
 #include "methods/fit_table.hpp"
 #include "tests/methods/good_fit.hpp"
-#include "tests/testing.hpp"
 
 namespace dpreduce::validated_options_test {
 
@@ -9,13 +7,8 @@ void among_silos(FitOptions& fit) {
   fit.silos.secure_aggregation = true;
   fit.data.train = {.x = {"x{rank}.npy"}, .y = {"y{rank}.npy"}};
 }
-void without_noise(FitOptions& fit) {
-  fit.privacy.budget = {};
-  fit.privacy.budget.non_private = true;
-}
 void with_limit(FitOptions& fit) {
-  fit.privacy.limit_epsilon = 2.0;
-  fit.privacy.limit_delta = 1e-6;
+  fit.privacy.limit_epsilon = 2.0, fit.privacy.limit_delta = 1e-6;
 }
 
 // What is wrong only together: the method, the changes that are made of a good fit by it, what is said of them.
@@ -59,8 +52,11 @@ TEST(FitOptions, ContradictionsAreRefused) {
           fit.privacy.budget.accountant = Accountant::kRdp;
         },
         "--batch and --adjacency replace-one with --accountant rdp: it has no useful bound for a replaced record"},
-       {"adam", [](auto& fit) { fit.method.batch = 0.1, fit.privacy.budget = {}, fit.privacy.budget.mu = 1.0; },
-        "samples have no mu"},
+       {"fc", [](auto& fit) { fit.method.isotropy_share = 0.03, fit.rows.center = Centering::kNone; },
+        "--isotropy-share goes with --center dp or public or --method auto: class means are compared about the mean"},
+       {"auto", [](auto& fit) { fit.method.isotropy_share = 0.03, fit.rows.center = Centering::kNone; },
+        "--isotropy-share with --center none: class means are compared about the mean of all rows"},
+       {"adam", [](auto& fit) { fit.method.batch = 0.1, fit.privacy.budget = {{.mu = 1.0}}; }, "samples have no mu"},
        {"gd", [](auto& fit) { fit.method.batch = 0.1; }, "--accountant gdp: it does not cover sampling"},
        {"gd", [](auto& fit) { fit.data.max_labels = 2, fit.method.warm_start = true; },
         "--warm-start with --max-labels above 1"},
@@ -93,7 +89,7 @@ TEST(FitOptions, ContradictionsAmongSilosAreRefused) {
         "--choose and --noise distributed with --secure-aggregation"},
        {"public", [](auto& fit) { fit.silos.noise = NoiseSource::kDistributed; },
         "--noise distributed and --public-x with --method public: the coordinator would see the utilities"},
-       {"mean", [](auto& fit) { without_noise(fit), with_limit(fit); },
+       {"mean", [](auto& fit) { fit.privacy.budget = kWithoutNoise, with_limit(fit); },
         "--non-private and --budget-epsilon with --secure-aggregation"}},
       true);
 }

@@ -35,28 +35,15 @@ struct Matrix {
 Matrix matrix(Input& input, std::size_t rows, std::size_t cols, std::size_t spare, Fill fill) {
   const std::size_t stride = cols + spare;
   Matrix made{std::vector<std::int16_t>(rows * stride), {}};
-  const auto lattice = [&] { return std::max(input.word(), std::int16_t{-32767}); };
+  const auto value = [&](std::size_t row, std::size_t col) {
+    if (fill == Fill::kBytes) return static_cast<std::int16_t>(input.byte() - 128);
+    if (fill == Fill::kAtBound) return std::int16_t{32767};
+    if (fill == Fill::kSignsAtBound) return std::int16_t(input.byte() % 2 == 0 ? 32767 : -32767);
+    if (fill == Fill::kAnything) return input.word();  // -32768 among them, which must be refused
+    return row == 0 ? std::max(input.word(), std::int16_t{-32767}) : made.values[col];
+  };
   for (std::size_t row = 0; row < rows; ++row) {
-    for (std::size_t col = 0; col < stride; ++col) {
-      std::int16_t& value = made.values[row * stride + col];
-      switch (fill) {
-        case Fill::kBytes:
-          value = static_cast<std::int16_t>(input.byte() - 128);
-          break;
-        case Fill::kAtBound:
-          value = 32767;
-          break;
-        case Fill::kSignsAtBound:
-          value = input.byte() % 2 == 0 ? 32767 : -32767;
-          break;
-        case Fill::kEqualRows:
-          value = row == 0 ? lattice() : made.values[col];
-          break;
-        case Fill::kAnything:
-          value = input.word();  // -32768 among them, which must be refused
-          break;
-      }
-    }
+    for (std::size_t col = 0; col < stride; ++col) made.values[row * stride + col] = value(row, col);
   }
   made.view = {made.values.data(), rows, cols, stride};
   return made;

@@ -1,5 +1,7 @@
 // The option parsers on arbitrary bytes: lines are arguments of a command line up to an empty line; what follows is a
 // TOML file, and its table [consent] a silo's. Any input is either parsed or refused by UsageError.
+#include <sstream>
+
 #include "commands/command_line.hpp"
 #include "commands/commands.hpp"
 #include "commands/config_file.hpp"
@@ -11,16 +13,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string input(reinterpret_cast<const char*>(data), size);
   const std::size_t blank = input.find("\n\n");
   std::vector<std::string> arguments;
-  std::string word;
-  for (const char c : input.substr(0, blank)) {
-    if (c == '\n') {
-      arguments.push_back(std::move(word));
-      word.clear();
-    } else {
-      word += c;
-    }
-  }
-  arguments.push_back(std::move(word));
+  std::istringstream lines(input.substr(0, blank) + "\n");
+  for (std::string line; std::getline(lines, line);) arguments.push_back(line);
   for (const std::string& candidate : arguments) {
     if (candidate.rfind("--config", 0) == 0) return 0;  // would read files of this machine
   }

@@ -32,7 +32,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         break;
       case 4: {
         kind = static_cast<FrameKind>(1 + taken(rest) % spellings<FrameKind>.size());
-        const std::size_t length = std::min(rest.size(), taken(rest));
+        const std::size_t length = taken(rest);
         const auto body = rest.first(std::min(length, rest.size()));
         payload.assign(body.begin(), body.end());
         rest = rest.subspan(body.size());

@@ -1,7 +1,6 @@
 // What auto stands for: by public knowledge alone.
 
 #include "tests/methods/good_fit.hpp"
-#include "tests/testing.hpp"
 
 namespace dpreduce::auto_test {
 
@@ -10,8 +9,7 @@ using Change = std::function<void(FitOptions&)>;
 FitOptions of_ten_classes(double epsilon) {
   FitOptions options;
   options.data.classes = 10;
-  options.privacy.budget.epsilon = epsilon;
-  options.privacy.budget.delta = 1e-5;
+  options.privacy.budget = {{.epsilon = epsilon, .delta = 1e-5}};
   return options;
 }
 
@@ -33,14 +31,7 @@ TEST(AutoMethod, HasAGramMatrixWhereItsSpectrumIsAffordable) {
   EXPECT_EQ(resolved(options, 20000).method.name, "fc");
 }
 
-TEST(AutoMethod, KeepsACenterThatTheUserNames) {
-  FitOptions options;
-  EXPECT_EQ(resolved(options, 100).rows.center, Centering::kDp);
-  options.rows.center = Centering::kNone;
-  EXPECT_EQ(resolved(options, 100).rows.center, Centering::kNone);
-}
-
-TEST(AutoMethod, ForAccuracyPublicRowsAndBudgetDecideNothing) {
+TEST(AutoMethod, ForAccuracyPublicRowsAndBudgetDecideNothingAndANamedCenterIsKept) {
   FitOptions options;
   options.data.classes = 10;
   for (const double epsilon : {0.01, 1.0, 100.0}) {
@@ -51,6 +42,8 @@ TEST(AutoMethod, ForAccuracyPublicRowsAndBudgetDecideNothing) {
       EXPECT_EQ(chosen.rows.center, Centering::kDp);
     }
   }
+  options.rows.center = Centering::kNone;
+  EXPECT_EQ(resolved(options, 100).rows.center, Centering::kNone);
 }
 
 TEST(AutoMethod, ABalancedObjectiveTakesPrototypesWhereNoiseHidesTheSmallestClasses) {

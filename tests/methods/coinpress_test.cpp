@@ -2,7 +2,6 @@
 
 #include "fit/resolved_fit.hpp"
 #include "tests/methods/method_fixture.hpp"
-#include "tests/testing.hpp"
 
 namespace dpreduce::coinpress_test {
 

@@ -1,12 +1,9 @@
-// DP-FC against plain loops over the same whitened rows (reference_fit.hpp). That they are white is checked where the
-// loops take their curvature (method_fixture.cpp).
+// DP-FC beside the equations of its rounds, which tests/cli/reference_test.cpp checks.
 
 #include <nlohmann/json.hpp>
 
-#include "common/lattice/row_transform.hpp"
 #include "fit/resolved_fit.hpp"
 #include "tests/methods/method_fixture.hpp"
-#include "tests/testing.hpp"
 
 namespace dpreduce::fc_test {
 
@@ -36,16 +33,6 @@ TEST_F(FcTest, WhiteningKeepsTheMeanSquareOfLengthsWhereRowsAreNotNormalized) {
     after += squared_norm(std::span(whitened).first(kInputDim));
   }
   EXPECT_NEAR(after / before, 1.0 - kInterceptOfWhitened, 0.001);
-}
-
-TEST_F(FcTest, RowsThatAreNotNormalizedAreAsUsefulAsThoseThatAre) {
-  for (const double mu : {1000.0, 10.0}) {
-    FitOptions options = options_of("fc", mu);
-    const double normalized = training_accuracy(fit(options));
-    options.rows.normalize = Normalize::kNone;
-    options.rows.clip_norm = 2.0;
-    EXPECT_GT(training_accuracy(fit(options)), normalized - 0.05) << "mu " << mu;
-  }
 }
 
 // Rows that say nothing, seven of ten in the first class: class means take the place of rounds, and what is left are

@@ -1,15 +1,12 @@
 // Federated averaging of one silo: what it has in common with gradient descent. Of several silos: tests/mpi.
 
-#include "common/base/error.hpp"
 #include "fit/resolved_fit.hpp"
 #include "tests/methods/method_fixture.hpp"
-#include "tests/testing.hpp"
 
 namespace dpreduce::fedavg_test {
 
 class FedavgTest : public MethodTest {};
 
-// Which rounds_test.cpp compares with plain loops.
 TEST_F(FedavgTest, OneSiloIsDescentBitForBit) {
   for (const Loss loss : {Loss::kSoftmax, Loss::kSigmoid, Loss::kSquare}) {
     FitOptions options = options_of("gd");

@@ -8,6 +8,8 @@
 
 namespace dpreduce {
 
+inline const BudgetOptions kWithoutNoise{{}, Accountant::kGdp, true};
+
 /// By this method, with public rows where it needs them.
 inline FitOptions good_fit(const std::string& method = "auto") {
   FitOptions fit;
@@ -16,8 +18,7 @@ inline FitOptions good_fit(const std::string& method = "auto") {
   fit.method.name = method;
   const MethodEntry* entry = find_method(method);
   if (entry != nullptr && entry->chooses_public_rows) fit.data.public_x = {"p.npy"};
-  fit.privacy.budget.epsilon = 1.0;
-  fit.privacy.budget.delta = 1e-5;
+  fit.privacy.budget = {{.epsilon = 1.0, .delta = 1e-5}};
   return fit;
 }
 

@@ -5,11 +5,22 @@
 
 #include "common/model/classifier.hpp"
 #include "methods/registry.hpp"
-#include "tests/common/data/data_files.hpp"
-#include "tests/methods/reference_fit.hpp"
-#include "tests/testing.hpp"
+#include "tests/temporary_folder.hpp"
 
 namespace dpreduce {
+
+inline double largest_difference(std::span<const double> one, std::span<const double> other) {
+  double largest = 0.0;
+  for (std::size_t e = 0; e < one.size(); ++e) largest = std::max(largest, std::abs(one[e] - other[e]));
+  return largest;
+}
+
+template <typename Named>
+std::vector<std::string> names_of(const std::vector<Named>& all) {
+  std::vector<std::string> names;
+  for (const Named& one : all) names.push_back(one.name);
+  return names;
+}
 
 /// Gaussian rows around class means; classes of unequal size. A test may change them.
 class MethodTest : public testing::Test {
@@ -23,8 +34,6 @@ class MethodTest : public testing::Test {
 
   MethodTest();
 
-  static double intercept_of(std::string_view method);
-
   /// Without noise, not centered.
   static FitOptions options_of(std::string_view method);
   /// The same with noise.
@@ -35,12 +44,8 @@ class MethodTest : public testing::Test {
 
   /// Of the rows that the last fit was made on.
   const Preprocessing& trained_on() const { return trained_on_; }
-  ReferenceRows lattice_rows() const;
   /// Row `index` of these in units of features, without an intercept; of `x`, prepared as they are, not on the lattice.
   std::vector<double> prepared_row(const std::vector<float>& x, std::size_t index) const;
-
-  /// The largest difference between the fit and reference_fit, over the largest of its weights.
-  double error_of_rounds(const FitOptions& options) const;
 
   Classifier classifier_of(const LinearScores& scores) const;
   double training_accuracy(const LinearScores& scores) const;
@@ -54,10 +59,6 @@ class MethodTest : public testing::Test {
   std::vector<float> public_x_;
 
  private:
-  std::string features_file(const std::string& name, const std::vector<float>& x) const;
-  ReferenceRows lattice_rows(const Preprocessing& preprocessing) const;
-  std::vector<double> curvature() const;
-
   mutable Preprocessing trained_on_;
 };
 

@@ -1,7 +1,5 @@
 #include "methods/fit_table.hpp"
-#include "methods/registry.hpp"
 #include "tests/methods/good_fit.hpp"
-#include "tests/testing.hpp"
 
 namespace dpreduce::method_terms_test {
 
@@ -107,7 +105,7 @@ TEST(MethodTerms, WhatAMethodRefusesItSaysWhy) {
     for (const RefusedOption& refused : method->refuses) {
       SCOPED_TRACE(std::string(refused.option) + " with " + std::string(method->name));
       const std::string said = refusal(with_given(*method, refused.option));
-      EXPECT_THAT(said, StartsWith("--method " + std::string(method->name) + " with "));
+      EXPECT_THAT(said, StartsWith(fmt::format("--method {} with {}", method->name, refused.option)));
       EXPECT_THAT(said, HasSubstr(std::string(refused.reason)));
     }
   }

@@ -1,8 +1,7 @@
-// Newton's rounds against plain loops and Gaussian elimination over the same rows (reference_fit.hpp).
+// How far Newton's rounds go, and what for. Their equations: tests/cli/reference_test.cpp.
 
 #include "fit/resolved_fit.hpp"
 #include "tests/methods/method_fixture.hpp"
-#include "tests/testing.hpp"
 
 namespace dpreduce::newton_test {
 

@@ -3,7 +3,6 @@
 #include "methods/prototypes.hpp"
 
 #include "tests/methods/good_fit.hpp"
-#include "tests/testing.hpp"
 
 namespace dpreduce::prototypes_test {
 
@@ -38,10 +37,6 @@ TEST(PrototypesMethod, IsTheMeanWhereThereAreTooManyRowsToChooseAmong) {
 TEST(PrototypesMethod, OptionsOfAChoiceAreRefusedBeforeItIsKnownWhichOfTheTwoItIs) {
   FitOptions options = prototypes_of(8, 1);
   EXPECT_THAT(refusal(options), IsEmpty());
-  options.data.public_x.clear();
-  EXPECT_THAT(refusal(options),
-              HasSubstr("--method prototypes goes with --public-x: prototypes are chosen among public rows"));
-  options = prototypes_of(8, 1);
   options.rows.center = Centering::kDp;
   EXPECT_THAT(refusal(options), HasSubstr("--center dp"));
   options = prototypes_of(8, 1);
@@ -50,13 +45,9 @@ TEST(PrototypesMethod, OptionsOfAChoiceAreRefusedBeforeItIsKnownWhichOfTheTwoItI
 }
 
 FitOptions options_of(double epsilon, double ratio, double expected_rows, std::size_t classes = 10) {
-  FitOptions options;
-  options.method.name = "prototypes";
+  FitOptions options = prototypes_of(epsilon, ratio);
   options.method.adaptive = true;
   options.data.classes = classes;
-  options.privacy.budget.epsilon = epsilon;
-  options.privacy.budget.delta = 1e-5;
-  options.data.imbalance_ratio = ratio;
   options.method.expected_rows = expected_rows;
   return options;
 }
@@ -91,8 +82,7 @@ TEST(PrototypeChoice, WithoutDeltaIsAChoiceAndWithoutNoiseMeans) {
   EXPECT_TRUE(prefers_means(options, 10, 100));
   options.privacy.budget.delta.reset();
   EXPECT_FALSE(prefers_means(options, 10, 100));
-  options.privacy.budget.epsilon.reset();
-  options.privacy.budget.non_private = true;
+  options.privacy.budget = kWithoutNoise;
   EXPECT_TRUE(prefers_means(options, 10, 100));
 }
 
@@ -109,16 +99,14 @@ TEST(PrototypeChoice, TakesAsManyRowsAsThereArePublicOnesWhereNoneAreExpected) {
 // A long tail that nobody thinned is the same to the rule as one of that ratio.
 TEST(PrototypeChoice, KnowsATailByTheShareOfItsSmallestClass) {
   for (const double epsilon : {0.2, 0.5, 1.0, 2.0, 8.0}) {
-    for (const double ratio : {10.0, 100.0}) {
+    for (const double ratio : {1.0, 10.0, 100.0}) {
+      SCOPED_TRACE(fmt::format("{} {}", epsilon, ratio));
+      const FitOptions thinned = options_of(epsilon, ratio, 40'000);
       FitOptions natural = options_of(epsilon, 1, 40'000);
       natural.method.smallest_share = 1.0 / (10 * ratio);
-      EXPECT_EQ(prefers_means(natural, 768, 20'000), prefers_means(options_of(epsilon, ratio, 40'000), 768, 20'000))
-          << epsilon << " " << ratio;
-      EXPECT_EQ(prefers_prototypes(natural, 20'000), prefers_prototypes(options_of(epsilon, ratio, 40'000), 20'000));
+      EXPECT_EQ(prefers_means(natural, 768, 20'000), prefers_means(thinned, 768, 20'000));
+      EXPECT_EQ(prefers_prototypes(natural, 20'000), prefers_prototypes(thinned, 20'000));
     }
-    FitOptions even = options_of(epsilon, 1, 40'000);
-    even.method.smallest_share = 0.1;
-    EXPECT_EQ(prefers_means(even, 768, 20'000), prefers_means(options_of(epsilon, 1, 40'000), 768, 20'000));
   }
   FitOptions natural = options_of(1.0, 1, 40'000);
   EXPECT_TRUE(prefers_means(natural, 768, 20'000));
@@ -130,8 +118,7 @@ TEST(PrototypeChoice, KnowsATailByTheShareOfItsSmallestClass) {
 // class; d plays no part.
 TEST(PrototypeChoice, NoiseHidesAClassWhoseRowsAreFewerThanNoiseOfTheOtherClassesReaches) {
   FitOptions options = options_of(1, 1, 300'000);
-  options.privacy.budget = {};
-  options.privacy.budget.mu = 0.1;
+  options.privacy.budget = {{.mu = 0.1}};
   options.method.smallest_share = 30.0 / 300'000;
   EXPECT_TRUE(prefers_prototypes(options, 1'000));
   options.method.smallest_share = 31.0 / 300'000;
@@ -144,13 +131,11 @@ TEST(PrototypeChoice, NoiseHidesAClassWhoseRowsAreFewerThanNoiseOfTheOtherClasse
 // mu^2 n_s < d.
 TEST(PrototypeChoice, PublicRowsRefineScoresWhileNoiseExceedsSampling) {
   FitOptions options = options_of(1, 1, 10'000);  // 1,000 rows a class
-  options.privacy.budget = {};
-  options.privacy.budget.mu = 0.5;
+  options.privacy.budget = {{.mu = 0.5}};
   EXPECT_TRUE(noise_exceeds_sampling(options, 251, 1'000));
   EXPECT_FALSE(noise_exceeds_sampling(options, 250, 1'000));
   EXPECT_FALSE(noise_exceeds_sampling(options, 251, 0));
-  options.privacy.budget = {};
-  options.privacy.budget.non_private = true;
+  options.privacy.budget = kWithoutNoise;
   EXPECT_FALSE(noise_exceeds_sampling(options, 251, 1'000));
 }
 

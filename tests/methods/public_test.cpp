@@ -2,7 +2,6 @@
 
 #include "fit/resolved_fit.hpp"
 #include "tests/methods/method_fixture.hpp"
-#include "tests/testing.hpp"
 
 namespace dpreduce::public_test {
 
@@ -44,11 +43,6 @@ class PublicTest : public MethodTest {
       EXPECT_EQ(scores.bias[c], 0.0);
     }
   }
-
-  static void expect_no_requests(const FitOptions& options) {
-    ReleaseTerms terms{.classes = kClasses, .dim = kInputDim};
-    EXPECT_TRUE(make_method(options)->requests(terms).empty());
-  }
 };
 
 TEST_F(PublicTest, EachClassHasTheRowsOfTheLargestSummedCosine) {
@@ -68,9 +62,8 @@ TEST_F(PublicTest, CosinesCountBetweenTheBounds) {
 
 TEST_F(PublicTest, ReleasesNothingButAChoiceThatTakesTheWholeBudget) {
   FitOptions options = options_of("public");
-  options.privacy.budget.non_private = false;
-  options.privacy.budget.epsilon = 3.0;
-  expect_no_requests(options);
+  options.privacy.budget = {{.epsilon = 3.0}};
+  EXPECT_THAT(make_method(options)->requests({.classes = kClasses, .dim = kInputDim}), IsEmpty());
   const FitPlan plan = make_fit_plan(options, kInputDim, kPublic);
   EXPECT_TRUE(plan.noise->releases.empty());
   ASSERT_EQ(plan.noise->selections.size(), 1U);

@@ -1,8 +1,9 @@
-// Training rounds once more, as plain loops over the same lattice rows: the standard library's exponential, Gaussian
-// elimination for every inverse, no kernel, no stream of chunks, no release. Without noise.
+// Descent without noise once more, as plain loops over the same lattice rows: the standard library's exponential, no
+// kernel, no stream of chunks, no release. Of other methods: tests/cli/reference_test.cpp.
 #pragma once
 
 #include "common/lattice/lattice_rows.hpp"
+#include "common/lattice/row_transform.hpp"
 #include "methods/fit_options.hpp"
 #include "tests/testing.hpp"
 
@@ -13,14 +14,15 @@ struct ReferenceRows {
   std::size_t classes;
   std::vector<std::vector<std::int16_t>> q;
   std::vector<std::int32_t> labels;
-  std::vector<double> curvature{};  ///< of fc: E, d x d, with the intercept
 };
 
-/// Class sums without the last coordinate, K x (d - 1), as unit vectors.
-std::vector<double> reference_prototypes(const ReferenceRows& rows);
+/// These rows, one after the other in x, prepared and on the lattice.
+ReferenceRows reference_rows(const Preprocessing& prepared, std::span<const float> x, std::vector<std::int32_t> labels,
+                             std::size_t classes);
 
-/// W_T, K x d, of the method of `options` with its defaults, in units of 1 / feature. `intercept` is the share of C^2
-/// that the rows' last coordinate takes. W and residuals are rounded to their lattices, as the method does.
+/// W_T, K x d, of gd or global-adapt with their defaults but for loss, rounds and a learning rate, in units of
+/// 1 / feature. `intercept` is the share of C^2 that the rows' last coordinate takes. W and residuals are rounded to
+/// their lattices, as the method does.
 std::vector<double> reference_fit(const ReferenceRows& rows, const FitOptions& options, double intercept);
 
 }  // namespace dpreduce

@@ -2,11 +2,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "fit/resolved_fit.hpp"
 #include "methods/fit_table.hpp"
 #include "tests/methods/good_fit.hpp"
 #include "tests/methods/method_fixture.hpp"
-#include "tests/testing.hpp"
 
 namespace dpreduce::registry_test {
 
@@ -162,42 +160,43 @@ TEST_F(MethodSettings, NameWhatAMethodIsByDefault) {
 }
 
 TEST_F(MethodSettings, NameWhatWasGiven) {
-  const auto expect_settings = [](const std::string& method, const std::function<void(FitOptions&)>& give,
-                                  const Json& settings) {
+  struct Given {
+    std::string method;
+    std::function<void(FitOptions&)> give;
+    Json settings;
+  };
+  const std::vector<Given> all{
+      {"mean", [](auto& fit) { fit.method.metric = Metric::kEuclidean; }, Json({{"metric", "euclidean"}})},
+      {"fisher", [](auto& fit) { fit.rows.select_by = SelectBy::kT; }, Json({{"select_by", "t"}})},
+      {"coinpress", [](auto& fit) { fit.method.rounds = 5; }, Json({{"rounds", 5}})},
+      {"public", [](auto& fit) { fit.method.top_k = 3, fit.method.d_min = 0.5; },
+       Json({{"top_k", 3}, {"d_min", 0.5}, {"d_max", 2.0}})},
+      {"ls", [](auto& fit) { fit.method.shared_gram = true, fit.data.classes = 30; },
+       Json({{"shared_gram", true}, {"gram_share", 0.3}, {"intercept", 0.0}})},
+      {"fedavg", [](auto& fit) { fit.method.local_steps = 8, fit.method.learning_rate = 0.5; },
+       settings_of_rounds(60, Json({{"local_steps", 8}, {"learning_rate", 0.5}, {"noise", "each silo's own"}}))},
+      {"adam", [](auto& fit) { fit.method.learning_rate = 0.5, fit.method.loss = Loss::kSigmoid; },
+       settings_of_rounds(150, Json({{"loss", "sigmoid"}, {"learning_rate", 0.5}}))},
+      // As many more rounds as each sees fewer rows.
+      {"gd", [](auto& fit) { fit.method.batch = 0.8, fit.method.learning_rate = 0.5, fit.method.radius = 3.0; },
+       settings_of_rounds(375, Json({{"batch", 0.8}, {"learning_rate", 0.5}, {"radius", 3.0}}))},
+      {"fc",
+       [](auto& fit) { fit.method.warm_start = true, fit.method.warm_start_share = 0.25, fit.method.gram_share = 0.4; },
+       settings_of_rounds(20, Json({{"intercept", 0.05}, {"warm_start_share", 0.25}, {"gram_share", 0.4}}))}};
+  for (const auto& [method, give, settings] : all) {
     FitOptions options = options_of(method);
     give(options);
     EXPECT_EQ(settings_of(options), settings) << method;
-  };
-  expect_settings(
-      "mean", [](auto& fit) { fit.method.metric = Metric::kEuclidean; }, Json({{"metric", "euclidean"}}));
-  expect_settings(
-      "fisher", [](auto& fit) { fit.rows.select_by = SelectBy::kT; }, Json({{"select_by", "t"}}));
-  expect_settings(
-      "coinpress", [](auto& fit) { fit.method.rounds = 5; }, Json({{"rounds", 5}}));
-  const auto of_three = [](auto& fit) { fit.method.top_k = 3, fit.method.d_min = 0.5; };
-  expect_settings("public", of_three, Json({{"top_k", 3}, {"d_min", 0.5}, {"d_max", 2.0}}));
-  const auto of_many_classes = [](auto& fit) { fit.method.shared_gram = true, fit.data.classes = 30; };
-  expect_settings("ls", of_many_classes, Json({{"shared_gram", true}, {"gram_share", 0.3}, {"intercept", 0.0}}));
-  const auto of_steps = [](auto& fit) { fit.method.local_steps = 8, fit.method.learning_rate = 0.5; };
-  expect_settings(
-      "fedavg", of_steps,
-      settings_of_rounds(60, Json({{"local_steps", 8}, {"learning_rate", 0.5}, {"noise", "each silo's own"}})));
-  const auto of_sigmoid = [](auto& fit) { fit.method.learning_rate = 0.5, fit.method.loss = Loss::kSigmoid; };
-  expect_settings("adam", of_sigmoid, settings_of_rounds(150, Json({{"loss", "sigmoid"}, {"learning_rate", 0.5}})));
-  const auto of_a_batch = [](auto& fit) {
-    fit.method.batch = 0.8;  // as many more rounds as each sees fewer rows
-    fit.method.learning_rate = 0.5;
-    fit.method.radius = 3.0;
-  };
-  expect_settings("gd", of_a_batch,
-                  settings_of_rounds(375, Json({{"batch", 0.8}, {"learning_rate", 0.5}, {"radius", 3.0}})));
-  const auto of_a_warm_start = [](auto& fit) {
-    fit.method.warm_start = true;
-    fit.method.warm_start_share = 0.25;
-    fit.method.gram_share = 0.4;
-  };
-  expect_settings("fc", of_a_warm_start,
-                  settings_of_rounds(20, Json({{"intercept", 0.05}, {"warm_start_share", 0.25}, {"gram_share", 0.4}})));
+  }
+}
+
+TEST_F(MethodSettings, CountsAreReleasedForCentersOnly) {
+  FitOptions options = options_of("mean");
+  const ReleaseTerms terms{.classes = kClasses, .dim = kInputDim};
+  EXPECT_THAT(names_of(make_method(options)->requests(terms).front().blocks), ElementsAre("class_sums"));
+  options.method.metric = Metric::kEuclidean;
+  EXPECT_THAT(names_of(make_method(options)->requests(terms).front().blocks),
+              ElementsAre("class_sums", "class_counts"));
 }
 
 TEST(Registry, AnUnknownMethodIsRefusedWithAllNames) {
@@ -208,13 +207,12 @@ TEST(Registry, AnUnknownMethodIsRefusedWithAllNames) {
 }
 
 TEST(Registry, ListsMethodsAsASentenceDoes) {
-  EXPECT_EQ(methods_where([](const MethodEntry& method) { return method.name == "gd"; }), "gd");
-  EXPECT_EQ(methods_where([](const MethodEntry& method) { return method.name == "gd" || method.name == "adam"; }),
-            "gd or adam");
-  EXPECT_EQ(methods_where([](const MethodEntry& method) {
-              return method.name == "gd" || method.name == "ls" || method.name == "fc";
-            }),
-            "ls, fc or gd");
+  const auto listed = [](const std::set<std::string_view>& names) {
+    return methods_where([&](const MethodEntry& method) { return names.contains(method.name); });
+  };
+  EXPECT_EQ(listed({"gd"}), "gd");
+  EXPECT_EQ(listed({"gd", "adam"}), "gd or adam");
+  EXPECT_EQ(listed({"gd", "ls", "fc"}), "ls, fc or gd");
   EXPECT_THAT(methods_that_take("--batch"), HasSubstr("gd"));
   EXPECT_EQ(methods_where([](const MethodEntry& method) { return method.chooses_public_rows; }),
             "public or prototypes");
@@ -224,7 +222,8 @@ TEST(Registry, APublicChoiceNeedsPublicRows) {
   for (const char* name : {"public", "prototypes"}) {
     FitOptions fit = good_fit(name);
     fit.data.public_x.clear();
-    EXPECT_THAT(refusal(fit), HasSubstr("goes with --public-x: prototypes are chosen among public rows")) << name;
+    EXPECT_THAT(refusal(fit), HasSubstr(fmt::format(
+                                  "--method {} goes with --public-x: prototypes are chosen among public rows", name)));
     EXPECT_TRUE(may_choose_public_rows(fit));
   }
   EXPECT_FALSE(may_choose_public_rows(good_fit("mean")));

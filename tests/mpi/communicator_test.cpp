@@ -52,7 +52,8 @@ TEST_F(CommunicatorTest, SumsInSeveralMessages) {
   EXPECT_EQ(wrong, 0);
 }
 
-TEST_F(CommunicatorTest, LeavesMpiToWhoeverHasStartedIt) {
+TEST_F(CommunicatorTest, LeavesMpiToWhoeverHasStartedItAndCountsRanksOfOneMachine) {
+  EXPECT_EQ(test_ranks().ranks_on_machine(), test_ranks().size());
   for (int time = 0; time < 2; ++time) {
     Communicator again = Communicator::join();
     EXPECT_EQ(again.size(), test_ranks().size());
@@ -102,10 +103,6 @@ TEST_F(CommunicatorTest, EveryRankGetsWhatEveryOtherHasForIt) {
   }
 }
 
-TEST_F(CommunicatorTest, AllRanksOfOneMachineAreCounted) {
-  EXPECT_EQ(test_ranks().ranks_on_machine(), test_ranks().size());
-}
-
 TEST_F(CommunicatorTest, AnyRankMayOwnASumAndTheOthersKeepNothing) {
   for (int owner = 0; owner < ranks_.size(); ++owner) {
     std::vector<std::uint64_t> values = parts_of(ranks_.rank(), 101);
@@ -140,23 +137,16 @@ TEST_F(CommunicatorTest, BroadcastsTheCoordinatorsValues) {
   EXPECT_EQ(values, std::vector<double>(9, 0.25));
 }
 
-TEST_F(CommunicatorTest, GathersInRankOrder) {
-  const std::vector<std::int32_t> local(own_rank(), ranks_.rank());  // rank r gives r values
-  const std::vector<std::int32_t> all = ranks_.gather_to_coordinator(local);
-  std::vector<std::int32_t> expected;
+TEST_F(CommunicatorTest, GathersInRankOrderAndBytesIntoWhatHasRoomForAll) {
+  using Numbers = std::vector<std::int32_t>;
+  const Numbers local(own_rank(), ranks_.rank());  // rank r gives r values
+  Numbers expected;
   for (int rank = 0; rank < ranks_.size(); ++rank)
     expected.insert(expected.end(), static_cast<std::size_t>(rank), rank);
-  EXPECT_EQ(all, ranks_.is_coordinator() ? expected : std::vector<std::int32_t>{});
-}
-
-TEST_F(CommunicatorTest, GathersBytesIntoWhatHasRoomForAll) {
-  const std::vector<std::int64_t> local(own_rank(), -ranks_.rank());
-  std::vector<std::int64_t> expected;
-  for (int rank = 0; rank < ranks_.size(); ++rank)
-    expected.insert(expected.end(), static_cast<std::size_t>(rank), -rank);
-  std::vector<std::int64_t> all(ranks_.is_coordinator() ? expected.size() : 1, 7);
+  EXPECT_EQ(ranks_.gather_to_coordinator(local), ranks_.is_coordinator() ? expected : Numbers{});
+  Numbers all(ranks_.is_coordinator() ? expected.size() : 1, 7);
   ranks_.gather_to_coordinator(std::as_bytes(std::span(local)), std::as_writable_bytes(std::span(all)));
-  EXPECT_EQ(all, ranks_.is_coordinator() ? expected : std::vector<std::int64_t>{7});
+  EXPECT_EQ(all, ranks_.is_coordinator() ? expected : Numbers{7});
 }
 
 using CommunicatorFailure = CommunicatorTest;

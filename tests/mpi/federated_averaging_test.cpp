@@ -1,11 +1,10 @@
 // Federated averaging over ranks: each is a silo with rows, steps and noise of its own.
 #include "common/ledger/statistic.hpp"
-#include "fit/resolved_fit.hpp"
-#include "methods/registry.hpp"
-#include "tests/common/data/data_files.hpp"
 #include "tests/common/ledger/charged_runs.hpp"
 #include "tests/methods/reference_fit.hpp"
+#include "tests/methods/trained_scores.hpp"
 #include "tests/mpi/mpi_test.hpp"
+#include "tests/temporary_folder.hpp"
 #include "worker/statistics/registered_statistics.hpp"
 
 namespace dpreduce::federated_averaging_test {
@@ -18,7 +17,7 @@ constexpr double kIntercept = 0.1;
 class FederatedAveragingTest : public testing::Test {
  protected:
   // Rows of this rank, of silo `silo`: with silo 0 everywhere all ranks have the same.
-  void write_rows(int silo) {
+  void make_rows(int silo) {
     std::mt19937 engine(static_cast<unsigned>(40 + silo));
     std::normal_distribution<float> normal;
     x_.clear();
@@ -28,8 +27,6 @@ class FederatedAveragingTest : public testing::Test {
       y_.push_back(static_cast<std::int32_t>(label));
       for (std::size_t a = 0; a < kDim; ++a) x_.push_back(normal(engine) + (a == label ? 2.0F : 0.0F));
     }
-    write_npy(folder_ / "x.npy", x_, kDim);
-    write_npy(folder_ / "y.npy", y_);
   }
 
   static FitOptions options_of(std::uint64_t rounds, std::uint64_t local_steps) {
@@ -43,43 +40,24 @@ class FederatedAveragingTest : public testing::Test {
   }
 
   static FitOptions with_noise(FitOptions options, double mu) {
-    options.privacy.budget.non_private = false;
-    options.privacy.budget.mu = mu;
+    options.privacy.budget = {{.mu = mu}};
     return options;
   }
 
   // The weights and biases, the same on every rank.
   LinearScores fit(const FitOptions& options, std::optional<std::uint64_t> seed = 9) {
-    Communicator& ranks = test_ranks();
-    const FitPlan plan = make_fit_plan(options, kDim);
-    std::unique_ptr<Releaser> releaser = std::make_unique<Releaser>(ranks);
-    if (plan.noise) {
-      releaser = std::make_unique<Releaser>(ranks, *plan.noise, RunFile(),
-                                            Charging{.ledger_path = folder_ / "ledger", .seed = seed},
-                                            test_terms("fedavg", plan.config_digest));
-    }
-    WorkerRows rows = WorkerRows::open({folder_ / "x.npy"}, {folder_ / "y.npy"}, 0, 1);
-    const StreamPlan stream{kClasses, BadRows::kFail, 1 << 20, 1};
-    Timings timings;
-    TrainingRun run(
-        ranks, rows, *releaser, plan, stream, [](std::string_view) -> OnChunk { return [](double) {}; }, timings);
-    LinearScores scores = make_method(options)->train(run);
-    trained_on_ = run.rows().preprocessing();
-    return scores;
+    TrainedScores trained =
+        trained_scores(test_ranks(), options, kDim,
+                       WorkerRows::in_memory(array_view(x_, kDim), array_view(y_), "x", "y"), folder_ / "ledger", seed);
+    trained_on_ = std::move(trained.prepared);
+    return std::move(trained.scores);
   }
 
   // `gd` on this rank's rows alone, as plain loops; as weights and biases.
   LinearScores descent_here(FitOptions options, std::uint64_t rounds) const {
     options.method.name = "gd";
     options.method.rounds = rounds;
-    const RowTransform transform(trained_on_);
-    ReferenceRows rows{{1.0, transform.output_dim()}, kClasses, {}, y_};
-    std::vector<double> row(transform.output_dim());
-    for (std::size_t i = 0; i < kRows; ++i) {
-      transform(std::span(x_).subspan(i * kDim, kDim), row);
-      rows.q.emplace_back(row.size());
-      quantize_row(row, rows.lattice, rows.q.back());
-    }
+    const ReferenceRows rows = reference_rows(trained_on_, x_, y_, kClasses);
     return fold_intercept(reference_fit(rows, options, kIntercept), trained_on_);
   }
 
@@ -101,7 +79,7 @@ class FederatedAveragingTest : public testing::Test {
 };
 
 TEST_F(FederatedAveragingTest, OneRoundIsTheMeanOfDescentsOnEachSilosRows) {
-  write_rows(test_ranks().rank());
+  make_rows(test_ranks().rank());
   const FitOptions options = options_of(1, 4);
   const LinearScores scores = fit(options);
   LinearScores mean = descent_here(options, 4);
@@ -113,14 +91,14 @@ TEST_F(FederatedAveragingTest, OneRoundIsTheMeanOfDescentsOnEachSilosRows) {
 }
 
 TEST_F(FederatedAveragingTest, SilosWithTheSameRowsAreOneSiloAndItDescends) {
-  write_rows(0);
+  make_rows(0);
   const FitOptions options = options_of(3, 2);
   const LinearScores scores = fit(options);  // which says how rows are transformed
   expect_near(scores, descent_here(options, 6), 1e-4);
 }
 
 TEST_F(FederatedAveragingTest, EveryRankHasTheSameModelAndEveryRunIsCharged) {
-  write_rows(test_ranks().rank());
+  make_rows(test_ranks().rank());
   const FitOptions options = with_noise(options_of(3, 2), 3.0);
   const LinearScores scores = fit(options);
   std::vector<double> of_coordinator = scores.weights;
@@ -136,7 +114,7 @@ TEST_F(FederatedAveragingTest, EveryRankHasTheSameModelAndEveryRunIsCharged) {
 // variance rate^2 s^2 / P an entry; biases have their own unit. 40 x 15 entries of seeded noise: the mean square is
 // within 5 standard errors but for 6e-7.
 TEST_F(FederatedAveragingTest, EachSiloAddsTheWholePlannedNoiseOfItsOwn) {
-  write_rows(test_ranks().rank());
+  make_rows(test_ranks().rank());
   constexpr double kRate = 1e-3;
   FitOptions exact = options_of(1, 1);
   exact.method.learning_rate = kRate;
@@ -177,7 +155,7 @@ TEST_F(FederatedAveragingTest, SilosDoNotShareNoise) {
 
 TEST_F(FederatedAveragingTest, AveragedWeightsThatDoNotFitAreRefusedOnEveryRank) {
   if (test_ranks().size() == 1) GTEST_SKIP() << "nothing is averaged";
-  write_rows(test_ranks().rank());
+  make_rows(test_ranks().rank());
   FitOptions options = options_of(1, 1);
   options.method.learning_rate = 1e30;
   EXPECT_THROW(fit(options), Error);

@@ -1,85 +1,117 @@
-// A fit on rows in memory: each rank has a part of them, and all get the model of one rank that has them all.
+// A fit on rows in memory: each rank has a part of them, and all get the model of one rank that has them all. Its plan
+// is decided at rank 0, whatever the other ranks would have decided.
 #include "common/model/classifier_file.hpp"
+#include "common/ranks/rank_archive.hpp"
 #include "tests/fit/fitted_rows.hpp"
 #include "tests/mpi/mpi_test.hpp"
 
 namespace dpreduce::fit_over_ranks_test {
 
-constexpr std::size_t kRows = 61;
-
-// What each rank gives, and one rank that has all of it.
-struct Shares {
-  FitOptions options;
-  RowsInMemory part;
-  RowsInMemory whole;
-};
-
-Shares shares_of(const std::string& method, const FittedRows& rows, const FittedRows& other,
-                 const TemporaryFolder& folder) {
-  const OwnRows own = own_rows(kRows);
-  Shares shares{seeded_fit(method, folder), rows.part(own.first, own.end), rows.all()};
-  if (method == "gd") shares.options.method.rounds = 2;
-  if (method == "mean") shares.options.rows.center = Centering::kPublic;
-  if (method == "mean" || method == "public") shares.part.public_x = shares.whole.public_x = other.features();
-  if (method == "ls") {
-    shares.options.method.shared_gram = shares.options.method.choose = true;
-    shares.part.validation_x = shares.whole.validation_x = other.features();
-    shares.part.validation_y = shares.whole.validation_y = other.labels();
-  }
-  return shares;
-}
-
-// Ranks with their parts, and one rank with all rows.
-void expect_the_model_of_one_rank(const FitOptions& options, const RowsInMemory& part, const RowsInMemory& whole) {
-  FittedRun over_ranks = fit(options, part, test_ranks(), Accounts::kElsewhere);
+// Ranks with even shares of the rows, and one rank with all of them. Returns the model of all ranks.
+Classifier expect_the_model_of_one_rank(const FitOptions& options, const FittedRows& rows, const RowsInMemory& whole,
+                                        std::optional<std::size_t> memory = std::nullopt) {
+  const OwnRows own = own_rows(rows.y.size());
+  RowsInMemory part = whole;
+  part.train_x = rows.part(own.first, own.end).train_x, part.train_y = rows.part(own.first, own.end).train_y;
+  FittedRun over_ranks = fit(options, part, test_ranks(), Accounts::kElsewhere, {.memory_bytes = memory});
   over_ranks.finish();
-  Communicator alone = Communicator::alone();
-  FittedRun by_one = fit(options, whole, alone, Accounts::kElsewhere);
-  by_one.finish();
-  EXPECT_EQ(to_bytes(over_ranks.classifier), to_bytes(by_one.classifier));
+  EXPECT_EQ(to_bytes(over_ranks.classifier), to_bytes(fitted_run(options, whole).classifier));
+  return over_ranks.classifier;
 }
 
 TEST(FitOverRanks, GivesTheModelOfOneRank) {
-  const FittedRows rows(kRows, 3);
+  const FittedRows rows(61, 3);
   const FittedRows other(20, 4);
   for (const std::string method : {"mean", "ls", "gd", "public", "fc"}) {
     SCOPED_TRACE(method);
     const TemporaryFolder folder;
-    const Shares shares = shares_of(method, rows, other, folder);
-    expect_the_model_of_one_rank(shares.options, shares.part, shares.whole);
+    FitOptions options = seeded_fit(method, folder);
+    if (method == "gd") options.method.rounds = 2;
+    RowsInMemory whole = rows.all();
+    use_others(options, whole, other);
+    expect_the_model_of_one_rank(options, rows, whole);
   }
 }
 
 // Ranks share eigenvectors of 800 features (three groups), their Gram matrix's noise (five pieces), and regressions of
 // 300 classes (three groups), which without noise are the coordinator's.
 TEST(FitOverRanks, WhatRanksShareIsThatOfOneRank) {
-  constexpr std::size_t kWide = 800;
-  std::mt19937 engine(6);
-  std::normal_distribution<float> normal;
-  std::vector<float> x(kRows * kWide);
-  for (float& entry : x) entry = normal(engine);
-  std::vector<std::int64_t> y;
-  for (std::size_t row = 0; row < kRows; ++row) y.push_back(static_cast<std::int64_t>(row % FittedRows::kClasses));
-  const auto rows = [&](std::size_t first, std::size_t end) -> RowsInMemory {
-    return {.train_x = array_view(std::span(x).subspan(first * kWide, (end - first) * kWide), kWide),
-            .train_y = array_view(std::span(y).subspan(first, end - first))};
-  };
-  const OwnRows own = own_rows(kRows);
+  const FittedRows rows(61, 6, 800);
   for (const std::string what : {"fc", "ls", "ls without noise"}) {
     SCOPED_TRACE(what);
     const TemporaryFolder folder;
     FitOptions options = seeded_fit(what.substr(0, 2), folder);
     if (what == "fc") options.method.rounds = 2;
-    if (what != "fc") {
-      options.method.shared_gram = true;
-      options.data.classes = 300;
-    }
-    if (what == "ls without noise") {
-      options.privacy.budget = {};
-      options.privacy.budget.non_private = true;
-    }
-    expect_the_model_of_one_rank(options, rows(own.first, own.end), rows(0, kRows));
+    if (what != "fc") options.method.shared_gram = true, options.data.classes = 300;
+    if (what == "ls without noise") options.privacy.budget = kWithoutNoise;
+    expect_the_model_of_one_rank(options, rows, rows.all());
   }
+}
+
+// There are more classes than ranks, and class 3 has no rows. What each solves: tests/cli/reference_test.cpp.
+TEST(FitOverRanks, RegressionsByClassAreThoseOfOneRankWithAnyMemory) {
+  constexpr std::size_t kDim = 12;
+  FittedRows rows(240, 8, kDim);
+  for (std::size_t row = 0; row < rows.y.size(); ++row) rows.y[row] = row % 9 == 3 ? 0 : static_cast<int>(row % 9);
+  for (const auto& [is_private, alpha] : {std::pair{false, 0.0}, {false, 1.0}, {true, 0.3}}) {
+    const TemporaryFolder folder;
+    FitOptions options = seeded_fit("ls", folder);
+    options.data.classes = 9;
+    options.method.alpha = alpha;  // 0: without a Gram matrix of all rows
+    if (!is_private) options.privacy.budget = kWithoutNoise;
+    for (const std::size_t memory : {1 << 20, 300, 700, 3000}) {
+      SCOPED_TRACE(fmt::format("alpha {}, {} bytes", alpha, memory));
+      const Classifier model = expect_the_model_of_one_rank(options, rows, rows.all(), memory);
+      const std::vector<double> of_none(model.parts().weights.begin() + 3 * kDim,
+                                        model.parts().weights.begin() + 4 * kDim);
+      EXPECT_EQ(of_none == std::vector<double>(kDim, 0.0), !is_private) << "it scores nothing but noise";
+    }
+  }
+}
+
+constexpr std::size_t kPlannedDim = 24;
+constexpr std::uint64_t kPublic = 300;
+constexpr std::uint64_t kAnyMemory = std::numeric_limits<std::uint64_t>::max();
+
+FitOptions options_of(const MethodEntry& method, int rank, const TemporaryFolder& folder) {
+  FitOptions options = seeded_fit(std::string(method.name), folder);
+  options.privacy.budget.mu = 1.0 + rank;
+  options.data.max_labels = 1;
+  // Prototypes may become a selection.
+  if (method.name == "prototypes") options.privacy.budget = {{.epsilon = 1.0 + rank, .delta = 1e-6}};
+  return options;
+}
+
+std::string bytes_of(const ResolvedFit& fit) {
+  return archived(fit.options()) + archived(fit.plan());
+}
+
+TEST(ResolvedFit, OfAJobIsThatOfRank0ForEveryMethod) {
+  const TemporaryFolder folder;
+  for (const MethodEntry* method : all_methods()) {
+    SCOPED_TRACE(method->name);
+    FitOptions mine = options_of(*method, test_ranks().rank(), folder);
+    FitOptions of_coordinator = options_of(*method, 0, folder);
+    mine.privacy.ledger = of_coordinator.privacy.ledger = "ledger.jsonl";
+    const auto fit = resolved_for_job(mine, kPlannedDim, kPublic, kAnyMemory, test_ranks());
+    const ResolvedFit decided(of_coordinator, kPlannedDim, kPublic);
+    EXPECT_EQ(bytes_of(*fit), bytes_of(decided));
+  }
+}
+
+TEST(ResolvedFit, KeepsAsManyRowsAsTheRankWithTheLeastMemoryHolds) {
+  const TemporaryFolder folder;
+  const auto bytes_of = [&](int rank) { return std::uint64_t{4} << (30 - (rank == test_ranks().size() - 1 ? 1 : 0)); };
+  const FitOptions options = options_of(*find_method("gd"), 0, folder);
+  const auto fit = resolved_for_job(options, kPlannedDim, 0, bytes_of(test_ranks().rank()), test_ranks());
+  EXPECT_EQ(fit->options().machine.memory_mib, (std::uint64_t{2} << 30) >> 21);
+}
+
+TEST(ResolvedFit, WhatRank0RefusesEndsAll) {
+  const TemporaryFolder folder;
+  FitOptions mine = seeded_fit("mean", folder);
+  if (test_ranks().is_coordinator()) mine.rows.pca = kPlannedDim + 1;  // more than there are
+  expect_failure_of<UsageError>(0, [&] { resolved_for_job(mine, kPlannedDim, 0, kAnyMemory, test_ranks()); });
 }
 
 // What only some ranks were asked for would leave the others waiting, or clip rows by a norm that no noise is made for.
@@ -120,12 +152,9 @@ TEST_F(FitOverRanksFailure, PublicRowsAreTheSameOnEveryRank) {
 TEST_F(FitOverRanksFailure, AllRanksMakeTheSameCall) {
   if (test_ranks().size() == 1) return;
   const bool is_last = test_ranks().rank() == test_ranks().size() - 1;
-  const std::function<void(FitOptions&)> changes[] = {[](FitOptions& options) {
-                                                        options.rows.clip_norm = 2.0;
-                                                        options.rows.normalize = Normalize::kNone;
-                                                      },
-                                                      [](FitOptions& options) { options.data.classes = 0; },
-                                                      [](FitOptions& options) { options.privacy.budget.mu = 100.0; }};
+  const std::function<void(FitOptions&)> changes[] = {
+      [](auto& options) { options.rows.clip_norm = 2.0, options.rows.normalize = Normalize::kNone; },
+      [](auto& options) { options.data.classes = 0; }, [](auto& options) { options.privacy.budget.mu = 100.0; }};
   for (const auto& change : changes) {
     FitOptions options = options_;
     if (is_last) change(options);

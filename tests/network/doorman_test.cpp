@@ -13,36 +13,16 @@ namespace dpreduce::doorman_test {
 
 using boost::asio::ip::tcp;
 
-tcp::endpoint door_of(const NetworkParties& parties) {
-  return local_port(parties.port());
-}
-
-// From one of the addresses of this machine: each of 127.0.0.0/8 is one on Linux.
-void connect_from(tcp::socket& socket, const std::string& address, const NetworkParties& parties) {
-  socket.open(tcp::v4());
-  socket.bind({boost::asio::ip::make_address(address), 0});
-  socket.connect(door_of(parties));
-}
-
 // The first record of a visitor with that context, which is a whole ClientHello.
-std::vector<std::byte> hello_of(boost::asio::ssl::context& context) {
+std::string hello_of(boost::asio::ssl::context& context) {
   const std::unique_ptr<SSL, decltype(&SSL_free)> visitor(SSL_new(context.native_handle()), &SSL_free);
   BIO* const said = BIO_new(BIO_s_mem());
   SSL_set_bio(visitor.get(), BIO_new(BIO_s_mem()), said);
   SSL_set_connect_state(visitor.get());
   SSL_do_handshake(visitor.get());
-  std::vector<std::byte> hello(BIO_ctrl_pending(said));
+  std::string hello(BIO_ctrl_pending(said), '\0');
   BIO_read(said, hello.data(), static_cast<int>(hello.size()));
   return hello;
-}
-
-// A visitor that says that, and stays.
-tcp::socket visitor_saying(boost::asio::io_context& io, const NetworkParties& parties,
-                           std::span<const std::byte> words) {
-  tcp::socket socket(io);
-  socket.connect(door_of(parties));
-  boost::asio::write(socket, boost::asio::buffer(words.data(), words.size()));
-  return socket;
 }
 
 // Greets as silo 1, and expects to be welcome.
@@ -55,37 +35,68 @@ void expect_welcome(TlsStream& stream) {
   EXPECT_EQ(static_cast<LinkKind>(answer[0]), LinkKind::kWelcome);
 }
 
-// A connection of TLS by whoever has that context; the error with which it, or the first read, ends.
-std::string end_of_handshake(boost::asio::io_context& io, boost::asio::ssl::context& context, tcp::endpoint door) {
-  TlsStream stream(io, context);
-  stream.next_layer().connect(door);
-  boost::system::error_code error;
-  stream.handshake(boost::asio::ssl::stream_base::client, error);
-  std::array<char, 1> byte{};
-  if (!error) stream.read_some(boost::asio::buffer(byte), error);
-  return error.message();
-}
+class DoormanTest : public testing::Test {
+ protected:
+  DoormanTest() { open_door(std::chrono::seconds(8)); }
+  // Starts another coordinator of silo 1, under that timeout.
+  void open_door(std::chrono::milliseconds silo_timeout) {
+    parties_.emplace(1, silo_timeout);
+    own_.emplace(parties_->identity(1), std::vector{parties_->identity(0).public_key()});
+  }
+  tcp::endpoint door() const { return local_port(parties_->port()); }
+  // A visitor that says that, and stays. Each of 127.0.0.0/8 is an address of this machine on Linux.
+  tcp::socket visitor(std::string_view words, const std::string& from = "127.0.0.1") {
+    tcp::socket socket(io_);
+    connect_from(socket, from);
+    boost::asio::write(socket, boost::asio::buffer(words));
+    return socket;
+  }
+  void connect_from(tcp::socket& socket, const std::string& from) {
+    socket.open(tcp::v4());
+    socket.bind({boost::asio::ip::make_address(from), 0});
+    socket.connect(door());
+  }
+  // A connection of TLS by whoever has that context; the error with which it, or the first read, ends.
+  std::string end_of_handshake(boost::asio::ssl::context& context) {
+    TlsStream stream(io_, context);
+    stream.next_layer().connect(door());
+    boost::system::error_code error;
+    stream.handshake(boost::asio::ssl::stream_base::client, error);
+    std::array<char, 1> byte{};
+    if (!error) stream.read_some(boost::asio::buffer(byte), error);
+    return error.message();
+  }
+  bool comes_to_log(const std::string& text, std::size_t times = 1) const {
+    return parties_->comes_to_log(0, text, times);
+  }
+  void expect_run_with_silo() {
+    const auto silo = parties_->silo(1);
+    parties_->begin();
+    expect_talk(parties_->coordinator(), 1, *silo, 3);
+  }
 
-TEST(Doorman, ForeignIdentitiesAndNoneAreRefusedByTls) {
-  NetworkParties parties(1);
-  boost::asio::io_context io;
-  TlsIdentity foreign(Identity::generate(), {parties.identity(0).public_key()});
-  EXPECT_THAT(end_of_handshake(io, foreign.context(), door_of(parties)), HasSubstr("certificate"));
+  std::optional<NetworkParties> parties_;
+  boost::asio::io_context io_;
+  std::optional<TlsIdentity> own_;  // that of silo 1
+};
+
+TEST_F(DoormanTest, ForeignIdentitiesAndNoneAreRefusedByTls) {
+  TlsIdentity foreign(Identity::generate(), {parties_->identity(0).public_key()});
+  EXPECT_THAT(end_of_handshake(foreign.context()), HasSubstr("certificate"));
   boost::asio::ssl::context nobody(boost::asio::ssl::context::tls_client);
-  EXPECT_THAT(end_of_handshake(io, nobody, door_of(parties)), HasSubstr("certificate required"));
-  EXPECT_TRUE(parties.comes_to_log(0, "does not belong to an admissible party"));
-  EXPECT_TRUE(parties.comes_to_log(0, "peer did not return a certificate"));
-  expect_talk(parties.coordinator(), 1, *parties.silo(1), 1);
+  EXPECT_THAT(end_of_handshake(nobody), HasSubstr("certificate required"));
+  EXPECT_TRUE(comes_to_log("does not belong to an admissible party"));
+  EXPECT_TRUE(comes_to_log("peer did not return a certificate"));
+  expect_talk(parties_->coordinator(), 1, *parties_->silo(1), 1);
 }
 
 // What a silo of another version greets with is shorter, or has another mark; it learns that at once.
-TEST(Doorman, ASiloOfAnotherVersionLearnsThatItIsOne) {
-  NetworkParties parties(1);
+TEST_F(DoormanTest, ASiloOfAnotherVersionLearnsThatItIsOne) {
   std::vector<std::byte> other_mark = greeting_message(LinkKind::kGreeting, {});
   other_mark[kLinkHeader + 3] = std::byte{'1'};
   const std::vector<std::byte> shorter = PayloadWriter().number(1, 1).u32(44).take();
   for (const std::vector<std::byte>& greeting : {other_mark, shorter}) {
-    BareSilo silo(parties);
+    BareSilo silo(*parties_);
     silo.say(greeting);
     std::vector<std::byte> answer(kLinkHeader + kLongestReason);
     boost::system::error_code end;
@@ -96,150 +107,121 @@ TEST(Doorman, ASiloOfAnotherVersionLearnsThatItIsOne) {
     ASSERT_TRUE(refused && refused->kind == LinkKind::kRefusal);
     EXPECT_THAT(shown_reason(refused->bytes), HasSubstr("start the same version at all parties"));
   }
-  EXPECT_TRUE(parties.comes_to_log(0, "was refused: a greeting of another protocol"));
+  EXPECT_TRUE(comes_to_log("was refused: a greeting of another protocol"));
 }
 
 // It has proved itself, and so has the coordinator: what it learns nobody else can have said.
-TEST(Doorman, ASiloOfAnotherRosterLearnsThatItIsNotKnown) {
-  NetworkParties parties(1);
-  SiloWire stranger(Identity::generate(), parties.terms_of(1), parse_address("", parties.coordinator().address()));
+TEST_F(DoormanTest, ASiloOfAnotherRosterLearnsThatItIsNotKnown) {
+  SiloWire stranger(Identity::generate(), parties_->terms_of(1), parse_address("", parties_->coordinator().address()));
   EXPECT_THAT(refusal<AggregationAborted>([&] { next_of(stranger); }), HasSubstr("does not know this silo"));
 }
 
-TEST(Doorman, OlderTlsIsRefused) {
-  NetworkParties parties(1);
-  boost::asio::io_context io;
-  TlsIdentity silo(parties.identity(1), {parties.identity(0).public_key()});
-  SSL_CTX_set_min_proto_version(silo.context().native_handle(), TLS1_2_VERSION);
-  SSL_CTX_set_max_proto_version(silo.context().native_handle(), TLS1_2_VERSION);
-  EXPECT_THAT(end_of_handshake(io, silo.context(), door_of(parties)), HasSubstr("protocol version"));
-  EXPECT_TRUE(parties.comes_to_log(0, "unsupported protocol"));
+TEST_F(DoormanTest, OlderTlsIsRefused) {
+  SSL_CTX* const context = own_->context().native_handle();
+  SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
+  SSL_CTX_set_max_proto_version(context, TLS1_2_VERSION);
+  EXPECT_THAT(end_of_handshake(own_->context()), HasSubstr("protocol version"));
+  EXPECT_TRUE(comes_to_log("unsupported protocol"));
 }
 
 // The silo looks as closely: another coordinator gets not even a greeting.
-TEST(Doorman, ASiloGreetsTheCoordinatorOfItsRosterAlone) {
-  NetworkParties parties(1);
+TEST_F(DoormanTest, ASiloGreetsTheCoordinatorOfItsRosterAlone) {
   NetworkParties others(1);
-  const auto silo = parties.silo(1, others.port());
-  EXPECT_TRUE(parties.comes_to_log(1, "does not belong to an admissible party"));
+  const auto silo = parties_->silo(1, others.port());
+  EXPECT_TRUE(parties_->comes_to_log(1, "does not belong to an admissible party"));
   EXPECT_THAT(others.log(0), Not(HasSubstr("connected with")));
 }
 
-TEST(Doorman, WhatIsNoTlsIsRefused) {
-  NetworkParties parties(1);
-  boost::asio::io_context io;
-  tcp::socket socket(io);
-  socket.connect(door_of(parties));
-  const std::string words = "GET / HTTP/1.1\r\n\r\n";
-  boost::asio::write(socket, boost::asio::buffer(words));
-  EXPECT_TRUE(parties.comes_to_log(0, "was refused: "));
-}
-
 // Each takes a socket and nothing else, kMostVisitors at most are kept, and an honest silo is let in at once.
-TEST(Doorman, SilentConnectionsKeepNobodyOut) {
+TEST_F(DoormanTest, SilentConnectionsKeepNobodyOut) {
   const std::size_t kSilent = runs_slow_tests() ? 5000 : 300;
-  NetworkParties parties(1, std::chrono::seconds(40));
-  boost::asio::io_context io;
+  open_door(std::chrono::seconds(40));
   std::vector<tcp::socket> silent;
   for (std::size_t number = 0; number < kSilent; ++number) {
-    silent.emplace_back(io);
+    silent.emplace_back(io_);
     boost::system::error_code error;
-    silent.back().connect(door_of(parties), error);
+    silent.back().connect(door(), error);
     if (error) silent.pop_back();
   }
   const auto began = WireClock::now();
-  const auto silo = parties.silo(1);
-  parties.begin();
-  expect_talk(parties.coordinator(), 1, *silo, 3);
+  expect_run_with_silo();
   EXPECT_LT(WireClock::now() - began, LineTimes::of(std::chrono::seconds(40)).visit) << "until a place is free";
-  EXPECT_TRUE(parties.comes_to_log(0, "others are waiting to authenticate"));
+  EXPECT_TRUE(comes_to_log("others are waiting to authenticate"));
 }
 
 // 600 visitors that say one byte of a record, where there are 64 places and 200 handshakes a second: one that is about
 // to prove itself keeps its place, and the next one needs no second try.
-TEST(Doorman, OneByteTakesNoPlaceAndNoHandshake) {
-  NetworkParties parties(1, std::chrono::seconds(40));
-  boost::asio::io_context io;
-  BareSilo before(parties);
+TEST_F(DoormanTest, OneByteTakesNoPlaceAndNoHandshake) {
+  open_door(std::chrono::seconds(40));
+  BareSilo before(*parties_);
   std::vector<tcp::socket> flood;
-  for (std::size_t visitor = 0; visitor < 600; ++visitor) {
-    flood.push_back(visitor_saying(io, parties, std::vector{std::byte{22}}));
+  for (std::size_t number = 0; number < 600; ++number) {
+    flood.push_back(visitor("\x16"));
     std::this_thread::sleep_for(std::chrono::milliseconds(1));  // so that each is heard before the next one comes
   }
   expect_welcome(before.stream());
-  BareSilo after(parties);
+  BareSilo after(*parties_);
   expect_welcome(after.stream());
 }
 
 // All of a record but its last byte, a record that is too long, one that is cut in two, and other records.
-TEST(Doorman, OnlyAWholeFirstRecordIsShownToTls) {
-  NetworkParties parties(1, std::chrono::seconds(4));
-  boost::asio::io_context io;
-  TlsIdentity own(parties.identity(1), {parties.identity(0).public_key()});
-  const std::vector<std::byte> hello = hello_of(own.context());
+TEST_F(DoormanTest, OnlyAWholeFirstRecordIsShownToTls) {
+  open_door(std::chrono::seconds(4));
+  const std::string hello = hello_of(own_->context());
   ASSERT_LT(hello.size(), 1000U);
   const auto changed = [&](std::size_t place, int byte) {
-    std::vector<std::byte> other = hello;
-    other.at(place) = static_cast<std::byte>(byte);
+    std::string other = hello;
+    other.at(place) = static_cast<char>(byte);
     return other;
   };
   std::vector<tcp::socket> visitors;
-  visitors.push_back(visitor_saying(io, parties, std::span(hello).first(hello.size() - 1)));
-  EXPECT_TRUE(parties.comes_to_log(0, "no TLS hello within 0.5 s"));
-  visitors.push_back(visitor_saying(io, parties, changed(3, 0x11)));  // 4352 bytes and more
-  EXPECT_TRUE(parties.comes_to_log(0, "its first bytes are not a TLS hello", 1));
-  visitors.push_back(visitor_saying(io, parties, changed(0, 23)));
-  EXPECT_TRUE(parties.comes_to_log(0, "its first bytes are not a TLS hello", 2));
-  visitors.push_back(visitor_saying(io, parties, changed(5, 2)));  // another message than a hello
-  EXPECT_TRUE(parties.comes_to_log(0, "its first record is not a complete TLS hello", 1));
-  visitors.push_back(visitor_saying(io, parties, changed(7, 0x7f)));  // a hello of more than this record
-  EXPECT_TRUE(parties.comes_to_log(0, "its first record is not a complete TLS hello", 2));
-  EXPECT_EQ(parties.times_in_log(0, "was refused"), 5U);
+  visitors.push_back(visitor(hello.substr(0, hello.size() - 1)));
+  EXPECT_TRUE(comes_to_log("no TLS hello within 0.5 s"));
+  visitors.push_back(visitor(changed(3, 0x11)));  // 4352 bytes and more
+  EXPECT_TRUE(comes_to_log("its first bytes are not a TLS hello", 1));
+  visitors.push_back(visitor(changed(0, 23)));
+  EXPECT_TRUE(comes_to_log("its first bytes are not a TLS hello", 2));
+  visitors.push_back(visitor(changed(5, 2)));  // another message than a hello
+  EXPECT_TRUE(comes_to_log("its first record is not a complete TLS hello", 1));
+  visitors.push_back(visitor(changed(7, 0x7f)));  // a hello of more than this record
+  EXPECT_TRUE(comes_to_log("its first record is not a complete TLS hello", 2));
+  EXPECT_EQ(parties_->times_in_log(0, "was refused"), 5U);
 }
 
 // It waits before its handshake, from where others have failed; it is let in all the same.
-TEST(Doorman, WhoComesFromWhereVisitsHaveFailedWaits) {
+TEST_F(DoormanTest, WhoComesFromWhereVisitsHaveFailedWaits) {
   constexpr auto kTimeout = std::chrono::seconds(40);
   constexpr std::size_t kFailures = 20;
-  NetworkParties parties(1, kTimeout);
-  boost::asio::io_context io;
+  open_door(kTimeout);
   for (std::size_t visit = 1; visit <= kFailures; ++visit) {
-    tcp::socket socket(io);
-    connect_from(socket, "127.0.0.2", parties);
-    boost::asio::write(socket, boost::asio::buffer("GET /"));
+    tcp::socket socket = visitor("GET /", "127.0.0.2");
     std::array<char, 1> byte{};
     boost::system::error_code end;
     socket.read_some(boost::asio::buffer(byte), end);  // it was turned away
   }
-  TlsIdentity own(parties.identity(1), {parties.identity(0).public_key()});
-  TlsStream stream(io, own.context());
+  TlsStream stream(io_, own_->context());
   const auto began = WireClock::now();
-  connect_from(stream.next_layer(), "127.0.0.2", parties);
+  connect_from(stream.next_layer(), "127.0.0.2");
   stream.handshake(boost::asio::ssl::stream_base::client);
   EXPECT_GE(WireClock::now() - began, LineTimes::of(kTimeout).visit / 16);
   expect_welcome(stream);
 }
 
 // Else one new address a while would keep out for ever whoever is far away and has failed once.
-TEST(Doorman, VisitorsFromManyAddressesKeepNobodyOutWhoHasFailed) {
-  NetworkParties parties(1, std::chrono::seconds(40));
-  boost::asio::io_context io;
-  tcp::socket failed(io);
-  connect_from(failed, "127.0.0.2", parties);
-  boost::asio::write(failed, boost::asio::buffer("GET /"));
-  EXPECT_TRUE(parties.comes_to_log(0, "its first bytes are not a TLS hello"));
+TEST_F(DoormanTest, VisitorsFromManyAddressesKeepNobodyOutWhoHasFailed) {
+  open_door(std::chrono::seconds(40));
+  const tcp::socket failed = visitor("GET /", "127.0.0.2");
+  EXPECT_TRUE(comes_to_log("its first bytes are not a TLS hello"));
   std::vector<tcp::socket> silent;
   const auto come = [&](int visitors) {
-    for (int visitor = 0; visitor < visitors; ++visitor) {
-      silent.emplace_back(io);
-      connect_from(silent.back(), fmt::format("127.0.1.{}", silent.size()), parties);
+    for (int number = 0; number < visitors; ++number) {
+      silent.push_back(visitor("", fmt::format("127.0.1.{}", silent.size() + 1)));
       std::this_thread::sleep_for(std::chrono::milliseconds(2));  // so that each is heard before the next one comes
     }
   };
   come(64);
-  TlsIdentity own(parties.identity(1), {parties.identity(0).public_key()});
-  TlsStream stream(io, own.context());
-  connect_from(stream.next_layer(), "127.0.0.2", parties);
+  TlsStream stream(io_, own_->context());
+  connect_from(stream.next_layer(), "127.0.0.2");
   come(20);  // before its first record is there
   boost::system::error_code end;
   stream.handshake(boost::asio::ssl::stream_base::client, end);
@@ -286,12 +268,10 @@ TEST(FailedVisits, AnAddressStandsForItsNetwork) {
 }
 
 // A byte a while, inside TLS or before it: the time to prove oneself is for all of it.
-TEST(Doorman, SlowVisitorsAreTurnedAway) {
-  NetworkParties parties(1, std::chrono::seconds(2));
-  boost::asio::io_context io;
-  tcp::socket before(io);
-  before.connect(door_of(parties));
-  BareSilo inside(parties);
+TEST_F(DoormanTest, SlowVisitorsAreTurnedAway) {
+  open_door(std::chrono::seconds(2));
+  tcp::socket before = visitor("");
+  BareSilo inside(*parties_);
   boost::system::error_code error;
   const std::vector<std::byte> greeting = greeting_message(LinkKind::kGreeting, {});
   for (std::size_t byte = 0; byte < 20 && !error; ++byte) {
@@ -300,21 +280,19 @@ TEST(Doorman, SlowVisitorsAreTurnedAway) {
     inside.stream().write_some(boost::asio::buffer(&greeting[byte], 1), error);
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
-  EXPECT_TRUE(parties.comes_to_log(0, "no authentication within 0.5 s"));
-  EXPECT_TRUE(parties.comes_to_log(0, "no TLS hello within 0.25 s"));
-  EXPECT_THAT(parties.log(0), Not(HasSubstr("connected with")));
+  EXPECT_TRUE(comes_to_log("no authentication within 0.5 s"));
+  EXPECT_TRUE(comes_to_log("no TLS hello within 0.25 s"));
+  EXPECT_THAT(parties_->log(0), Not(HasSubstr("connected with")));
 }
 
 // Of a flood some handshakes are made in a second, and the others cost a socket. A silo dials until it is let in.
-TEST(Doorman, FloodsOfHandshakesAreMadeAtABoundedRate) {
-  NetworkParties parties(1);
-  boost::asio::io_context io;
-  TlsIdentity foreign(Identity::generate(), {parties.identity(0).public_key()});
+TEST_F(DoormanTest, FloodsOfHandshakesAreMadeAtABoundedRate) {
+  TlsIdentity foreign(Identity::generate(), {parties_->identity(0).public_key()});
   std::size_t made = 0;
   const auto begun = std::chrono::steady_clock::now();
   for (std::size_t number = 0; number < 600; ++number) {
-    TlsStream stream(io, foreign.context());
-    connect_from(stream.next_layer(), fmt::format("127.0.{}.{}", 1 + number / 200, 1 + number % 200), parties);
+    TlsStream stream(io_, foreign.context());
+    connect_from(stream.next_layer(), fmt::format("127.0.{}.{}", 1 + number / 200, 1 + number % 200));
     boost::system::error_code error;
     stream.handshake(boost::asio::ssl::stream_base::client, error);
     if (!error) ++made;
@@ -322,14 +300,12 @@ TEST(Doorman, FloodsOfHandshakesAreMadeAtABoundedRate) {
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begun;
   EXPECT_LE(static_cast<double>(made), Doorman::kHandshakesPerSecond * (took.count() + 1.0))
       << "whatever the machine's speed";
-  const auto silo = parties.silo(1);
-  parties.begin();
-  expect_talk(parties.coordinator(), 1, *silo, 3);
-  const std::size_t told = parties.times_in_log(0, "was refused");
+  expect_run_with_silo();
+  const std::size_t told = parties_->times_in_log(0, "was refused");
   EXPECT_GE(told, Doorman::kLinesAtOnce);
-  EXPECT_LE(told, parties.most_refusals_told());
-  parties.end_coordinator();
-  EXPECT_THAT(parties.log(0), HasSubstr("further connections were refused"));
+  EXPECT_LE(told, parties_->most_refusals_told());
+  parties_->end_coordinator();
+  EXPECT_THAT(parties_->log(0), HasSubstr("further connections were refused"));
 }
 
 }  // namespace dpreduce::doorman_test

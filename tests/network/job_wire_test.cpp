@@ -1,7 +1,8 @@
 // The wires of a job's parties, here threads of one process that find each other as processes do through their parents.
 #include "network/job_wire.hpp"
 
-#include <condition_variable>
+#include <deque>
+#include <latch>
 
 #include "tests/network/network_parties.hpp"
 
@@ -13,49 +14,39 @@ using Party = std::function<int(Wire&)>;
 class Parents {
  public:
   Parents(std::size_t size, bool is_on_one_machine)
-      : is_on_one_machine_(is_on_one_machine),
-        texts_(kJobExchanges, std::vector<std::string>(size)),
-        come_(kJobExchanges, 0) {}
+      : is_on_one_machine_(is_on_one_machine), texts_(kJobExchanges, std::vector<std::string>(size)) {
+    while (come_.size() < texts_.size()) come_.emplace_back(static_cast<std::ptrdiff_t>(size));
+  }
 
   JobPlace place_of(std::size_t rank) {
     return {static_cast<int>(rank), static_cast<int>(texts_.front().size()), is_on_one_machine_,
             [this, rank, round = std::size_t{0}](const std::string& own) mutable {
               EXPECT_LE(own.size(), kLongestJobText);
               const std::size_t now = round++;
-              come(now, rank, own);
-              std::unique_lock lock(mutex_);
-              all_are_here_.wait(lock, [&] { return come_[now] == texts_[now].size(); });
+              texts_[now][rank] = own;
+              come_[now].arrive_and_wait();
               return texts_[now];
             }};
   }
-  // The party has ended before the exchange of that number.
-  void end(std::size_t rank, std::size_t before = 0) {
-    for (; before < texts_.size(); ++before) come(before, rank, {});
+  // A party has ended before the exchange of that number.
+  void end(std::size_t before = 0) {
+    for (; before < come_.size(); ++before) come_[before].count_down();
   }
 
  private:
-  void come(std::size_t round, std::size_t rank, const std::string& text) {
-    const std::lock_guard lock(mutex_);
-    texts_[round][rank] = text;
-    ++come_[round];
-    all_are_here_.notify_all();
-  }
-
   bool is_on_one_machine_;
-  std::mutex mutex_;
-  std::condition_variable all_are_here_;
   std::vector<std::vector<std::string>> texts_;
-  std::vector<std::size_t> come_;
+  std::deque<std::latch> come_;  // of each exchange: who has not come
 };
 
 // A party that has nothing to do has ended before it could find the others. Returns what each has returned, or thrown.
 std::vector<std::string> run_all(const std::vector<Party>& parties, bool is_on_one_machine = true) {
   Parents parents(parties.size(), is_on_one_machine);
   std::vector<std::string> ends(parties.size());
-  std::vector<std::thread> threads;
+  std::vector<std::jthread> threads;
   for (std::size_t rank = 0; rank < parties.size(); ++rank) {
     if (!parties[rank]) {
-      parents.end(rank);
+      parents.end();
       continue;
     }
     threads.emplace_back([&, rank] {
@@ -65,11 +56,11 @@ std::vector<std::string> run_all(const std::vector<Party>& parties, bool is_on_o
         ends[rank] = fmt::format("party {} is gone", failure.rank);
       } catch (const std::exception& failure) {
         ends[rank] = failure.what();
-        parents.end(rank, rank == 0 ? 1 : 0);  // after the exchange of keys
+        parents.end(rank == 0 ? 1 : 0);  // after the exchange of keys
       }
     });
   }
-  for (std::thread& thread : threads) thread.join();
+  threads.clear();
   return ends;
 }
 

@@ -21,6 +21,8 @@ constexpr std::uint32_t kSilos = 3;
 // A line is silent for a quarter of it, broken for a quarter, and a party leaves within half of it; the rest is for a
 // busy machine.
 constexpr std::chrono::seconds kTimeout{4};
+// The same where nobody waits for the end of these times unless the machine is busy.
+constexpr std::chrono::seconds kPatience{20};
 constexpr std::chrono::seconds kLongest{12};
 
 struct LineStory {
@@ -29,6 +31,7 @@ struct LineStory {
   std::chrono::milliseconds delay{0};
   std::uint64_t rate = 0;
   SiloRunPlan plan = {.terms = {kSilos, 2, 0}, .timeout = kTimeout, .rounds = 2};
+  std::chrono::seconds line_timeout = kTimeout;
   std::chrono::seconds run_timeout{60};
   bool overrules = false;  // the coordinator tells all that nobody has failed
 
@@ -46,6 +49,11 @@ struct LineStory {
   }
 };
 
+LineStory patient(LineStory story) {
+  story.plan.timeout = story.line_timeout = kPatience;
+  return story;
+}
+
 struct Outcome {
   SiloRunResult run;
   std::map<std::uint32_t, std::vector<std::vector<std::uint64_t>>> told;  // the sums that each silo has
@@ -60,7 +68,7 @@ const SelfHarm kDies{[] { throw Killed(); }, [] { throw Killed(); }};
 
 class StoryRun {
  public:
-  explicit StoryRun(const LineStory& story) : story_(story), parties_(kSilos, kTimeout, story.run_timeout) {
+  explicit StoryRun(const LineStory& story) : story_(story), parties_(kSilos, story.line_timeout, story.run_timeout) {
     proxy_.set_delay(story.delay);
     proxy_.set_rate(story.rate);
     if (story.cut) proxy_.set_fault(*story.cut);
@@ -70,10 +78,10 @@ class StoryRun {
   Outcome play() {
     const auto began = WireClock::now();
     for (std::uint32_t silo = 1; silo <= kSilos; ++silo) outcome_.told[silo];
-    std::vector<std::thread> silos;
+    std::vector<std::jthread> silos;
     for (std::uint32_t silo = 1; silo <= kSilos; ++silo) silos.emplace_back([this, silo] { take_part(silo); });
     lead();
-    for (std::thread& silo : silos) silo.join();
+    silos.clear();
     outcome_.seconds = WireClock::now() - began;
     outcome_.records_up = proxy_.records(true);
     outcome_.records_down = proxy_.records(false);
@@ -112,16 +120,12 @@ class StoryRun {
   void lead() {
     try {
       parties_.begin();
-      SiloRunResult led;
       NetworkWire& wire = parties_.coordinator();
+      const std::optional<Fault>& fault = story_.plan.fault;
       std::optional<FaultyWire> faulty;
-      if (story_.overrules && story_.plan.fault && story_.plan.fault->party == 0)
-        faulty.emplace(wire, *story_.plan.fault, kDies);
+      if (story_.overrules && fault && fault->party == 0) faulty.emplace(wire, *fault, kDies);
       Wire& used = faulty ? static_cast<Wire&>(*faulty) : wire;
-      take_coordinators_part(used, story_.plan, entry_on(wire), led, sessions());
-      const std::lock_guard guard(lock_);
-      led.silo_refusals = std::move(outcome_.run.silo_refusals);
-      outcome_.run = std::move(led);
+      take_coordinators_part(used, story_.plan, entry_on(wire), outcome_.run, sessions());
     } catch (const Error& error) {
       outcome_.run.refusal = error.what();
     }
@@ -181,7 +185,11 @@ struct Played {
 Played played(const LineStory& story) {
   Outcome outcome = StoryRun(story).play();
   std::string word = word_of(story, outcome);
-  return {story, std::move(outcome), std::move(word)};
+  Played one{story, std::move(outcome), std::move(word)};
+  // A busy machine may need longer to make a line again. One that is never made again is late twice.
+  const bool is_late = one.text().find(" was not restored within ") != std::string::npos;
+  const bool may_be_late = story.cut && story.line_timeout != kPatience && !one.word.starts_with("wrong");
+  return is_late && may_be_late ? played(patient(story)) : one;
 }
 
 // The figures of a class of stories go to the file that the environment names.
@@ -234,16 +242,19 @@ std::vector<LineStory> some_of(std::vector<LineStory> all, std::size_t step) {
 // Every record that a line has carried in a run without faults, and some more: how many there are depends on what
 // goes together.
 std::vector<LineStory> cuts(const std::vector<LineFault::Place>& places, LineFault::Kind kind) {
-  const Played whole = played(LineStory{});
+  const Played whole = played(patient({}));
   EXPECT_EQ(whole.word, "right") << whole.text();
   constexpr std::uint64_t kMore = 3;
+  constexpr std::uint64_t kFarewells = 6;  // of the last records: whoever misses the answer to one waits for it
   std::vector<LineStory> stories;
   for (const bool to_coordinator : {true, false}) {
-    const std::uint64_t records = (to_coordinator ? whole.outcome.records_up : whole.outcome.records_down) + kMore;
-    for (std::uint64_t record = 1; record <= records; ++record) {
+    const std::uint64_t records = to_coordinator ? whole.outcome.records_up : whole.outcome.records_down;
+    for (std::uint64_t record = 1; record <= records + kMore; ++record) {
+      const bool waits = kind == LineFault::Kind::kSilence || record + kFarewells > records;
       for (const LineFault::Place place : places) {
         for (std::uint32_t silo = 1; silo <= (runs_slow_tests() ? kSilos : 1); ++silo) {
-          stories.push_back({.silo = silo, .cut = LineFault{to_coordinator, record, place, kind}});
+          const LineStory story{.silo = silo, .cut = LineFault{to_coordinator, record, place, kind}};
+          stories.push_back(waits ? story : patient(story));
         }
       }
     }
@@ -295,20 +306,17 @@ std::vector<Fault> messages_of_run(const SiloRunPlan& plan, FaultKind kind) {
   return all;
 }
 
-std::vector<LineStory> at_every_message(FaultKind kind, const std::function<bool(const Fault&)>& is_meant) {
+// At every so many-th message of the coordinator, or of silos; the long form at each.
+std::vector<LineStory> at_messages(FaultKind kind, bool of_coordinator, std::size_t step) {
   std::vector<LineStory> stories;
   for (const Fault& fault : messages_of_run(LineStory{}.plan, kind)) {
-    if (!is_meant(fault)) continue;
-    LineStory story;
-    story.plan.fault = fault;
-    stories.push_back(std::move(story));
+    if ((fault.party == 0) == of_coordinator) stories.emplace_back().plan.fault = fault;
   }
-  return stories;
+  return some_of(std::move(stories), step);
 }
 
 TEST(LineMatrix, ASiloKilledAtAnyMessageLeavesARightSumOfTheOthers) {
-  const auto stories =
-      some_of(at_every_message(FaultKind::kKill, [](const Fault& fault) { return fault.party != 0; }), 7);
+  const auto stories = at_messages(FaultKind::kKill, false, 7);
   for (const Played& one : play_all("a silo is killed", stories, Eq("right, without a silo"))) {
     EXPECT_EQ(one.outcome.run.lost.size(), 1U) << one.text();
     for (const auto& [silo, told] : one.outcome.told) {
@@ -319,7 +327,7 @@ TEST(LineMatrix, ASiloKilledAtAnyMessageLeavesARightSumOfTheOthers) {
 }
 
 TEST(LineMatrix, ACoordinatorKilledAtAnyMessageEndsTheRunAtEverySilo) {
-  auto stories = some_of(at_every_message(FaultKind::kKill, [](const Fault& fault) { return fault.party == 0; }), 9);
+  auto stories = at_messages(FaultKind::kKill, true, 9);
   // A silo that has had nothing of the run when its coordinator dies waits for another one, as long as it may.
   for (LineStory& story : stories) story.run_timeout = kTimeout / 2;
   for (const Played& one : play_all("the coordinator is killed", stories, Eq("refused"))) {
@@ -343,9 +351,7 @@ TEST(LineMatrix, ACoordinatorKilledAtAnyMessageEndsTheRunAtEverySilo) {
 // round.
 TEST(LineMatrix, AMessageThatIsChangedIsRefusedByWhoGetsIt) {
   for (const bool of_coordinator : {true, false}) {
-    std::vector<LineStory> stories = some_of(
-        at_every_message(FaultKind::kCorrupt, [&](const Fault& fault) { return (fault.party == 0) == of_coordinator; }),
-        9);
+    std::vector<LineStory> stories = at_messages(FaultKind::kCorrupt, of_coordinator, 9);
     for (LineStory& story : stories) story.overrules = of_coordinator;
     const std::vector<Played> all =
         play_all(of_coordinator ? "the coordinator changes a message" : "a silo changes a message", stories,
@@ -358,10 +364,9 @@ TEST(LineMatrix, AMessageThatIsChangedIsRefusedByWhoGetsIt) {
 TEST(LineMatrix, ALateSiloEndsTheRunForAll) {
   std::vector<LineStory> stories;
   for (const FrameKind at : {FrameKind::kStatus, FrameKind::kMasked, FrameKind::kReveal}) {
-    LineStory story;
-    story.plan.fault = Fault{2, FaultKind::kSlow, at, 1, 4.0};
-    story.plan.timeout = std::chrono::seconds(2);  // a busy machine keeps the others waiting too
-    stories.push_back(std::move(story));
+    SiloRunPlan& plan = stories.emplace_back().plan;
+    plan.fault = Fault{2, FaultKind::kSlow, at, 1, 4.0};
+    plan.timeout = std::chrono::seconds(2);  // a busy machine keeps the others waiting too
   }
   for (const Played& one : play_all("a silo is late", stories, Eq("refused"))) {
     EXPECT_THAT(one.outcome.run.refusal, HasSubstr("silo 2: alive, but no"));
@@ -376,10 +381,8 @@ TEST(LineMatrix, AFailureThatIsAnsweredWithAllWellEndsTheRun) {
   for (std::uint32_t silo = 1; silo <= kSilos; ++silo) {
     for (std::size_t round = 0; round < LineStory{}.plan.rounds; ++round) {
       for (const bool overrules : {true, false}) {
-        LineStory story{.silo = silo};
-        story.overrules = overrules;
-        story.plan.failure = std::pair(silo, round);
-        stories.push_back(std::move(story));
+        stories.push_back({.silo = silo, .overrules = overrules});
+        stories.back().plan.failure = std::pair(silo, round);
       }
     }
   }

@@ -264,11 +264,9 @@ TEST(NetworkWire, MessagesPassOverTheSmallestRoom) {
 }
 
 TEST(NetworkWire, ARunHasADeadline) {
-  NetworkParties parties(1);
-  NetworkTerms terms = parties.terms_of(1);
-  terms.run_timeout = std::chrono::milliseconds(100);
-  SiloWire silo(parties.identity(1), terms, parse_address("", parties.coordinator().address()));
-  EXPECT_THAT(refusal<AggregationAborted>([&] { next_of(silo); }), HasSubstr("--run-timeout 0.1 s"));
+  NetworkParties parties(1, std::chrono::seconds(8), std::chrono::milliseconds(100));
+  const auto silo = parties.silo(1);
+  EXPECT_THAT(refusal<AggregationAborted>([&] { next_of(*silo); }), HasSubstr("--run-timeout 0.1 s"));
 }
 
 TEST(NetworkAddress, HostAndPortAreReadAndWritten) {

@@ -22,9 +22,22 @@ def labeled_rows(rows, seed=1):
     return (rng.normal(size=(rows, DIM)) + 3 * np.eye(CLASSES, DIM)[y]).astype(np.float32), y
 
 
-def save_rows(folder, x, y):
-    np.save(folder / "x.npy", x)
-    np.save(folder / "y.npy", y)
+def save_rows(folder, x, y, name=""):
+    np.save(folder / f"{name}x.npy", x)
+    np.save(folder / f"{name}y.npy", y)
+
+
+def bytes_of(*rows, **terms):
+    """The model that fit() makes of rows and terms, as bytes."""
+    return dpreduce.fit(*rows, **terms).classifier.to_bytes()
+
+
+def refuses(error, words, call, /, *given, **terms):
+    """The call ends with this error in these words, a pattern; returns the error."""
+    __tracebackhide__ = True
+    with pytest.raises(error, match=words) as refusal:
+        call(*given, **terms)
+    return refusal.value
 
 
 class Tensor:
@@ -76,6 +89,11 @@ def y(rows):
 
 
 @pytest.fixture
+def ledger(tmp_path):
+    return tmp_path / "ledger.jsonl"
+
+
+@pytest.fixture
 def heeds_ctrl_c():
     """Ctrl-C is KeyboardInterrupt, as in a terminal; a process that runs in the background ignores it from the start."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -89,6 +107,12 @@ def run_program(folder, *words, ranks=0):
     done = subprocess.run([*launcher, os.environ["DPREDUCE"], *map(str, words)], cwd=folder, text=True, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+def command(folder, *words, **environment):
+    """Runs the package as the command in the folder, with these variables besides."""
+    return subprocess.run([sys.executable, "-m", "dpreduce", *map(str, words)], cwd=folder, text=True, capture_output=True,
+                          env={**os.environ, **environment}, check=False)
 
 
 def words_of(options):
@@ -112,13 +136,24 @@ def program(tmp_path):
     return lambda *words: run_program(tmp_path, *words)
 
 
+ON_RANKS = """
+import os
+import dpreduce
+import numpy as np
+rank, ranks = (int(os.environ["OMPI_COMM_WORLD_" + name]) for name in ("RANK", "SIZE"))
+def say(*words):
+    with open(f"said.{rank}", "a") as file:
+        print(rank, *words, file=file)
+"""
+
+
 @pytest.fixture
 def on_ranks(tmp_path):
-    """Runs a script on so many ranks of mpirun; returns what each has appended to the file said.RANK, all lines sorted."""
-    def run(ranks, script, *words):
+    """Runs a script, with ON_RANKS before it, on so many ranks of mpirun; returns what they said, all lines sorted."""
+    def run(ranks, script, before=""):
         path = tmp_path / "script.py"
-        path.write_text(script)
-        done = subprocess.run([os.environ["DPREDUCE_MPIEXEC"], "-n", str(ranks), sys.executable, str(path), *map(str, words)],
+        path.write_text(before + ON_RANKS + script)
+        done = subprocess.run([os.environ["DPREDUCE_MPIEXEC"], "-n", str(ranks), sys.executable, str(path)],
                               cwd=tmp_path, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120, check=False)
         assert done.returncode == 0, done.stdout
         return sorted(line for path in tmp_path.glob("said.*") for line in path.read_text().splitlines())

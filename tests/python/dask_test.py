@@ -1,4 +1,5 @@
 """dpreduce.dask on a local cluster whose workers are killed."""
+import contextlib
 import os
 import random
 import signal
@@ -13,7 +14,8 @@ import pandas as pd
 import pytest
 
 import dpreduce.dask
-from conftest import TERMS, model_of_program, save_rows
+from conftest import TERMS, bytes_of, model_of_program, refuses, save_rows
+from dpreduce import BadInput
 
 
 @pytest.fixture(scope="module")
@@ -29,15 +31,14 @@ def client():
 def test_persons_are_counted_over_all_partitions(x, y):
     persons = np.random.default_rng(5).integers(0, 300, len(y))
     of_persons = dict(rows_per_person=2, method="mean", metric="euclidean", **TERMS)  # weighed: any cut makes the same bytes
-    expected = dpreduce.fit(x, y, person=persons, **of_persons).classifier.to_bytes()
+    expected = bytes_of(x, y, person=persons, **of_persons)
     X, Y, P = da.from_array(x, chunks=(450, 5)), da.from_array(y, chunks=450), da.from_array(persons, chunks=450)
     run = dpreduce.dask.fit(X, Y, person=P, **of_persons)
     assert run.classifier.to_bytes() == expected and run.report["privacy"]["unit"] == "person"
     frame = dd.from_pandas(pd.DataFrame(x).assign(label=y, person=[f"{p}" for p in persons]), npartitions=3)
     run = dpreduce.dask.fit(frame.drop(columns=["label", "person"]), frame["label"], person=frame["person"], **of_persons)
     assert run.classifier.to_bytes() == expected
-    with pytest.raises(dpreduce.BadInput, match="person has"):
-        dpreduce.dask.fit(X, Y, person=P.rechunk(2000), method="mean", **TERMS)
+    refuses(BadInput, "person has", lambda: dpreduce.dask.fit(X, Y, person=P.rechunk(2000), method="mean", **TERMS))
 
 
 def test_progress_is_of_the_sums(rows, capfd):
@@ -49,50 +50,43 @@ def test_progress_is_of_the_sums(rows, capfd):
 
 
 def test_data_frames(x, y):
-    frame = dd.from_pandas(pd.DataFrame(x).assign(label=y), npartitions=3)
-    run = dpreduce.dask.fit(frame.drop(columns="label"), frame["label"], method="mean", **TERMS)
-    assert run.classifier.to_bytes() == dpreduce.fit(x, y, method="mean", **TERMS).classifier.to_bytes()
+    unnamed = dd.from_pandas(pd.DataFrame(x).assign(label=y), npartitions=3)
+    run = dpreduce.dask.fit(unnamed.drop(columns="label"), unnamed["label"], method="mean", **TERMS)
+    assert run.classifier.to_bytes() == bytes_of(x, y, method="mean", **TERMS)
     own = pd.DataFrame(x).add_prefix("f").convert_dtypes()
-    named = dd.from_pandas(own, npartitions=3)
-    run = dpreduce.dask.fit(named, dd.from_pandas(pd.Series(y), npartitions=3), method="mean", **TERMS)
-    assert run.classifier.to_bytes() == dpreduce.fit(own, y, method="mean", **TERMS).classifier.to_bytes()
+    named, labels = (dd.from_pandas(one, npartitions=3) for one in (own, pd.Series(y)))
+    run = dpreduce.dask.fit(named, labels, method="mean", **TERMS)
+    assert run.classifier.to_bytes() == bytes_of(own, y, method="mean", **TERMS)
     assert run.classifier.feature_names == list(own.columns)
     turned = named.map_partitions(lambda part: part[part.columns[::-1]] if part.index[0] else part, meta=own[:0], enforce_metadata=False)
-    with pytest.raises(dpreduce.BadInput, match='column 0 is "f15", but in the plan it is "f0"'):
-        dpreduce.dask.fit(turned, frame["label"], method="mean", **TERMS)
+    refuses(BadInput, 'column 0 is "f15", but in the plan it is "f0"', dpreduce.dask.fit, turned, labels, method="mean", **TERMS)
 
 
-class Killer:
-    """Kills a worker of the cluster now and then, but for the last that is there, until MOST are killed: on a machine that others
-    use their successors would never be done starting."""
+@contextlib.contextmanager
+def killer(client, most=8):
+    """Kills a worker of the cluster now and then, but for the last that is there, until so many are killed: on a machine that
+    others use their successors would never be done starting. Gives the list of those that it has killed."""
+    killed, stopped, chance = [], threading.Event(), random.Random(3)
 
-    MOST = 8
-
-    def __init__(self, client):
-        self.client, self.killed = client, 0
-        self.stopped, self.chance = threading.Event(), random.Random(3)
-        self.thread = threading.Thread(target=self.run)
-
-    def run(self):
-        while self.killed < self.MOST and not self.stopped.wait(self.chance.uniform(0.3, 1.2)):
-            workers = list(self.client.scheduler_info()["workers"])
+    def run():
+        while len(killed) < most and not stopped.wait(chance.uniform(0.3, 1.2)):
+            workers = list(client.scheduler_info()["workers"])
             if len(workers) < 2:
                 continue  # its successor is starting
             try:
-                pids = self.client.run(os.getpid, workers=[self.chance.choice(workers)])
+                pids = client.run(os.getpid, workers=[chance.choice(workers)])
             except Exception:  # it has just gone
                 continue
             for pid in pids.values():
                 os.kill(pid, signal.SIGKILL)
-                self.killed += 1
-
-    def __enter__(self):
-        self.thread.start()
-        return self
-
-    def __exit__(self, *_):
-        self.stopped.set()
-        self.thread.join()
+                killed.append(pid)
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield killed
+    finally:
+        stopped.set()
+        thread.join()
 
 
 METHODS = {"mean": {}, "ls": {}, "fc": {"rounds": 3}, "adam": {"rounds": 3}}
@@ -102,10 +96,10 @@ def test_workers_that_are_killed_do_no_harm(client, x, y, tmp_path):
     """The bytes of the program, for each method, and for 1, 3 and 7 partitions."""
     save_rows(tmp_path, x, y)
     expected = {method: model_of_program(tmp_path, method=method, **options) for method, options in METHODS.items()}
-    with Killer(client) as killer:
+    with killer(client) as killed:
         for kills, (partitions, methods) in enumerate({1: ["mean"], 3: METHODS, 7: ["fc"]}.items()):
             deadline = time.monotonic() + 60
-            while killer.killed < kills and time.monotonic() < deadline:
+            while len(killed) < kills and time.monotonic() < deadline:
                 time.sleep(0.1)
             chunks = -(-len(y) // partitions)
             X, Y = da.from_array(x, chunks=(chunks, 5)), da.from_array(y, chunks=chunks)
@@ -114,16 +108,12 @@ def test_workers_that_are_killed_do_no_harm(client, x, y, tmp_path):
                 run = dpreduce.dask.fit(X, Y, method=method, **METHODS[method], client=client, ledger=ledger, **TERMS)
                 assert run.classifier.to_bytes() == expected[method], (method, partitions)
                 assert run.account["runs"] == 1
-        print(f"{killer.killed} workers were killed")
-    assert killer.killed > 1
+        print(f"{len(killed)} workers were killed")
+    assert len(killed) > 1
 
 
 def test_what_is_no_collection_or_cut_otherwise_is_refused(x, y):
-    X = da.from_array(x, chunks=(500, -1))
-    with pytest.raises(dpreduce.BadInput, match="4 partitions of rows and y has 2"):
-        dpreduce.dask.fit(X, da.from_array(y, chunks=1000), method="mean", **TERMS)
-    for collection in (X, x.tolist()):
-        with pytest.raises(dpreduce.BadInput, match="not a Dask array"):
-            dpreduce.dask.fit(collection, y, method="mean", **TERMS)
-    with pytest.raises(dpreduce.BadInput, match="dimensions"):
-        dpreduce.dask.fit(da.from_array(x.ravel(), chunks=500), da.from_array(y, chunks=500), method="mean", **TERMS)
+    X, Y = da.from_array(x, chunks=(500, -1)), da.from_array(y, chunks=500)
+    for rows, labels, words in ((X, da.from_array(y, chunks=1000), "4 partitions of rows and y has 2"), (X, y, "not a Dask array"),
+                                (x.tolist(), y, "not a Dask array"), (da.from_array(x.ravel(), chunks=500), Y, "dimensions")):
+        refuses(BadInput, words, dpreduce.dask.fit, rows, labels, method="mean", **TERMS)

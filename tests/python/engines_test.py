@@ -4,11 +4,10 @@ import random
 import sys
 import types
 
-import dpreduce  # before NumPy: it chooses the kernels of OpenBLAS
 import numpy as np
 import pytest
 
-from conftest import DIM, SOURCE, TERMS, module_of
+from conftest import DIM, SOURCE, TERMS, bytes_of, module_of
 
 EXAMPLES = SOURCE / "examples/python"
 
@@ -39,32 +38,24 @@ class Tasks:
         return parts[0]
 
 
-class Column:
+class Column(np.ndarray):
     """An array of Arrow, of numbers or of lists of them."""
-
-    def __init__(self, values):
-        self.values = values
-
-    def flatten(self):
-        return Column([one for row in self.values for one in row])
 
     def to_numpy(self, zero_copy_only):
         assert not zero_copy_only
-        return np.array(self.values)
+        return np.asarray(self)
 
 
-class RecordBatch:
-    def __init__(self, columns):
-        self.columns, self.num_rows = columns, len(columns[0].values)
+def batch_of(rows):
+    columns = [np.array(column).view(Column) for column in zip(*rows)]
+    return types.SimpleNamespace(column=columns.__getitem__, num_rows=len(rows))
 
-    @classmethod
-    def from_pydict(cls, columns):
-        (values,) = columns.values()
-        assert all(isinstance(value, bytes) for value in values)
-        return cls([Column(values)])
 
-    def column(self, place):
-        return self.columns[place]
+def bytes_in(columns):
+    """RecordBatch.from_pydict, of one column of bytes."""
+    (values,) = columns.values()
+    assert all(isinstance(value, bytes) for value in values)
+    return values
 
 
 class Rdd:
@@ -99,9 +90,8 @@ class Frame:
 
         def run(place, rows):
             Frame.place = place
-            batches = (RecordBatch([Column([row[0] for row in rows[first:first + 200]]), Column([row[1] for row in rows[first:first + 200]])])
-                       for first in range(0, len(rows), 200))
-            return [types.SimpleNamespace(part=part) for batch in work(batches) for part in batch.column(0).values]
+            batches = (batch_of(rows[first:first + 200]) for first in range(0, len(rows), 200))
+            return [types.SimpleNamespace(part=part) for batch in work(batches) for part in batch]
         parts = [self.tasks.run(lambda place=place, rows=rows: run(place, rows)) for place, rows in enumerate(self.rdd.partitions)]
         return types.SimpleNamespace(rdd=Rdd(self.tasks, parts))
 
@@ -115,15 +105,15 @@ class Broadcast:
 
 
 @pytest.mark.parametrize("method, options", [("mean", {}), ("ls", {}), ("fc", {"rounds": 3})])
-def test_spark(method, options, x, y, tmp_path, monkeypatch):
+def test_spark(method, options, x, y, ledger, monkeypatch):
     context = types.SimpleNamespace(get=lambda: types.SimpleNamespace(partitionId=lambda: Frame.place))
     monkeypatch.setitem(sys.modules, "pyspark", types.SimpleNamespace(TaskContext=context))
-    monkeypatch.setitem(sys.modules, "pyarrow", types.SimpleNamespace(RecordBatch=RecordBatch))
+    monkeypatch.setitem(sys.modules, "pyarrow", types.SimpleNamespace(RecordBatch=types.SimpleNamespace(from_pydict=bytes_in)))
     tasks = Tasks()
     records = [(list(map(float, row)), int(label)) for row, label in zip(x, y)]
     frame = Frame(tasks, [records[place::5] for place in range(5)] + [[]])
-    run = module_of(EXAMPLES / "spark_fit.py").fit_frame(frame, DIM, tmp_path / "ledger.jsonl", method=method, **options, **TERMS)
-    assert run.classifier.to_bytes() == dpreduce.fit(x, y, method=method, **options, **TERMS).classifier.to_bytes()
+    run = module_of(EXAMPLES / "spark_fit.py").fit_frame(frame, DIM, ledger, method=method, **options, **TERMS)
+    assert run.classifier.to_bytes() == bytes_of(x, y, method=method, **options, **TERMS)
     assert tasks.lost and tasks.duplicated and run.account["runs"] == 1
 
 
@@ -157,5 +147,5 @@ def test_ray(method, options, x, y):
     ray = Ray(tasks)
     blocks = [ray.put((x[place::11], y[place::11])) for place in range(11)]
     run = module_of(EXAMPLES / "ray_fit.py").fit_blocks(ray, blocks, DIM, method=method, **options, **TERMS)
-    assert run.classifier.to_bytes() == dpreduce.fit(x, y, method=method, **options, **TERMS).classifier.to_bytes()
+    assert run.classifier.to_bytes() == bytes_of(x, y, method=method, **options, **TERMS)
     assert tasks.lost and tasks.duplicated

@@ -1,5 +1,4 @@
 """fit(): the program's own bytes, from arrays wherever they lie."""
-import ctypes
 import os
 import pickle
 import signal
@@ -10,8 +9,9 @@ import numpy as np
 import pytest
 
 import dpreduce
+import conftest
 from dpreduce import fitting
-from conftest import CLASSES, Tensor, labeled_rows, model_of_program, peak_memory, save_rows
+from conftest import CLASSES, Tensor, labeled_rows, model_of_program, peak_memory, refuses, save_rows
 
 BUDGET = {"classes": CLASSES, "epsilon": 1, "delta": 1e-6}
 METHODS = [{"method": "mean"}, {"method": "ls", "gram_share": 0.3}, {"method": "fc", "center": "dp"}, {"method": "adam", "rounds": 3}]
@@ -27,7 +27,7 @@ def test_the_model_is_the_programs_byte_for_byte(options, rows, program, tmp_pat
 
 
 def bytes_of(x, y):
-    return dpreduce.fit(x, y, **BUDGET, method="ls", seed=3).classifier.to_bytes()
+    return conftest.bytes_of(x, y, **BUDGET, method="ls", seed=3)
 
 
 def test_rows_are_read_wherever_they_lie(x, y, tmp_path):
@@ -41,10 +41,7 @@ def test_rows_are_read_wherever_they_lie(x, y, tmp_path):
     assert bytes_of(x[::-1], y[::-1]) == expected  # the order of rows is nothing to a sum
     half = x.astype(np.float16)
     assert bytes_of(half, y) == bytes_of(half.astype(np.float32), y)
-
-
-def test_tensors_are_rows_and_labels(x, y):
-    assert bytes_of(Tensor(x), Tensor(y)) == bytes_of(x, y)
+    assert bytes_of(Tensor(x), Tensor(y)) == expected
 
 
 def test_features_are_not_copied():
@@ -79,17 +76,16 @@ def test_one_label_of_a_list_changes_no_other(x, y):
     names = ["1", "2", "3", "unknown"]
     indices = [int(label) % 3 for label in y]
     for own in (["unknown"] + indices[1:], [True] + [str(label) for label in indices[1:]]):
-        with pytest.raises(dpreduce.BadInput, match="give all of one type"):
-            dpreduce.fit(x, own, class_names=names, mu=1, method="mean")
+        refuses(dpreduce.BadInput, "give all of one type", dpreduce.fit, x, own, class_names=names, mu=1, method="mean")
     words = ["unknown"] + [str(label + 1) for label in indices[1:]]
-    same = dpreduce.fit(x, words, class_names=names, mu=1, method="mean", seed=1)
-    assert same.classifier.to_bytes() == dpreduce.fit(x, np.array(words), class_names=names, mu=1, method="mean", seed=1).classifier.to_bytes()
+    one, other = (conftest.bytes_of(x, given, class_names=names, mu=1, method="mean", seed=1) for given in (words, np.array(words)))
+    assert one == other
 
 
 def test_public_and_validation_rows_are_arrays(x, y):
-    public = labeled_rows(300, seed=2)[0]
+    public, labels = labeled_rows(300, seed=2)
     assert dpreduce.fit(x, y, **BUDGET, method="mean", center="public", public_x=public).report["center"] == "public"
-    run = dpreduce.fit(x, y, **BUDGET, method="ls", choose=True, validation_x=public, validation_y=labeled_rows(300, seed=2)[1])
+    run = dpreduce.fit(x, y, **BUDGET, method="ls", choose=True, validation_x=public, validation_y=labels)
     assert run.report["choice"]["by"] == "validation rows"
 
 
@@ -98,13 +94,10 @@ def test_predictions_scores_and_probabilities_are_of_any_array(x, y):
     labels, scores, probabilities = run.predict(x), run.scores(x), run.probabilities(x)
     assert (labels == y).mean() > 0.7
     assert (scores.argmax(axis=1) == labels).all() and np.allclose(probabilities.sum(axis=1), 1)
-    for other in (np.asfortranarray(x), x.astype(np.float64)):
-        assert (run.scores(other) == scores).all()
+    assert all((run.scores(other) == scores).all() for other in (np.asfortranarray(x), x.astype(np.float64)))
     assert run.predict(x[:0]).shape == (0,)
-    with pytest.raises(dpreduce.BadInput, match="5 features"):
-        run.predict(x[:, :5])
-    with pytest.raises(dpreduce.UsageError, match="only rank classes"):
-        dpreduce.fit(x, y, **BUDGET, method="mean").probabilities(x)
+    refuses(dpreduce.BadInput, "5 features", run.predict, x[:, :5])
+    refuses(dpreduce.UsageError, "only rank classes", dpreduce.fit(x, y, **BUDGET, method="mean").probabilities, x)
 
 
 def test_a_model_that_is_there_stays(rows, tmp_path):
@@ -113,8 +106,7 @@ def test_a_model_that_is_there_stays(rows, tmp_path):
     run.save(path)
     kept = path.read_bytes()
     other = dpreduce.fit(*rows, **BUDGET, method="ls")
-    with pytest.raises(dpreduce.BadInput, match="already exists"):
-        other.save(path)
+    refuses(dpreduce.BadInput, "already exists", other.save, path)
     assert path.read_bytes() == kept
     other.save(path, overwrite=True)
     assert path.read_bytes() != kept
@@ -133,18 +125,24 @@ def test_a_fit_tells_what_it_promises(rows):
         dpreduce.fit(*rows, classes=CLASSES, epsilon=50, delta=1e-6, method="mean")
 
 
-def test_threads_fit_at_the_same_time(rows):
-    models = {}
-    def fit(seed):
-        models[seed] = dpreduce.fit(*rows, **BUDGET, method="adam", rounds=3, seed=seed).classifier.to_bytes()
-    threads = [threading.Thread(target=fit, args=(seed,)) for seed in (1, 2, 3)]
+def at_once(work, *arguments):
+    """The work on each of these, in a thread each."""
+    threads = [threading.Thread(target=work, args=(argument,)) for argument in arguments]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    for seed, model in models.items():
+
+
+def test_threads_fit_at_the_same_time(rows):
+    models = {}
+    def fit(seed):
+        models[seed] = conftest.bytes_of(*rows, **BUDGET, method="adam", rounds=3, seed=seed)
+    at_once(fit, 1, 2, 3)
+    together = dict(models)
+    for seed in (1, 2, 3):
         fit(seed)
-        assert models[seed] == model
+    assert models == together and len(together) == 3
 
 
 def test_threads_leave_the_number_of_blas_threads_as_it_was(rows):
@@ -153,12 +151,9 @@ def test_threads_leave_the_number_of_blas_threads_as_it_was(rows):
         return {pool["num_threads"] for pool in threadpoolctl.threadpool_info() if pool["user_api"] == "blas"}
     with threadpoolctl.threadpool_limits(2, user_api="blas"):
         assert threads_of_blas() == {2}
-        running = threading.Thread(target=dpreduce.fit, args=rows, kwargs={**BUDGET, "method": "adam", "rounds": 20})
-        later = threading.Thread(target=dpreduce.fit, args=rows, kwargs={**BUDGET, "method": "adam", "rounds": 200})
-        running.start()
-        later.start()
-        running.join()
-        later.join()
+        at_once(lambda rounds: dpreduce.fit(*rows, **BUDGET, method="adam", rounds=rounds), 20, 200)
+        assert threads_of_blas() == {2}
+        dpreduce.fit(*rows, **BUDGET, method="ls")
         assert threads_of_blas() == {2}
 
 
@@ -176,8 +171,7 @@ def test_the_interpreter_goes_on_meanwhile(x, y):
     assert len(turns) > 3
 
 
-def test_ctrl_c_is_keyboard_interrupt(rows, tmp_path, heeds_ctrl_c, monkeypatch):
-    ledger = tmp_path / "ledger.jsonl"
+def test_ctrl_c_is_keyboard_interrupt(rows, ledger, heeds_ctrl_c, monkeypatch):
     passes = []
     class Interrupting(fitting._Bar):  # after the first charge
         def __call__(self, doing, share):
@@ -185,10 +179,9 @@ def test_ctrl_c_is_keyboard_interrupt(rows, tmp_path, heeds_ctrl_c, monkeypatch)
             if len(passes) == 6:
                 os.kill(os.getpid(), signal.SIGINT)
     monkeypatch.setattr(fitting, "_Bar", Interrupting)
-    with pytest.raises(KeyboardInterrupt) as interrupted:
-        dpreduce.fit(*rows, **BUDGET, method="adam", rounds=50, memory=1, ledger=ledger, progress=True)
-    assert "resume=True" in interrupted.value.__notes__[0]
-    again = dpreduce.fit(*rows, **BUDGET, method="adam", rounds=50, memory=1, ledger=ledger, resume=True)
+    terms = {**BUDGET, "method": "adam", "rounds": 50, "memory": 1, "ledger": ledger}
+    assert "resume=True" in refuses(KeyboardInterrupt, None, dpreduce.fit, *rows, **terms, progress=True).__notes__[0]
+    again = dpreduce.fit(*rows, **terms, resume=True)
     assert again.account["balance"].startswith("epsilon 1 at delta 1e-06")
 
 
@@ -219,10 +212,3 @@ def test_progress_without_tqdm_is_a_line_now_and_then(rows, capfd, monkeypatch):
         now[0] += 1
     bar.close()
     assert capfd.readouterr().err.splitlines() == ["dpreduce: a pass, 25%"] * 3
-
-
-def test_blas_works_on_as_many_threads_as_before(rows):
-    blas = ctypes.CDLL("libopenblas.so.0")
-    blas.openblas_set_num_threads(2)
-    dpreduce.fit(*rows, **BUDGET, method="ls")
-    assert blas.openblas_get_num_threads() == 2

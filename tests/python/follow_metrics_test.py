@@ -6,10 +6,9 @@ import threading
 import time
 import types
 
-import numpy as np
 import pytest
 
-from conftest import CLASSES, SOURCE, labeled_rows, module_of, run_program
+from conftest import CLASSES, SOURCE, labeled_rows, module_of, run_program, save_rows
 
 
 @pytest.fixture
@@ -22,34 +21,14 @@ def follow():
 @pytest.fixture
 def fit(tmp_path):
     """A fit of three rounds with these options; returns the lines of its metrics."""
-    for name, rows, seed in (("train", 2000, 1), ("test", 500, 2)):
-        x, y = labeled_rows(rows, seed)
-        np.save(tmp_path / f"{name}_x.npy", x)
-        np.save(tmp_path / f"{name}_y.npy", y)
+    for name, rows, seed in (("train_", 2000, 1), ("test_", 500, 2)):
+        save_rows(tmp_path, *labeled_rows(rows, seed), name)
 
     def run(*options):
         run_program(tmp_path, *f"fit --train-x train_x.npy --train-y train_y.npy --test-x test_x.npy --test-y test_y.npy --classes {CLASSES} "
                     "--epsilon 1 --delta 1e-6 --method gd --rounds 3 --metrics metrics.jsonl --report report.json".split(), *options)
         return [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
     return run
-
-
-class Writer:
-    """SummaryWriter: what it is given, by folder."""
-
-    written: dict = {}
-
-    def __init__(self, folder):
-        self.own = self.written.setdefault(folder, [])
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.own.append("closed")
-
-    def add_scalar(self, tag, scalar_value, global_step):
-        self.own.append((tag, scalar_value, global_step))
 
 
 @pytest.fixture
@@ -66,11 +45,16 @@ def mlflow(monkeypatch):
 
 
 def test_tensorboard_gets_what_is_spent_and_norms_beside_noise(follow, fit, tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", types.SimpleNamespace(SummaryWriter=Writer))
+    written = []
+
+    @contextlib.contextmanager
+    def writer(folder):
+        yield types.SimpleNamespace(add_scalar=lambda tag, scalar_value, global_step: written.append((tag, scalar_value, global_step)))
+        written.append(folder)
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", types.SimpleNamespace(SummaryWriter=writer))
     lines = fit()
     follow.to_tensorboard(tmp_path / "metrics.jsonl", "runs/first")
-    written = Writer.written["runs/first"]
-    assert written.pop() == "closed"
+    assert written.pop() == "runs/first"  # its writer is closed
     assert [number for tag, number, _ in written if tag == "spent/epsilon"] == [line["spent"]["epsilon"] for line in lines]
     gradients = [step for tag, _, step in written if tag == "gradient/gradient/noise_norm"]
     assert len(gradients) == 3 and lines[gradients[0]]["round"] == 1

@@ -1,7 +1,5 @@
 """Data frames: columns of every kind, by pandas and by the interchange protocol; names of columns that must be the same."""
 import ctypes
-import functools
-import operator
 import pickle
 import sys
 import types
@@ -12,11 +10,18 @@ import pandas as pd
 import pytest
 
 import dpreduce
-from conftest import CLASSES, DIM, save_rows
+from conftest import CLASSES, DIM, bytes_of, refuses, save_rows
+from dpreduce import BadInput
 from dpreduce.arrays import as_labels, as_rows
 
 TERMS = {"classes": CLASSES, "epsilon": 1, "delta": 1e-6, "method": "mean", "seed": 7}
+OTHER_COLUMNS = 'column 0 is "f15", but in {} it is "f0"'
 NAMES = [f"f{a}" for a in range(DIM)]
+
+
+def estimator_of(classes=CLASSES):
+    """The one that fits what TERMS do."""
+    return dpreduce.DPClassifier(epsilon=1, delta=1e-6, classes=classes, method="mean", random_state=7)
 
 
 class Foreign:
@@ -26,20 +31,12 @@ class Foreign:
         self._frame, self._missing = frame, missing or {}
 
     def __dataframe__(self, nan_as_null=False, allow_copy=True):
-        return Exchanged(self._frame.__dataframe__(allow_copy=allow_copy), self._missing)
+        own = self._frame.__dataframe__(allow_copy=allow_copy)
 
-
-class Exchanged:
-    def __init__(self, own, missing):
-        self._own, self._missing = own, missing
-
-    def column_names(self):
-        return self._own.column_names()
-
-    def get_column(self, place):
-        column = self._own.get_column(place)
-        rows = self._missing.get(list(self.column_names())[place])
-        return column if rows is None else WithBits(column, rows)
+        def get_column(place):
+            column, rows = own.get_column(place), self._missing.get(list(own.column_names())[place])
+            return column if rows is None else WithBits(column, rows)
+        return types.SimpleNamespace(column_names=own.column_names, get_column=get_column)
 
 
 class Bits:
@@ -54,13 +51,11 @@ class WithBits:
     """A column of Arrow: what is missing is said by bits, and truth values are bits."""
 
     describe_null = (3, 0)
-    offset = 0
 
     def __init__(self, column, missing):
         self._column = column
         self._valid = np.ones(column.size(), bool)
         self._valid[list(missing)] = False
-        self.dtype = column.dtype
 
     def __getattr__(self, name):
         return getattr(self._column, name)
@@ -93,15 +88,14 @@ def mixed(x):
 
 def test_columns_of_every_type_are_the_numbers_that_they_say(rows):
     frame, worth = mixed(rows[0])
-    array, names = as_rows(frame, "X")
-    assert names == list(frame.columns) and (array == worth).all()
-    for other in (frame.convert_dtypes(), frame.astype(object), frame.iloc[::-1].iloc[::-1]):
+    names = list(frame.columns)
+    assert as_rows(frame, "X")[1] == names
+    for other in (frame, frame.convert_dtypes(), frame.astype(object), frame.iloc[::-1].iloc[::-1], worth.astype(object)):
         assert (as_rows(other, "X")[0] == worth).all()
-    assert (as_rows(worth.astype(object), "X")[0] == worth).all()
     run = dpreduce.fit(frame, rows[1], **TERMS)
-    assert run.classifier.feature_names == names
-    fitted = dpreduce.DPClassifier(epsilon=1, delta=1e-6, classes=CLASSES, method="mean", random_state=7).fit(frame, rows[1])
-    assert list(fitted.feature_names_in_) == names and fitted.classifier_.to_bytes() == run.classifier.to_bytes()
+    fitted = estimator_of().fit(frame, rows[1])
+    assert run.classifier.feature_names == names == list(fitted.feature_names_in_)
+    assert fitted.classifier_.to_bytes() == run.classifier.to_bytes()
 
 
 def test_one_missing_number_beside_truth_values_is_a_bad_row_and_no_more(rows):
@@ -145,8 +139,7 @@ class ArrowAlone:
 def test_what_has_arrows_c_interface_alone_is_read_by_pyarrow(rows, monkeypatch):
     frame = pd.DataFrame(rows[0], columns=NAMES)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(dpreduce.BadInput, match="X: .*needs pyarrow, which is not installed"):
-        as_rows(ArrowAlone(frame), "X")
+    refuses(BadInput, "X: .*needs pyarrow, which is not installed", lambda: as_rows(ArrowAlone(frame), "X"))
     monkeypatch.setitem(sys.modules, "pyarrow", types.SimpleNamespace(table=lambda own: Foreign(own.frame)))
     array, names = as_rows(ArrowAlone(frame), "X")
     assert (array == rows[0]).all() and names == NAMES
@@ -162,11 +155,10 @@ def test_what_has_arrows_c_interface_alone_is_read_by_pyarrow(rows, monkeypatch)
     (lambda n: ["1"] * 5 + [None] * (n - 5), "row 5: not a finite number"),
     (lambda n: pd.Categorical([1] * 5 + [None] * (n - 5)), "row 5: not a finite number"),
     (lambda n: pd.array(["1"] * 5 + [None] * (n - 5), dtype="string"), "row 5: not a finite number")], ids=range(9))
-def test_what_is_missing_or_no_number_is_named(column, words, rows, tmp_path):
+def test_what_is_missing_or_no_number_is_named(column, words, rows, ledger):
     frame = pd.DataFrame(rows[0], columns=NAMES).assign(city=column(len(rows[1])))
-    with pytest.raises(dpreduce.BadInput, match=words):
-        dpreduce.fit(frame, rows[1], **TERMS, ledger=tmp_path / "ledger.jsonl")
-    assert not (tmp_path / "ledger.jsonl").exists()
+    refuses(BadInput, words, dpreduce.fit, frame, rows[1], **TERMS, ledger=ledger)
+    assert not ledger.exists()
     if "finite" in words:
         assert dpreduce.fit(frame, rows[1], **TERMS, bad_rows="zero").report["classes"] == CLASSES
 
@@ -195,39 +187,34 @@ def test_labels_of_text_are_of_any_type(kind, x, y):
     given = {"frame": lambda: words.to_frame("label"), "pandas 3": lambda: TextOfPandas3(words),
              "convert_dtypes": words.convert_dtypes}.get(kind, lambda: words.astype(kind))()
     terms = {**TERMS, "classes": None, "class_names": LABELS}
-    expected = dpreduce.fit(x, y, **terms).classifier.to_bytes()
-    assert dpreduce.fit(x, given, **terms).classifier.to_bytes() == expected
+    expected = bytes_of(x, y, **terms)
+    assert bytes_of(x, given, **terms) == expected
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of a column where a vector is asked for
-        model = dpreduce.DPClassifier(epsilon=1, delta=1e-6, classes=LABELS, method="mean", random_state=7).fit(x, given)
+        model = estimator_of(LABELS).fit(x, given)
     assert model.classifier_.to_bytes() == expected and set(model.predict(x)) == set(LABELS)
 
 
 @pytest.mark.parametrize("dtype", ["Int64", "category", "object", "UInt8"])
 def test_labels_of_numbers_are_of_any_type(dtype, x, y):
-    expected = dpreduce.fit(x, y, **TERMS).classifier.to_bytes()
     given = pd.Series(y).astype(dtype)
-    assert dpreduce.fit(x, given, **TERMS).classifier.to_bytes() == expected
-    assert dpreduce.DPClassifier(epsilon=1, delta=1e-6, classes=CLASSES, method="mean",
-                                 random_state=7).fit(x, given).classifier_.to_bytes() == expected
-    truth = dpreduce.fit(x, pd.Series(y > 1).astype("boolean"), **{**TERMS, "classes": 2})
-    assert truth.classifier.to_bytes() == dpreduce.fit(x, y > 1, **{**TERMS, "classes": 2}).classifier.to_bytes()
+    assert bytes_of(x, given, **TERMS) == bytes_of(x, y, **TERMS) == estimator_of().fit(x, given).classifier_.to_bytes()
+    two = {**TERMS, "classes": 2}
+    assert bytes_of(x, pd.Series(y > 1).astype("boolean"), **two) == bytes_of(x, y > 1, **two)
 
 
 @pytest.mark.parametrize("labels", [lambda y: pd.Series(y).astype("Int64").mask(y == 3), lambda y: pd.Series(y).where(y != 3),
                                     lambda y: pd.Series(np.array(LABELS)[y]).where(y != 3).astype("category"),
                                     lambda y: pd.Series(np.array(LABELS)[y], dtype="string").where(y != 3)], ids=range(4))
 def test_a_row_without_a_label_is_named(labels, x, y):
-    row = int(np.argmax(y == 3))
-    for call in (functools.partial(dpreduce.fit, x, labels(y), **TERMS),
-                 functools.partial(dpreduce.DPClassifier(epsilon=1, delta=1e-6, classes=LABELS).fit, x, labels(y))):
-        with pytest.raises(dpreduce.BadInput, match=f"y: row {row} has no label"):
-            call()
+    words = f"y: row {int(np.argmax(y == 3))} has no label"
+    refuses(BadInput, words, dpreduce.fit, x, labels(y), **TERMS)
+    refuses(BadInput, words, dpreduce.DPClassifier(epsilon=1, delta=1e-6, classes=LABELS).fit, x, labels(y))
 
 
 def test_labels_of_several_types_are_refused(x, y):
-    with pytest.raises(dpreduce.BadInput, match="row 1 has the label 1, and other labels are strings"):
-        dpreduce.fit(x, pd.Series(["apple", 1] + ["fig"] * (len(y) - 2), dtype=object), **TERMS)
+    labels = pd.Series(["apple", 1] + ["fig"] * (len(y) - 2), dtype=object)
+    refuses(BadInput, "row 1 has the label 1, and other labels are strings", dpreduce.fit, x, labels, **TERMS)
 
 
 def test_a_model_keeps_the_names_of_its_columns(x, y, tmp_path):
@@ -238,13 +225,12 @@ def test_a_model_keeps_the_names_of_its_columns(x, y, tmp_path):
     assert model.feature_names == NAMES and pickle.loads(pickle.dumps(run)).classifier.feature_names == NAMES
     for scores in (run.predict, run.scores, model.predict, model.decision_function):
         assert (scores(frame) == scores(x)).all()
-        with pytest.raises(dpreduce.BadInput, match="X: column 0 is \"f15\", but in the model it is \"f0\""):
-            scores(frame[NAMES[::-1]])
+        refuses(BadInput, "X: " + OTHER_COLUMNS.format("the model"), scores, frame[NAMES[::-1]])
     assert dpreduce.fit(x, y, **TERMS).classifier.feature_names == []
-    with pytest.raises(dpreduce.BadInput, match="column 'f0' has a name, but 3 is not a string"):
-        dpreduce.fit(frame.rename(columns={"f4": 3}), y, **TERMS)
-    with pytest.raises(dpreduce.BadInput, match="public_x: column 0 is \"f15\", but in X it is \"f0\""):
-        dpreduce.fit(frame, y, **TERMS, center="public", public_x=frame[NAMES[::-1]][:9] + 1)
+    words = "column 'f0' has a name, but 3 is not a string"
+    refuses(BadInput, words, dpreduce.fit, frame.rename(columns={"f4": 3}), y, **TERMS)
+    public = {"center": "public", "public_x": frame[NAMES[::-1]][:9] + 1}
+    refuses(BadInput, "public_x: " + OTHER_COLUMNS.format("X"), dpreduce.fit, frame, y, **TERMS, **public)
 
 
 def test_a_table_and_a_frame_have_the_same_names(x, y, program, tmp_path):
@@ -253,60 +239,49 @@ def test_a_table_and_a_frame_have_the_same_names(x, y, program, tmp_path):
     frame[NAMES[::-1]].to_csv(tmp_path / "other.csv", index=False)
     np.save(tmp_path / "y.npy", y)
     program("fit", "--train-x", "x.csv", "--train-y", "y.npy", "--classes", CLASSES, "--mu", 1, "--out", "table.safetensors")
-    model = dpreduce.load(tmp_path / "table.safetensors")
-    assert model.feature_names == NAMES
-    with pytest.raises(dpreduce.BadInput, match="X: column 0 is \"f15\", but in the model it is \"f0\""):
-        model.predict(frame[NAMES[::-1]])
+    assert dpreduce.load(tmp_path / "table.safetensors").feature_names == NAMES
     dpreduce.fit(frame, y, **TERMS).save(tmp_path / "frame.safetensors")
-    with pytest.raises(AssertionError, match="other.csv: column 0 is \"f15\", but in the model frame.safetensors it is \"f0\""):
-        program("predict", "--model", "frame.safetensors", "--x", "other.csv", "--out", "labels.csv")
+    words = "other.csv: " + OTHER_COLUMNS.format("the model frame.safetensors")
+    refuses(AssertionError, words, program, "predict", "--model", "frame.safetensors", "--x", "other.csv", "--out", "labels.csv")
 
 
 def test_estimators_compare_names_of_any_frame(x, y):
     frame = pd.DataFrame(x, columns=NAMES)
-    model = dpreduce.DPClassifier(epsilon=1, delta=1e-6, classes=CLASSES, method="mean").fit(Foreign(frame), y)
+    model = estimator_of().fit(Foreign(frame), y)
     assert list(model.feature_names_in_) == NAMES == model.classifier_.feature_names
     assert (model.predict(Foreign(frame)) == model.predict(frame)).all()
     for other in (frame[NAMES[::-1]], Foreign(frame[NAMES[::-1]])):
-        with pytest.raises(ValueError, match="feature names should match"):
-            model.predict(other)
+        refuses(ValueError, "feature names should match", model.predict, other)
 
 
 def test_a_plan_has_names_of_columns(x, y):
     frame = pd.DataFrame(x, columns=NAMES)
     plan = dpreduce.Plan.from_json(dpreduce.Plan(NAMES, **TERMS).to_json())
     assert repr(plan) == f"<dpreduce.Plan: {DIM} features, {CLASSES} classes>"
-    halves = [plan.partial(frame[:900], y[:900], "a"), plan.partial(Foreign(frame[900:].reset_index(drop=True)), y[900:], "b")]
-    run = plan.release(functools.reduce(operator.add, halves))
-    assert run.classifier.to_bytes() == dpreduce.fit(frame, y, **TERMS).classifier.to_bytes()
-    with pytest.raises(dpreduce.BadInput, match="X: column 0 is \"f15\", but in the plan it is \"f0\""):
-        plan.partial(frame[NAMES[::-1]], y, "c")
-    with pytest.raises(dpreduce.BadInput, match="X: columns have no names, but in the plan they have names"):
-        plan.partial(x, y, "c")
-    with pytest.raises(dpreduce.UsageError, match="not a number of features"):
-        dpreduce.Plan(["f0", 1], **TERMS)
+    rest = Foreign(frame[900:].reset_index(drop=True))
+    run = plan.release(plan.partial(frame[:900], y[:900], "a") + plan.partial(rest, y[900:], "b"))
+    assert run.classifier.to_bytes() == bytes_of(frame, y, **TERMS)
+    refuses(BadInput, "X: " + OTHER_COLUMNS.format("the plan"), plan.partial, frame[NAMES[::-1]], y, "c")
+    refuses(BadInput, "X: columns have no names, but in the plan they have names", plan.partial, x, y, "c")
+    refuses(dpreduce.UsageError, "not a number of features", dpreduce.Plan, ["f0", 1], **TERMS)
 
 
 def test_ranks_have_the_same_columns_in_the_same_order(rows, on_ranks, tmp_path):
     save_rows(tmp_path, *rows)
-    script = """
-import os, dpreduce
-import numpy as np, pandas as pd
-rank = int(os.environ["OMPI_COMM_WORLD_RANK"])
+    said = on_ranks(2, """
+import pandas as pd
 frame, y = pd.DataFrame(np.load("x.npy")).add_prefix("f"), np.load("y.npy")
-def tell(x, **more):
+def tell(x):
     try:
         run = dpreduce.fit(x[rank::2], y[rank::2], classes=4, epsilon=1, delta=1e-6, method="mean", ledger="ledger.jsonl")
         said = run.classifier.feature_names[:2]
     except dpreduce.BadInput as error:
         said = error
-    with open(f"said.{rank}", "a") as file:
-        print(rank, said, os.path.exists("ledger.jsonl"), file=file)
+    say(said, os.path.exists("ledger.jsonl"))
 tell(frame[frame.columns[::-1]] if rank == 1 else frame)
 tell(frame.to_numpy() if rank == 1 else frame)
 tell(frame)
-"""
-    said = on_ranks(2, script)
+""")
     assert '1 rank 1: column 0 is "f15", but on rank 0 it is "f0"; give the same columns in the same order everywhere False' in said
     assert "1 rank 1: columns have no names, but on rank 0 they have names; give the same columns in the same order everywhere False" in said
     assert "0 ['f0', 'f1'] True" in said and len(said) == 6
@@ -316,9 +291,7 @@ def test_a_label_is_no_column_of_the_frame_by_its_name(rows):
     frame = pd.DataFrame(rows[0][:, :3].copy(), columns=["a", "b", "c"]).assign(kind=rows[1])
     terms = {"classes": 4, "epsilon": 1, "delta": 1e-6, "method": "mean", "seed": 1}
     for y in (frame["kind"], frame[["kind"]]):
-        with pytest.raises(dpreduce.BadInput, match="column 'kind' is also y: .*drop"):
-            dpreduce.fit(frame, y, **terms)
-    with pytest.raises(dpreduce.BadInput, match="column 'c' is also targets"):
-        dpreduce.fit(frame, targets=frame["c"], epsilon=1, delta=1e-6, seed=1)
+        refuses(BadInput, "column 'kind' is also y: .*drop", dpreduce.fit, frame, y, **terms)
+    refuses(BadInput, "column 'c' is also targets", dpreduce.fit, frame, targets=frame["c"], epsilon=1, delta=1e-6, seed=1)
     dpreduce.fit(frame.drop(columns="kind"), frame["kind"], **terms)
     dpreduce.fit(frame, frame["kind"].to_numpy().copy(), **terms)  # values decide nothing

@@ -3,14 +3,11 @@ import ast
 import os
 import pathlib
 import pickle
-import re
 import subprocess
 import sys
 
-import pytest
-
 import dpreduce
-from conftest import SOURCE, module_of
+from conftest import SOURCE, command, module_of, refuses
 from dpreduce.errors import error_of, in_keywords
 
 
@@ -36,8 +33,7 @@ def test_an_estimator_is_imported_without_scikit_learn():
                       "print(is_classifier(model), issubclass(DPClassifier, BaseEstimator))") == "True True"
     assert run_python(code + "class Own(DPClassifier): pass\nprint(Own._get_param_names() == DPClassifier._get_param_names(),"
                       "isinstance(Own(epsilon=2), Own), Own().get_params()['epsilon'])") == "True True None"
-    with pytest.raises(subprocess.CalledProcessError, match="1"):
-        run_python(code + "DPClassifier.nothing")
+    refuses(subprocess.CalledProcessError, "1", run_python, code + "DPClassifier.nothing")
 
 
 def test_a_pickled_estimator_is_read_where_nothing_is_imported_yet(tmp_path):
@@ -61,8 +57,7 @@ def test_all_names_are_there(program):
     for name in dpreduce.__all__:
         assert getattr(dpreduce, name) is not None and name in dir(dpreduce)
     assert dpreduce.__version__ == program("--version").split()[1]
-    with pytest.raises(AttributeError, match="nothing_of_that_name"):
-        dpreduce.nothing_of_that_name
+    refuses(AttributeError, "nothing_of_that_name", lambda: dpreduce.nothing_of_that_name)
 
 
 def test_stubs_say_the_same_names():
@@ -95,19 +90,16 @@ def test_each_error_has_the_exit_code_of_the_command():
              "ClaimRefuted": 8, "EntropyFailure": 1, "InternalError": 1}
     for name, code in codes.items():
         assert issubclass(getattr(dpreduce, name), dpreduce.Error) and getattr(dpreduce, name).exit_code == code
-    for name in ("UsageError", "BadInput"):
-        assert issubclass(getattr(dpreduce, name), ValueError)
+    assert issubclass(dpreduce.UsageError, ValueError) and issubclass(dpreduce.BadInput, ValueError)
     assert isinstance(error_of(130, "stopped"), KeyboardInterrupt)
     assert isinstance(error_of(1, "no bytes", "EntropyFailure"), dpreduce.EntropyFailure)
     assert isinstance(error_of(77, "of a later version"), dpreduce.InternalError)
 
 
 def test_the_package_is_the_command(program, tmp_path):
-    def command(*words):
-        return subprocess.run([sys.executable, "-m", "dpreduce", *words], capture_output=True, text=True, cwd=tmp_path)
-
-    assert command("privacy", "convert", "--mu", "1", "--delta", "1e-6").stdout == program("privacy", "convert", "--mu", "1", "--delta", "1e-6")
-    refused = command("fit", "--epsilon", "one")
+    words = ["privacy", "convert", "--mu", "1", "--delta", "1e-6"]
+    assert command(tmp_path, *words).stdout == program(*words)
+    refused = command(tmp_path, "fit", "--epsilon", "one")
     assert refused.returncode == 2 and refused.stderr.startswith("dpreduce: --epsilon one: ")
 
 
@@ -163,11 +155,6 @@ def test_mypy_tells_right_keywords_from_wrong_ones_and_finds_nothing_in_the_pack
                            *map(str, package.glob("*.pyi"))], cwd=tmp_path, env={**os.environ, "MYPYPATH": str(package.parent)}, capture_output=True, text=True)
     assert done.stderr == ""
     errors = [line for line in done.stdout.splitlines() if ": note:" not in line]
-    places = {}
-    for error in errors:
-        place = re.fullmatch(r"wrong\.py:(\d+): error: (.*)", error)
-        assert place, error
-        places.setdefault(int(place[1]) - head, []).append(place[2])
-    assert len(places) == len(errors) == len(WRONG), done.stdout
-    for number, (line, words) in enumerate(WRONG.items(), 1):
-        assert places[number][0].startswith(words), line
+    assert len(errors) == len(WRONG), done.stdout
+    for number, (error, words) in enumerate(zip(errors, WRONG.values()), head + 1):
+        assert error.startswith(f"wrong.py:{number}: error: {words}")

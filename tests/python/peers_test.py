@@ -3,13 +3,15 @@ import importlib
 import json
 import subprocess
 import sys
+import textwrap
 import types
 
 import numpy as np
 import pytest
 
-from conftest import SOURCE
+from conftest import SOURCE, refuses
 
+COMMIT = ["-c", "user.name=a", "-c", "user.email=a@b.c", "commit", "-q"]
 PEERS = {
     "differential-privacy-library/diffprivlib/models/__init__.py": """
         import numpy as np
@@ -70,11 +72,9 @@ def peers(tmp_path):
     for path, text in PEERS.items():
         file = tmp_path / "peers" / path
         file.parent.mkdir(parents=True, exist_ok=True)
-        lines = text.strip("\n").split("\n")
-        indent = len(lines[0]) - len(lines[0].lstrip())
-        file.write_text("\n".join(line[indent:] for line in lines) + "\n")
+        file.write_text(textwrap.dedent(text))
     for folder in (tmp_path / "peers").iterdir():
-        for words in (["init", "-q"], ["add", "-A"], ["-c", "user.name=a", "-c", "user.email=a@b.c", "commit", "-q", "-m", "all"]):
+        for words in (["init", "-q"], ["add", "-A"], [*COMMIT, "-m", "all"]):
             subprocess.run(["git", *words], cwd=folder, check=True)
     return tmp_path / "peers"
 
@@ -114,16 +114,15 @@ def test_the_page_has_all_tables_and_commits(page, peers, tmp_path):
 
 def test_a_peer_that_is_missing_is_named_with_what_brings_it(page, peers, tmp_path):
     (peers / "BinAgg").rename(tmp_path / "elsewhere")
-    with pytest.raises(SystemExit, match="BinAgg is missing: git clone https://github.com/Shuronglin/BinAgg"):
-        page.main(str(tmp_path / "page.md"), "a build", str(peers))
+    words = "BinAgg is missing: git clone https://github.com/Shuronglin/BinAgg"
+    refuses(SystemExit, words, page.main, str(tmp_path / "page.md"), "a build", str(peers))
     assert not (tmp_path / "page.md").exists()
 
 
 def test_a_peer_that_fails_ends_the_table(page, peers, tmp_path, monkeypatch):
     monkeypatch.setattr(page, "TABLES", ["numbers"])
     (peers / "BinAgg/src/binagg/__init__.py").write_text("raise ImportError('not here')\n")
-    with pytest.raises(SystemExit, match="(?s)BinAgg.*not here"):
-        page.main(str(tmp_path / "page.md"), "a build", str(peers))
+    refuses(SystemExit, "(?s)BinAgg.*not here", page.main, str(tmp_path / "page.md"), "a build", str(peers))
 
 
 def test_a_sum_of_losses_becomes_the_mean_that_noise_is_made_for(monkeypatch):
@@ -147,11 +146,9 @@ def test_an_interrupted_page_goes_on_with_the_cells_that_are_there(page, peers, 
     first = page.cell_of(str(peers), **cell)
     monkeypatch.setattr(page.subprocess, "run", lambda *words, run=subprocess.run, **terms: run(*words, **terms) if words[0][0] == "git" else 1 / 0)
     assert page.cell_of(str(peers), **cell) == first
-    with pytest.raises(ZeroDivisionError):
-        page.cell_of(str(peers), **{**cell, "seeds": 2})
-    subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b.c", "commit", "-q", "--allow-empty", "-m", "more"], cwd=peers / "opacus", check=True)
-    with pytest.raises(ZeroDivisionError):  # another version of a peer
-        page.cell_of(str(peers), **cell)
+    refuses(ZeroDivisionError, None, page.cell_of, str(peers), **{**cell, "seeds": 2})
+    subprocess.run(["git", *COMMIT, "--allow-empty", "-m", "more"], cwd=peers / "opacus", check=True)
+    refuses(ZeroDivisionError, None, page.cell_of, str(peers), **cell)  # another version of a peer
 
 
 def test_a_cell_is_one_line_of_json(peers):

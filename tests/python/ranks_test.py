@@ -5,24 +5,13 @@ import numpy as np
 import pytest
 
 import dpreduce
-from conftest import CLASSES, labeled_rows, model_of_program, save_rows
+from conftest import CLASSES, labeled_rows, model_of_program, refuses, save_rows
 
-FIT = """
-import os, sys
-{before}
-import dpreduce
-import pickle
-
-import numpy as np
-def say(*words):
-    with open(f"said.{{rank}}", "a") as file:
-        print(rank, *words, file=file)
-rank, ranks = int(os.environ["OMPI_COMM_WORLD_RANK"]), int(os.environ["OMPI_COMM_WORLD_SIZE"])
+ROWS = """
 x, y = np.load("x.npy"), np.load("y.npy")
 mine = slice(len(y) * rank // ranks, len(y) * (rank + 1) // ranks)
 x, y = x[mine], y[mine]
 terms = dict(classes=4, epsilon=1, delta=1e-6, seed=7)
-{body}
 """
 SAVE_EACH = """
 for method in {methods}:
@@ -41,9 +30,7 @@ except Exception as error:
 
 @pytest.fixture(autouse=True)
 def saved(tmp_path):
-    x, y = labeled_rows(1001)
-    save_rows(tmp_path, x, y)
-    return x, y
+    save_rows(tmp_path, *labeled_rows(1001))
 
 
 METHODS = ["mean", "ls", "fc", "adam"]
@@ -60,7 +47,7 @@ def models_of_the_program(tmp_path_factory):
                                                  (5, "from mpi4py import MPI", "comm=MPI.COMM_WORLD,")],
                          ids=["3", "1-mpi4py", "5-mpi4py"])
 def test_ranks_make_the_models_of_the_program(ranks, before, comm, on_ranks, models_of_the_program, tmp_path):
-    on_ranks(ranks, FIT.format(before=before, body=SAVE_EACH.format(comm=comm, methods=METHODS)))
+    on_ranks(ranks, ROWS + SAVE_EACH.format(comm=comm, methods=METHODS), before)
     for method in METHODS:
         assert (tmp_path / f"{method}.safetensors").read_bytes() == models_of_the_program[method]
 
@@ -75,7 +62,7 @@ def test_ranks_fail_together_and_can_go_on(on_ranks):
         "dpreduce.DPClassifier(epsilon=1, delta=1e-6, classes=range(4), class_weight={1: 2 + rank}).fit(x, y)",
         "dpreduce.DPClassifier(epsilon=1, delta=1e-6).fit(x, y)",  # each rank needs the public list of classes
         "dpreduce.fit(x, y, method='mean', **terms)"))
-    lines = on_ranks(3, FIT.format(before="", body=body))
+    lines = on_ranks(3, ROWS + body)
     said = [[line.split(" ", 2)[1] for line in lines if line.startswith(str(rank))] for rank in range(3)]
     assert said[0] == said[1] == said[2] and sorted(said[0]) == ["BadInput"] * 3 + ["UsageError"] * 4 + ["done"]
     others = [line for line in lines if "its own exception says why" in line]
@@ -85,8 +72,8 @@ def test_ranks_fail_together_and_can_go_on(on_ranks):
 
 def test_what_an_object_of_one_rank_raises_is_no_internal_error_on_others(on_ranks):
     lost = "class Lost:\n    def __array__(self, dtype=None, copy=None):\n        raise KeyError('the rows are gone')\n"
-    lines = on_ranks(3, FIT.format(before="", body=lost + TELL.format(
-        call="dpreduce.fit(x, Lost() if rank == 1 else y, method='mean', **terms)")))
+    call = "dpreduce.fit(x, Lost() if rank == 1 else y, method='mean', **terms)"
+    lines = on_ranks(3, ROWS + lost + TELL.format(call=call))
     assert [line.split(" ", 2)[1] for line in sorted(lines)] == ["BadInput", "KeyError", "BadInput"]
 
 
@@ -105,7 +92,7 @@ try:
 except KeyboardInterrupt:
     say("interrupted")
 """
-    assert on_ranks(2, FIT.format(before="", body=body)) == ["0 interrupted", "1 interrupted"]
+    assert on_ranks(2, ROWS + body) == ["0 interrupted", "1 interrupted"]
 
 
 def test_rank_0_tells_how_to_go_on_after_another_has_failed(on_ranks):
@@ -126,7 +113,7 @@ except dpreduce.BadInput as error:
 run = dpreduce.fit(x, y, **dict(terms, method="adam", rounds=9, ledger="ledger.jsonl", resume=True))
 say(run.account["runs"])
 """
-    lines = on_ranks(2, FIT.format(before="", body=body))
+    lines = on_ranks(2, ROWS + body)
     assert lines[1].startswith("0 rank 1 failed; its own exception says why; run ") and "resume=True" in lines[1]
     assert lines[0] == "0 2" and lines[2:] == ["1 2", "1 by its own"]
 
@@ -145,7 +132,7 @@ except dpreduce.UsageError as error:
 assert dpreduce.fit(x, y, method="mean", **terms).report["ranks"] == 3
 say(MPI.COMM_WORLD.allreduce(1))
 """
-    assert on_ranks(3, FIT.format(before="", body=body)) == ["0 3", "1 3", "2 3"]
+    assert on_ranks(3, ROWS + body) == ["0 3", "1 3", "2 3"]
 
 
 def test_an_estimator_with_a_communicator_is_copied_and_pickled():
@@ -155,21 +142,16 @@ def test_an_estimator_with_a_communicator_is_copied_and_pickled():
     model = clone(dpreduce.DPClassifier(epsilon=1, delta=1e-6, classes=range(CLASSES), comm=MPI.COMM_SELF)).fit(x, y)
     again = pickle.loads(pickle.dumps(model))
     assert again.comm == MPI.COMM_SELF and np.array_equal(again.predict(x), model.predict(x))
-    with pytest.raises(TypeError, match="MPI.COMM_WORLD and MPI.COMM_SELF alone"):
-        clone(dpreduce.DPClassifier(comm=MPI.COMM_SELF.Dup()))
+    refuses(TypeError, "MPI.COMM_WORLD and MPI.COMM_SELF alone", clone, dpreduce.DPClassifier(comm=MPI.COMM_SELF.Dup()))
+    terms = dict(classes=CLASSES, epsilon=1, delta=1e-6, comm="world")
+    refuses(dpreduce.UsageError, "not an mpi4py communicator", dpreduce.fit, x, y, **terms)
 
 
-def test_what_is_no_communicator_is_refused():
-    with pytest.raises(dpreduce.UsageError, match="not an mpi4py communicator"):
-        dpreduce.fit(*labeled_rows(100), classes=CLASSES, epsilon=1, delta=1e-6, comm="world")
-
-
-def test_a_process_that_is_alone_where_a_launcher_has_started_several_is_refused(saved, monkeypatch, tmp_path):
+def test_a_process_that_is_alone_where_a_launcher_has_started_several_is_refused(rows, monkeypatch, ledger):
     """As under srun without PMI: each would make a whole fit, and charge it."""
-    terms = dict(classes=4, epsilon=1, delta=1e-6, method="mean", ledger=str(tmp_path / "ledger.jsonl"))
+    terms = dict(classes=4, epsilon=1, delta=1e-6, method="mean", ledger=ledger)
     monkeypatch.setenv("SLURM_STEP_NUM_TASKS", "4")
-    with pytest.raises(dpreduce.UsageError, match="SLURM_STEP_NUM_TASKS=4.*DPREDUCE_SINGLE_PROCESS=1"):
-        dpreduce.fit(*saved, **terms)
-    assert not (tmp_path / "ledger.jsonl").exists()
+    refuses(dpreduce.UsageError, "SLURM_STEP_NUM_TASKS=4.*DPREDUCE_SINGLE_PROCESS=1", dpreduce.fit, *rows, **terms)
+    assert not ledger.exists()
     monkeypatch.setenv("DPREDUCE_SINGLE_PROCESS", "1")
-    assert dpreduce.fit(*saved, **terms).privacy.epsilon == 1
+    assert dpreduce.fit(*rows, **terms).privacy.epsilon == 1

@@ -8,6 +8,7 @@ from sklearn.base import clone
 from sklearn.linear_model import Ridge
 
 import dpreduce
+from conftest import refuses
 from dpreduce import BadInput, DPRegressor, UsageError
 
 BUDGET = {"epsilon": 4, "delta": 1e-6, "target_range": (80, 120)}
@@ -48,9 +49,10 @@ def test_ranges_of_targets_and_raw_columns_are_found_in_the_rows(x, y):
 
 
 def test_each_of_several_targets_has_a_column(x, y):
-    model = DPRegressor(**{**BUDGET, "target_range": (80, 120, -60, -40)}, normalize="none").fit(x, np.c_[y, -y / 2])
+    both = np.c_[y, -y / 2]
+    model = DPRegressor(**{**BUDGET, "target_range": (80, 120, -60, -40)}, normalize="none").fit(x, both)
     assert model.predict(x).shape == (3000, 2) and model.coef_.shape == (2, 5) and model.intercept_.shape == (2,)
-    assert model.score(x, np.c_[y, -y / 2]) > 0.8
+    assert model.score(x, both) > 0.8
 
 
 def test_a_saved_or_pickled_model_predicts_the_same(x, y, tmp_path):
@@ -67,8 +69,7 @@ def test_fit_takes_targets_in_the_place_of_labels(x, y):
     run = dpreduce.fit(x, targets=y, **BUDGET, seed=1)
     assert np.array_equal(run.predict(x), DPRegressor(**BUDGET, random_state=1).fit(x, y).predict(x))
     for given in ({}, {"y": np.zeros(len(x), int), "targets": y}):
-        with pytest.raises(UsageError, match="labels, or numbers as targets="):
-            dpreduce.fit(x, **given, **BUDGET)
+        refuses(UsageError, "labels, or numbers as targets=", dpreduce.fit, x, **given, **BUDGET)
 
 
 def test_a_data_frame_of_targets_is_read_as_doubles():
@@ -79,11 +80,9 @@ def test_a_data_frame_of_targets_is_read_as_doubles():
 
 
 @pytest.mark.parametrize("one_more", [[0.5, 1], [float("nan"), 1]])
-@pytest.mark.parametrize("of_rows", [list, "data frame"])
+@pytest.mark.parametrize("of_rows", [list, pandas.DataFrame])
 def test_one_row_of_fractions_moves_no_large_integers_of_others(of_rows, one_more):
     """Integers as float32 at once, or by doubles, differ beyond 2^53: one row of another type must not change which."""
-    if of_rows == "data frame":
-        of_rows = pandas.DataFrame
     large = 2**60 - 2**35 - 1
     assert np.float32(np.int64(large)) != np.float32(np.float64(large))
     rows = [[large if k % 2 else 2**60 + 2**37, 7] for k in range(1000)]
@@ -98,14 +97,7 @@ def test_one_row_of_fractions_moves_no_large_integers_of_others(of_rows, one_mor
 @pytest.mark.parametrize(("y", "words"), [(None, "requires y to be passed"), ([1.0, np.nan, 2.0], "targets in memory: row 1 has target nan"),
                                           (["a", "b", "c"], "elements are <U1"), ([1.0, 2.0], "targets in memory")])
 def test_targets_that_are_none_are_refused(y, words):
-    with pytest.raises(BadInput, match=words):
-        DPRegressor(**BUDGET).fit(np.zeros((3, 2), np.float32), y)
-
-
-def test_options_of_classes_are_none_of_a_regressor():
-    with pytest.raises(UsageError, match="'alpha' is not a parameter of it"):
-        DPRegressor(**BUDGET, alpha=0.3)
-    assert "objective" not in DPRegressor().get_params() and "pca" in DPRegressor().get_params()
+    refuses(BadInput, words, lambda: DPRegressor(**BUDGET).fit(np.zeros((3, 2), np.float32), y))
 
 
 def test_a_range_may_be_an_array_and_small_errors_are_told(x, y):
@@ -116,13 +108,13 @@ def test_a_range_may_be_an_array_and_small_errors_are_told(x, y):
 
 
 def test_what_only_classes_have_says_so(x, y):
+    refuses(UsageError, "'alpha' is not a parameter of it", DPRegressor, **BUDGET, alpha=0.3)
+    assert "objective" not in DPRegressor().get_params() and "pca" in DPRegressor().get_params()
     run = dpreduce.fit(x, targets=y, **BUDGET)
-    with pytest.raises(UsageError, match="predicts numbers, and has no classes"):
-        run.probabilities(x)
-    with pytest.raises(UsageError, match="metrics: for a model that predicts numbers give r2 and rmse"):
-        dpreduce.DPScore(epsilon=8, delta=1e-6)(run, x, y)
-    with pytest.raises(BadInput, match="give numbers to predict as targets"):
-        dpreduce.fit(x, y, classes=2, epsilon=1, delta=1e-6)
+    refuses(UsageError, "predicts numbers, and has no classes", run.probabilities, x)
+    score = dpreduce.DPScore(epsilon=8, delta=1e-6)
+    refuses(UsageError, "metrics: for a model that predicts numbers give r2 and rmse", score, run, x, y)
+    refuses(BadInput, "give numbers to predict as targets", dpreduce.fit, x, y, classes=2, epsilon=1, delta=1e-6)
 
 
 def test_private_figures_of_numbers_are_near_the_exact_ones(x, y):
@@ -139,24 +131,22 @@ def test_weights_go_through_tools_of_scikit_learn_where_they_are_bounded(x, y):
     from sklearn.ensemble import BaggingRegressor, VotingRegressor
     from sklearn.multioutput import MultiOutputRegressor
     from sklearn.utils.validation import has_fit_parameter
-    wrong = np.concatenate([y, 200 - y])
-    weights = np.repeat([2.0, 0.0], len(y))
+    twice, wrong, weights = np.concatenate([x, x]), np.concatenate([y, 200 - y]), np.repeat([2.0, 0.0], len(y))
     bounded = DPRegressor(non_private=True, method="ls", target_range=(80, 120), normalize="none", weight_bound=2)
     assert has_fit_parameter(bounded, "sample_weight") and not has_fit_parameter(DPRegressor(), "sample_weight")
     assert not has_fit_parameter(DPRegressor, "sample_weight") and has_fit_parameter(DPRegressor, "person")
-    expected = bounded.fit(np.concatenate([x, x]), wrong, sample_weight=weights).predict(x)
+    expected = bounded.fit(twice, wrong, sample_weight=weights).predict(x)
     assert Ridge(1e-9).fit(x, y).score(x, expected) > 0.99
-    several = MultiOutputRegressor(bounded).fit(np.concatenate([x, x]), np.c_[wrong, wrong], sample_weight=weights)
+    several = MultiOutputRegressor(bounded).fit(twice, np.c_[wrong, wrong], sample_weight=weights)
     np.testing.assert_array_equal(several.predict(x)[:, 1], expected)
-    voting = VotingRegressor([("one", bounded)]).fit(np.concatenate([x, x]), wrong, sample_weight=weights)
+    voting = VotingRegressor([("one", bounded)]).fit(twice, wrong, sample_weight=weights)
     np.testing.assert_array_equal(voting.predict(x), expected)
-    with pytest.raises(ValueError, match="does not support sample weights"):
-        MultiOutputRegressor(DPRegressor(**BUDGET)).fit(x, np.c_[y, y], sample_weight=np.ones(len(y)))
-    with pytest.raises(UsageError, match="give weight_bound=W"):
-        DPRegressor(**BUDGET).fit(x, y, sample_weight=np.ones(len(y)))
+    unbounded, ones = DPRegressor(**BUDGET), np.ones(len(y))
+    several = MultiOutputRegressor(unbounded)
+    refuses(ValueError, "does not support sample weights", several.fit, x, np.c_[y, y], sample_weight=ones)
+    refuses(UsageError, "give weight_bound=W", unbounded.fit, x, y, sample_weight=ones)
     bag = BaggingRegressor(bounded, n_estimators=2, random_state=1)
-    with pytest.raises(BadInput, match="weigh"):  # a row that was drawn three times or more
-        bag.fit(x, y)
+    refuses(BadInput, "weigh", bag.fit, x, y)  # a row that was drawn three times or more
     assert BaggingRegressor(clone(bounded).set_params(weight_bound=20), n_estimators=2, random_state=1).fit(x, y).score(x, y) > 0.9
     assert pickle.loads(pickle.dumps(bounded)).predict(x[:5]).shape == (5,)
 
@@ -177,8 +167,8 @@ def test_the_report_has_the_coefficients_of_the_estimator(x, y):
 
 
 def test_coefficients_of_a_data_frame_have_its_names_and_intervals(x, y):
-    ranges = {"target_range": (80, 120, -120, -80)}
-    model = DPRegressor(**{**BUDGET, **ranges}, normalize="none", method="ls", random_state=1).fit(pandas.DataFrame(x, columns=list("abcde")), np.c_[y, -y])
+    terms = {**BUDGET, "target_range": (80, 120, -120, -80), "normalize": "none", "method": "ls", "random_state": 1}
+    model = DPRegressor(**terms).fit(pandas.DataFrame(x, columns=list("abcde")), np.c_[y, -y])
     told = model.report_["coefficients"]
     assert {one["name"] for one in told["largest"]} == set("abcde") and told["about"] == "population"
     own = {(one["target"], one["name"]): one for one in told["largest"]}

@@ -9,6 +9,7 @@ import os
 import pathlib
 import queue
 import random
+import re
 import sys
 import threading
 import time
@@ -20,35 +21,29 @@ import pytest
 
 import dpreduce
 import dpreduce.silos
-from conftest import CLASSES, DIM, SOURCE, TERMS, module_of, run_program, words_of
+from conftest import CLASSES, DIM, SOURCE, TERMS, bytes_of, module_of, refuses, run_program, words_of
+from dpreduce import BadInput, UsageError
 
 NAMES = ["hub", "north", "south", "west"]
 
 
 @pytest.fixture
-def parties(program, tmp_path):
-    """A roster of three silos; returns (files of the coordinator, [files of a silo])."""
-    sections = ["coordinator", "silo.1", "silo.2", "silo.3"]
+def hub(program, tmp_path):
+    """The files of the coordinator, with a roster of three silos."""
     roster = f"dim = {DIM}\nclasses = {CLASSES}\n"
-    for section, name in zip(sections, NAMES):
+    for section, name in zip(["coordinator", "silo.1", "silo.2", "silo.3"], NAMES):
         told = program("keygen", "--out", f"{name}.key", "--name", name)
         roster += f"[{section}]\n" + "".join(line + "\n" for line in told.splitlines() if line.startswith(("name", "key")))
     (tmp_path / "roster.toml").write_text(roster)
-    files = [{"roster": str(tmp_path / "roster.toml"), "identity": str(tmp_path / f"{name}.key"), "plan": str(tmp_path / "plan.json")}
-             for name in NAMES]
-    hub = {**files[0], "ledger": str(tmp_path / "ledger.jsonl"), "model": str(tmp_path / "model.safetensors")}
-    return hub, [{**own, "socket": str(tmp_path / f"{name}.socket"), "x": str(tmp_path / f"x-{name}.npy"), "y": str(tmp_path / f"y-{name}.npy")}
-                 for own, name in zip(files[1:], NAMES[1:])]
+    files = {"roster": "roster.toml", "identity": "hub.key", "plan": "plan.json", "ledger": "ledger.jsonl", "model": "model.safetensors"}
+    return {name: str(tmp_path / file) for name, file in files.items()}
 
 
 @pytest.fixture
-def hub(parties):
-    return parties[0]
-
-
-@pytest.fixture
-def silos(parties):
-    return parties[1]
+def silos(hub, tmp_path):
+    """The files of each silo."""
+    return [{"roster": hub["roster"], "plan": hub["plan"], "identity": str(tmp_path / f"{name}.key"), "socket": str(tmp_path / f"{silo}.socket"),
+             "x": str(tmp_path / f"x{silo}.npy"), "y": str(tmp_path / f"y{silo}.npy")} for silo, name in enumerate(NAMES[1:], 1)]
 
 
 @pytest.fixture
@@ -58,18 +53,16 @@ def federation(hub, silos, x, y):
     def plan(method, numbers=0, **options):
         """Of so many numbers a row, in the place of labels."""
         terms = {**TERMS, "method": method, **options}
-        told = {"y": y}
-        if numbers:
-            del terms["classes"]
-            roster = pathlib.Path(hub["roster"])
-            roster.write_text(roster.read_text().replace(f"classes = {CLASSES}", f"classes = {numbers}"))
-            told = {"targets": np.stack([3 + x[:, 0], 1e3 * x[:, 1]], axis=1)[:, :numbers]}
-        write_plan(hub, **({"targets": numbers} if numbers else {}), **terms)
-        (values,) = told.values()
+        values = np.stack([3 + x[:, 0], 1e3 * x[:, 1]], axis=1)[:, :numbers] if numbers else y
         for place, own in enumerate(silos):
             np.save(own["x"], x[place::3])
             np.save(own["y"], values[place::3])
-        return dpreduce.fit(x, **told, **terms).classifier.to_bytes()
+        if not numbers:
+            write_plan(hub, **terms)
+            return bytes_of(x, y, **terms)
+        del terms["classes"]
+        predict_numbers(hub, numbers, **terms)
+        return bytes_of(x, targets=values, **terms)
     return plan
 
 
@@ -103,6 +96,13 @@ def write_plan(hub, features=DIM, **options):
     pathlib.Path(hub["plan"]).write_text(dpreduce.Plan(features, **options).to_json())
 
 
+def predict_numbers(hub, targets, **terms):
+    """Roster and plan are for so many numbers a row, in the place of classes."""
+    roster = pathlib.Path(hub["roster"])
+    roster.write_text(roster.read_text().replace(f"classes = {CLASSES}", f"classes = {targets}"))
+    write_plan(hub, targets=targets, **terms)
+
+
 def joined(hub, silos, **other):
     """A coordinator, and the joins of all silos."""
     coordinator = coordinator_of(hub, **other)
@@ -130,17 +130,16 @@ def answers(silos, request):
     return [silo_of(own).answer(request, *rows_of(own)) for own in silos]
 
 
-@contextlib.contextmanager
-def fails_quietly(caplog, *reasons):
+def fails_quietly(caplog, reason, call, /, *given, **terms):
     """What a silo raises is the same error whatever its reason: engines send the class, the words and the chain to the server.
-    One of the reasons is in the silo's own log."""
+    The reason, a pattern, is in the silo's own log."""
     caplog.clear()
-    with caplog.at_level(logging.ERROR), pytest.raises(dpreduce.Error) as raised:
-        yield
-    assert type(raised.value) is dpreduce.Error
-    assert str(raised.value) == "the silo could not answer; the reason is in its own log (dpreduce.silos)"
-    assert raised.value.__cause__ is None and raised.value.__context__ is None
-    assert any(reason in caplog.text for reason in reasons)
+    with caplog.at_level(logging.ERROR):
+        raised = refuses(dpreduce.Error, None, call, *given, **terms)
+    assert type(raised) is dpreduce.Error
+    assert str(raised) == "the silo could not answer; the reason is in its own log (dpreduce.silos)"
+    assert raised.__cause__ is None and raised.__context__ is None
+    assert re.search(reason, caplog.text)
 
 
 NUMBERS = [("ls", {"numbers": 1}), ("auto", {"numbers": 2, "rounds": 3})]  # ranges of targets and lengths are releases, too
@@ -159,29 +158,24 @@ def test_silos_make_the_model_of_all_rows(method, options, hub, silos, federatio
 def test_silos_predict_numbers_whose_types_end_no_run(hub, silos, rows):
     x, targets = rows[0][:300], np.arange(300.0) % 7 + 0.5
     targets[4] = 3
-    roster = pathlib.Path(hub["roster"])
-    roster.write_text(roster.read_text().replace(f"classes = {CLASSES}", "classes = 1"))
     terms = {"epsilon": 4, "delta": 1e-6, "seed": 7, "method": "ls", "target_range": (0, 8)}
-    write_plan(hub, targets=1, **terms)
+    predict_numbers(hub, 1, **terms)
     numbers = [[3 if number == 3 else number for number in targets[place::3].tolist()] for place in range(3)]  # an int among floats
     assert {type(number) for number in numbers[1]} == {int, float}
     run = run_of(*joined(hub, silos), lambda request: [silo_of(own).answer(request, x[place::3], numbers[place])
                                                        for place, own in enumerate(silos)])
-    assert run.classifier.to_bytes() == dpreduce.fit(x, targets=targets, **terms).classifier.to_bytes()
+    assert run.classifier.to_bytes() == bytes_of(x, targets=targets, **terms)
 
 
 def test_answers_that_do_not_add_up_leave_the_session_as_it_was(hub, silos, federation):
     expected = federation("mean")
     coordinator, joins = joined(hub, silos)
-    with pytest.raises(dpreduce.UsageError, match="no request"):
-        coordinator.step([])
-    with pytest.raises(dpreduce.AggregationAborted, match=r"silo 2 \(south\) has not joined"):
-        coordinator.request([joins[0], joins[2]])
+    refuses(UsageError, "no request", coordinator.step, [])
+    refuses(dpreduce.AggregationAborted, r"silo 2 \(south\) has not joined", coordinator.request, [joins[0], joins[2]])
     given = answers(silos, coordinator.request(joins))
     for wrong, words in (([given[0], given[1]], "do not add up"), ([given[0], given[1], given[1]], "do not add up"),
                          ([given[0], given[1], given[2][:-1]], "not a uint64 vector"), ([one.astype(float) for one in given], "not a uint64 vector")):
-        with pytest.raises(dpreduce.AggregationAborted, match=words):
-            coordinator.step(wrong)
+        refuses(dpreduce.AggregationAborted, words, coordinator.step, wrong)
     assert not pathlib.Path(hub["ledger"]).exists()
     coordinator.step(given)
     assert coordinator.result().classifier.to_bytes() == expected
@@ -199,79 +193,67 @@ def test_answers_look_random_and_differ_between_sessions(hub, silos, federation)
 
 
 @pytest.mark.parametrize("method, options", [("mean", {"metric": "euclidean"}), ("fc", {"rounds": 2})])  # weighed, clipped
-def test_persons_count_as_among_the_silos_of_the_program(method, options, hub, silos, federation, x, y, tmp_path):
-    terms = dict(rows_per_person=2, silos_per_person=2, **options)
+def test_persons_count_as_among_the_silos_of_the_program(method, options, hub, silos, federation, tmp_path):
+    terms = dict(method=method, rows_per_person=2, silos_per_person=2, **options, **TERMS)
     federation(method)
-    write_plan(hub, method=method, **TERMS, **terms)
-    for place, own in enumerate(silos):  # five rows of each person in each of two silos
-        of_silo = [f"person {row % (len(y[place::3]) // 5) + 100 * (place == 2)}" for row in range(len(y[place::3]))]
-        np.save(own["x"] + ".person.npy", np.array(of_silo))
-        for name, values in (("x", x[place::3]), ("y", y[place::3]), ("p", np.array(of_silo))):
-            np.save(tmp_path / f"{name}{place + 1}.npy", values)
+    write_plan(hub, **terms)
+    persons = []
+    for silo, own in enumerate(silos, 1):  # five rows of each person in each of two silos
+        rows = len(np.load(own["y"]))
+        persons.append(np.array([f"person {row % (rows // 5) + 100 * (silo == 3)}" for row in range(rows)]))
+        np.save(tmp_path / f"p{silo}.npy", persons[-1])
     run_program(tmp_path, *"fit --secure-aggregation --train-x x{rank}.npy --train-y y{rank}.npy --train-person p{rank}.npy "
-                "--out silos.safetensors".split(), *words_of({"method": method, **TERMS, **terms}), ranks=4)
-
+                "--out silos.safetensors".split(), *words_of(terms), ranks=4)
     run = run_of(*joined(hub, silos), lambda request: [
-        silo_of(own).answer(request, *rows_of(own), person=np.load(own["x"] + ".person.npy")) for own in silos])
+        silo_of(own).answer(request, *rows_of(own), person=of_silo) for own, of_silo in zip(silos, persons)])
     assert run.classifier.to_bytes() == (tmp_path / "silos.safetensors").read_bytes()
     assert (run.privacy.unit, run.privacy.rows_per_person, run.report["privacy"]["silos_per_person"]) == ("person", 2, 2)
 
 
 def test_numbers_are_summed_as_among_the_silos_of_the_program(hub, silos, federation, tmp_path, caplog):
     expected = federation("ls", numbers=2)
-    for place, own in enumerate(silos):
-        for name in ("x", "y"):
-            np.save(tmp_path / f"{name}{place + 1}.npy", np.load(own[name]))
     run_program(tmp_path, *"fit --secure-aggregation --method ls --epsilon 1 --delta 1e-6 --seed 7 "
                 "--train-x x{rank}.npy --targets y{rank}.npy --out silos.safetensors".split(), ranks=4)
     assert (tmp_path / "silos.safetensors").read_bytes() == expected
-
     _, request = asked(hub, silos)
-    x, y = rows_of(silos[0])
+    (x, y), silo = rows_of(silos[0]), silo_of(silos[0])
     for wrong in (y[:, 0], np.c_[y, y], np.where(y > 3, np.nan, y)):
-        with fails_quietly(caplog, "number", "target nan"):
-            silo_of(silos[0]).answer(request, x, wrong)
-    once = silo_of(silos[0]).answer(request, x, y)
-    assert (silo_of(silos[0]).answer(request, x, pd.DataFrame(y)) == once).all()
+        fails_quietly(caplog, "number|target nan", silo.answer, request, x, wrong)
+    once = silo.answer(request, x, y)
+    assert (silo.answer(request, x, pd.DataFrame(y)) == once).all()
 
 
 def test_a_silo_says_what_it_lacks_of_persons(hub, silos, federation, caplog):
     federation("mean")
     plan = functools.partial(write_plan, hub, method="mean", **TERMS)
     plan(rows_per_person=2)
-    with pytest.raises(dpreduce.UsageError, match=r"also set silos_per_person .* \(3 if that is unknown\)"):
-        silo_of(silos[0])
+    refuses(UsageError, r"also set silos_per_person .* \(3 if that is unknown\)", silo_of, silos[0])
     plan(rows_per_person=2, silos_per_person=4)
-    with pytest.raises(dpreduce.UsageError, match="there are 3 silos"):
-        silo_of(silos[0])
-    with pytest.raises(dpreduce.UsageError, match="silos_per_person: goes with rows_per_person"):
-        plan(silos_per_person=2)
+    refuses(UsageError, "there are 3 silos", silo_of, silos[0])
+    refuses(UsageError, "silos_per_person: goes with rows_per_person", plan, silos_per_person=2)
     plan(rows_per_person=2, silos_per_person=2)
     for_silos = dpreduce.Plan.from_json(pathlib.Path(hub["plan"]).read_text())
     x, y = rows_of(silos[0])
-    for work in (lambda: for_silos.count(np.arange(len(y)), "a"), lambda: for_silos.partial(x, y, "a", person=np.arange(len(y)))):
-        with pytest.raises(dpreduce.UsageError, match="the plan is for silos"):
-            work()
-
+    each = np.arange(len(y))
+    refuses(UsageError, "the plan is for silos", for_silos.count, each, "a")
+    refuses(UsageError, "the plan is for silos", for_silos.partial, x, y, "a", person=each)
     _, request = asked(hub, silos)
-    for person, words in ((None, "the person of each row"), (np.arange(3), "3 identifiers"), (np.linspace(0, 1, len(y)), "identifiers")):
-        with fails_quietly(caplog, words):
-            silo_of(silos[0]).answer(request, x, y, person=person)
-    once = silo_of(silos[0]).answer(request, x, y, person=np.arange(len(y)))
-    assert (silo_of(silos[0]).answer(request, x, y, person=np.arange(len(y))) == once).all()
-    with fails_quietly(caplog, ""):  # the same rows of other persons are other rows
-        silo_of(silos[0]).answer(request, x, y, person=np.arange(len(y)) // 4)
+    answer = functools.partial(silo_of(silos[0]).answer, request, x, y)
+    for person, words in ((None, "the person of each row"), (each[:3], "3 identifiers"), (np.linspace(0, 1, len(y)), "identifiers")):
+        fails_quietly(caplog, words, answer, person=person)
+    once = answer(person=each)
+    assert (answer(person=each) == once).all()
+    fails_quietly(caplog, "", answer, person=each // 4)  # the same rows of other persons are other rows
 
 
 def test_what_a_silo_raises_shows_no_row(hub, silos, federation, caplog):
     federation("mean")
     _, request = asked(hub, silos)
-    x, y = rows_of(silos[0])
+    (x, y), silo = rows_of(silos[0]), silo_of(silos[0])
     for wrong_x, wrong_y, words in ((x, y.astype(float), "labels"), (np.where(np.arange(DIM) == 2, np.nan, x), y, "row 0"),
                                     (np.where(x > 2, "Berlin", x.astype(object)), y, "Berlin"), (x[:, 1:], y, "features"), (x, y[1:], "rows")):
-        with fails_quietly(caplog, words):
-            silo_of(silos[0]).answer(request, wrong_x, wrong_y)
-    assert len(silo_of(silos[0]).answer(request, x, y))  # nothing of that was an answer
+        fails_quietly(caplog, words, silo.answer, request, wrong_x, wrong_y)
+    assert len(silo.answer(request, x, y))  # nothing of that was an answer
 
 
 def test_a_label_that_the_plan_does_not_list_ends_no_silo(hub, silos, federation):
@@ -279,13 +261,13 @@ def test_a_label_that_the_plan_does_not_list_ends_no_silo(hub, silos, federation
     models = []
     for label in (None, 9, -1):
         federation("mean")
-        coordinator, request = asked(hub, silos)
-        answers = []
         for own in silos:
             x, y = rows_of(own)
-            x, y = (np.delete(x, 5, 0), np.delete(y, 5)) if label is None else (x, np.where(np.arange(len(y)) == 5, label, y))
-            answers.append(silo_of(own).answer(request, x, y))
-        coordinator.step(answers)
+            y[5] = 0 if label is None else label
+            np.save(own["x"], np.delete(x, 5, 0) if label is None else x)
+            np.save(own["y"], np.delete(y, 5) if label is None else y)
+        coordinator, request = asked(hub, silos)
+        coordinator.step(answers(silos, request))
         models.append(coordinator.result().classifier.to_bytes())
     assert models[1] == models[0] and models[2] == models[0]
 
@@ -297,26 +279,22 @@ def test_silos_have_the_columns_of_the_plan(hub, silos, federation, rows, caplog
     coordinator, request = asked(hub, silos)
     frames = [pd.DataFrame(np.load(own["x"]), columns=names) for own in silos]
     for wrong, words in ((frames[0][names[::-1]], 'column 0 is "f15", but in the plan it is "f0"'), (frames[0].to_numpy(), "have no names")):
-        with fails_quietly(caplog, words):
-            silo_of(silos[0]).answer(request, wrong, np.load(silos[0]["y"]))
+        fails_quietly(caplog, words, silo_of(silos[0]).answer, request, wrong, np.load(silos[0]["y"]))
     coordinator.step([silo_of(own).answer(request, frame, np.load(own["y"])) for own, frame in zip(silos, frames)])
-    expected = dpreduce.fit(pd.DataFrame(rows[0], columns=names), rows[1], method="mean", **TERMS)
-    assert coordinator.result().classifier.to_bytes() == expected.classifier.to_bytes()
+    expected = bytes_of(pd.DataFrame(rows[0], columns=names), rows[1], method="mean", **TERMS)
+    assert coordinator.result().classifier.to_bytes() == expected
 
 
 def test_a_silo_answers_a_step_once_and_has_no_key_where_it_is_made_anew(hub, silos, federation, caplog):
     federation("mean")
     _, request = asked(hub, silos)
-    x, y = rows_of(silos[0])
-    with fails_quietly(caplog, "mask keys exist only in the memory of the process that joins"):
-        new_silo(silos[0]).answer(request, x, y)
-    once = silo_of(silos[0]).answer(request, x, y)
-    assert (silo_of(silos[0]).answer(request, x[::-1], y[::-1]) == once).all()  # the same rows
-    with fails_quietly(caplog, "step 0 of this session was already answered"):
-        silo_of(silos[0]).answer(request, x[1:], y[1:])
-    with fails_quietly(caplog, ""):
-        new_silo(silos[0]).answer(request, x, y)
-    assert (silo_of(silos[0]).answer(request, x, y) == once).all()  # what was sent, and no other
+    (x, y), silo = rows_of(silos[0]), silo_of(silos[0])
+    fails_quietly(caplog, "mask keys exist only in the memory of the process that joins", new_silo(silos[0]).answer, request, x, y)
+    once = silo.answer(request, x, y)
+    assert (silo.answer(request, x[::-1], y[::-1]) == once).all()  # the same rows
+    fails_quietly(caplog, "step 0 of this session was already answered", silo.answer, request, x[1:], y[1:])
+    fails_quietly(caplog, "", new_silo(silos[0]).answer, request, x, y)
+    assert (silo.answer(request, x, y) == once).all()  # what was sent, and no other
 
 
 def test_parties_with_another_plan_or_roster_find_out(hub, silos, federation, tmp_path, caplog):
@@ -324,36 +302,26 @@ def test_parties_with_another_plan_or_roster_find_out(hub, silos, federation, tm
     coordinator = coordinator_of(hub)
     other = tmp_path / "other.json"
     other.write_text(dpreduce.Plan(DIM, method="mean", **{**TERMS, "epsilon": 2}).to_json())
-    with fails_quietly(caplog, "parties need the same plan"):
-        silo_of(silos[0], plan=other).join(coordinator.invitation)
-    with pytest.raises(dpreduce.UsageError, match="does not belong to a silo"):
-        silo_of(silos[0], identity=hub["identity"])
-    with pytest.raises(dpreduce.UsageError, match="roster's coordinator"):
-        coordinator_of(hub, identity=silos[0]["identity"])
-    with pytest.raises(dpreduce.BadInput, match="roster .*cannot be read"):
-        silo_of(silos[0], roster=str(tmp_path / "nowhere.toml"))
+    fails_quietly(caplog, "parties need the same plan", silo_of(silos[0], plan=other).join, coordinator.invitation)
+    refuses(UsageError, "does not belong to a silo", silo_of, silos[0], identity=hub["identity"])
+    refuses(UsageError, "roster's coordinator", coordinator_of, hub, identity=silos[0]["identity"])
+    refuses(BadInput, "roster .*cannot be read", lambda: silo_of(silos[0], roster=str(tmp_path / "nowhere.toml")))
     other.write_text(dpreduce.Plan(DIM + 1, method="mean", **TERMS).to_json())
-    with pytest.raises(dpreduce.BadInput, match="17 features"):
-        silo_of(silos[0], plan=other)
+    refuses(BadInput, "17 features", silo_of, silos[0], plan=other)
 
 
 def as_on_the_wire(arrays):
     """Arrays as engines send them: written without pickle, and read again."""
-    buffers = [io.BytesIO() for _ in arrays]
-    for buffer, array in zip(buffers, arrays):
-        np.save(buffer, array, allow_pickle=False)
-    return [np.load(io.BytesIO(buffer.getvalue()), allow_pickle=False) for buffer in buffers]
+    buffer = io.BytesIO()
+    np.savez(buffer, *arrays)
+    buffer.seek(0)
+    return list(np.load(buffer, allow_pickle=False).values())
 
 
 def example(engine, monkeypatch, **modules):
     for module, content in modules.items():
         monkeypatch.setitem(sys.modules, module.replace("__", "."), types.SimpleNamespace(**content))
     return module_of(SOURCE / "examples" / engine / f"{engine}_fit.py")
-
-
-def flower_example(monkeypatch):
-    return example("flower", monkeypatch, flwr__app=dict(ArrayRecord=ArrayRecord, ConfigRecord=dict, Message=Message, RecordDict=dict),
-                   flwr__clientapp=dict(ClientApp=App), flwr__serverapp=dict(ServerApp=App))
 
 
 @contextlib.contextmanager
@@ -436,28 +404,29 @@ class Grid:
         return replies
 
 
+def fit_in_flower(monkeypatch, hub, silos):
+    flower = example("flower", monkeypatch, flwr__app=dict(ArrayRecord=ArrayRecord, ConfigRecord=dict, Message=Message, RecordDict=dict),
+                     flwr__clientapp=dict(ClientApp=App), flwr__serverapp=dict(ServerApp=App))
+    with served(flower, silos) as nodes:
+        grid = Grid(nodes, flower.client.function)
+        flower.server.function(grid, types.SimpleNamespace(run_config=hub))
+    return grid
+
+
 @pytest.mark.parametrize("has_persons", [False, True])
 @pytest.mark.parametrize("method, options", [("mean", {}), ("fc", {"rounds": 3}), *NUMBERS])
 def test_flower(method, options, has_persons, hub, silos, federation, monkeypatch):
     expected = federation(method, **options)
     if has_persons:
         make_persons(hub, silos)
-    flower = flower_example(monkeypatch)
-    with served(flower, silos) as nodes:
-        grid = Grid(nodes, flower.client.function)
-        flower.server.function(grid, types.SimpleNamespace(run_config=hub))
+    assert fit_in_flower(monkeypatch, hub, silos).delivered_twice
     assert pathlib.Path(hub["model"]).read_bytes() == expected
-    assert grid.delivered_twice
 
 
 def test_a_failing_silo_ends_a_fit_in_flower(hub, silos, federation, monkeypatch):
     federation("mean")
-    flower = flower_example(monkeypatch)
     np.save(silos[1]["x"], np.load(silos[1]["x"]) * np.float32("nan"))
-    with served(flower, silos) as nodes:
-        grid = Grid(nodes, flower.client.function)
-        with pytest.raises(RuntimeError, match="answer: not all of the 3 silos have answered"):
-            flower.server.function(grid, types.SimpleNamespace(run_config=hub))
+    refuses(RuntimeError, "answer: not all of the 3 silos have answered", fit_in_flower, monkeypatch, hub, silos)
     assert not pathlib.Path(hub["model"]).exists() and not pathlib.Path(hub["ledger"]).exists()
 
 

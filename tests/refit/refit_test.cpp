@@ -1,9 +1,6 @@
-#include "refit/refit.hpp"
-
 #include <nlohmann/json.hpp>
 
 #include "tests/refit/released_rows.hpp"
-#include "tests/testing.hpp"
 
 namespace dpreduce::refit_test {
 
@@ -32,6 +29,12 @@ const std::vector<SameModelCase> kSameModelCases{
      {kClassSums, kClassSizes},
      {.method = RefitMethod::kMean, .metric = Metric::kEuclidean, .select = 2}}};
 
+FittedRows rows_of_two_classes(std::size_t count) {
+  FittedRows rows(count, 3);
+  for (std::int64_t& label : rows.y) label = std::min<std::int64_t>(label, 1);
+  return rows;
+}
+
 class SameModelTest : public testing::TestWithParam<SameModelCase> {};
 
 // A seed gives both the same noise.
@@ -39,15 +42,12 @@ TEST_P(SameModelTest, ARefitHasTheBytesOfTheFit) {
   const TemporaryFolder folder;
   FitOptions options = seeded_fit("ls", folder);
   GetParam().fit(options);
-  FittedRows rows(240, 3);
-  if (options.data.classes == 2) {
-    for (std::int64_t& label : rows.y) label = std::min<std::int64_t>(label, 1);
-  }
-  const std::vector<std::byte> fitted = to_bytes(fitted_by(options, rows));
+  const FittedRows rows = options.data.classes == 2 ? rows_of_two_classes(240) : FittedRows(240, 3);
+  const std::vector<std::byte> fitted = to_bytes(fitted_run(options, rows.all()).classifier);
   options.method = {.name = std::string(release_method.name)};
   options.rows.select = 0;
   options.statistics = GetParam().released;
-  EXPECT_EQ(to_bytes(refit(released_by(options, rows), GetParam().refit).classifier), fitted);
+  EXPECT_EQ(to_bytes(refit(released_by(options, rows.all()), GetParam().refit).classifier), fitted);
 }
 
 INSTANTIATE_TEST_SUITE_P(Settings, SameModelTest, testing::ValuesIn(kSameModelCases),
@@ -58,7 +58,7 @@ class RefitTest : public testing::Test {
   KeptStatistics released(std::vector<StatisticKind> kinds, double mu = 2.0) const {
     FitOptions options = seeded_release(std::move(kinds), folder_);
     options.privacy.budget.mu = mu;
-    return released_by(options, FittedRows(600, 5));
+    return released_by(options, FittedRows(600, 5).all());
   }
   static double accuracy(const Classifier& classifier) {
     const FittedRows rows(600, 6);
@@ -73,6 +73,21 @@ class RefitTest : public testing::Test {
   }
   static std::vector<double> weights_of(const KeptStatistics& statistics, const RefitOptions& options) {
     return refit(statistics, options).classifier.parts().weights;
+  }
+  static std::vector<double> weighed(const KeptStatistics& statistics, std::optional<double> lambda,
+                                     std::vector<double> of_classes) {
+    return weights_of(statistics, {.shared_gram = true, .lambda = lambda, .class_weights = std::move(of_classes)});
+  }
+  // With other values in the blocks that have classes: of each class and value.
+  static void change(KeptStatistics& statistics,
+                     const std::function<std::int64_t(std::size_t, std::int64_t)>& value_of) {
+    for (ReleasedBlock& block : statistics.blocks) {
+      if (!block.name().starts_with("class_")) continue;
+      std::vector<std::int64_t> values(block.values().begin(), block.values().end());
+      const std::size_t of_class = values.size() / FittedRows::kClasses;
+      for (std::size_t e = 0; e < values.size(); ++e) values[e] = value_of(e / of_class, values[e]);
+      block = {block.name(), std::move(values), block.sigma()};
+    }
   }
 
   const TemporaryFolder folder_;
@@ -109,28 +124,16 @@ TEST_F(RefitTest, OfSomeClassesGramsAreTheirsAlone) {
   const ClassifierParts two = refit(statistics, {.shared_gram = true, .classes = {0, 2}}).classifier.parts();
   EXPECT_EQ(two.classes, 2U);
   // A class that is left out could have any rows.
-  std::vector<ReleasedBlock> blocks;
-  for (const ReleasedBlock& block : statistics.blocks) {
-    std::vector<std::int64_t> values(block.values().begin(), block.values().end());
-    const std::size_t of_class = values.size() / FittedRows::kClasses;
-    if (block.name() == "class_grams" || block.name() == "class_sums") {
-      std::fill_n(values.begin() + static_cast<std::ptrdiff_t>(of_class), of_class, 12345);
-    }
-    blocks.emplace_back(block.name(), std::move(values), block.sigma());
-  }
-  statistics.blocks = std::move(blocks);
+  change(statistics, [](std::size_t label, std::int64_t value) { return label == 1 ? 12345 : value; });
   EXPECT_EQ(weights_of(statistics, {.shared_gram = true, .classes = {0, 2}}), two.weights);
 }
 
 TEST_F(RefitTest, EqualWeightsOfClassesChangeNothingButTheScale) {
   const KeptStatistics statistics = released({kClassGrams});
-  const auto weights = [&](std::vector<double> of_classes) {
-    return weights_of(statistics, {.shared_gram = true, .lambda = 1e-6, .class_weights = std::move(of_classes)});
-  };
-  const std::vector<double> alike = weights({});
-  const std::vector<double> doubled = weights({2, 2, 2});
+  const std::vector<double> alike = weighed(statistics, 1e-6, {});
+  const std::vector<double> doubled = weighed(statistics, 1e-6, {2, 2, 2});
   for (std::size_t e = 0; e < alike.size(); ++e) EXPECT_NEAR(doubled[e], alike[e], 1e-3 * std::abs(alike[e]) + 1e-5);
-  EXPECT_NE(weights({1, 1, 5}), alike);
+  EXPECT_NE(weighed(statistics, 1e-6, {1, 1, 5}), alike);
 }
 
 // Rows of a class that weigh w are those of w copies: its Gram matrix and its sums are w times as large, and the noise
@@ -139,62 +142,48 @@ TEST_F(RefitTest, UnequalWeightsAreThoseOfCopiesOfRows) {
   const std::vector<double> weights{3, 1, 5};
   const KeptStatistics statistics = released({kClassGrams});
   KeptStatistics copies = statistics;
-  copies.blocks.clear();
-  for (const ReleasedBlock& block : statistics.blocks) {
-    if (block.name() == "gram") continue;  // of rows that all weigh 1
-    std::vector<std::int64_t> values(block.values().begin(), block.values().end());
-    double sigma = block.sigma();
-    if (block.name() == "class_grams" || block.name() == "class_sums") {
-      const std::size_t of_class = values.size() / weights.size();
-      for (std::size_t e = 0; e < values.size(); ++e) values[e] *= static_cast<std::int64_t>(weights[e / of_class]);
-    }
-    if (block.name() == "class_grams") sigma *= std::sqrt((9.0 + 1.0 + 25.0) / 3.0);  // three matrices are added up
-    copies.blocks.emplace_back(block.name(), std::move(values), sigma);
-  }
+  change(copies,
+         [&](std::size_t label, std::int64_t value) { return value * static_cast<std::int64_t>(weights[label]); });
+  ReleasedBlock& grams = copies.blocks.back();
+  ASSERT_EQ(grams.name(), "class_grams");
+  grams = {"class_grams", std::vector(grams.values().begin(), grams.values().end()),
+           grams.sigma() * std::sqrt((9.0 + 1.0 + 25.0) / 3.0)};  // three matrices are added up
   for (const std::optional<double> lambda : {std::optional<double>(), std::optional<double>(2.0)}) {
-    EXPECT_THAT(
-        weights_of(statistics, {.shared_gram = true, .lambda = lambda, .class_weights = weights}),
-        testing::Pointwise(testing::DoubleNear(1e-6), weights_of(copies, {.shared_gram = true, .lambda = lambda})));
+    EXPECT_THAT(weighed(statistics, lambda, weights),
+                testing::Pointwise(testing::DoubleNear(1e-6), weighed(copies, lambda, {})));
   }
 }
 
 // Half the weights and half the ridge are the same system, but for rounding.
 TEST_F(RefitTest, WeightsNeedNotBeWhole) {
   const KeptStatistics statistics = released({kClassGrams});
-  const auto weights = [&](double lambda, std::vector<double> of_classes) {
-    return weights_of(statistics, {.shared_gram = true, .lambda = lambda, .class_weights = std::move(of_classes)});
-  };
-  const std::vector<double> whole = weights(4.0, {3, 1, 5});
-  const std::vector<double> halves = weights(2.0, {1.5, 0.5, 2.5});
+  const std::vector<double> whole = weighed(statistics, 4.0, {3, 1, 5});
+  const std::vector<double> halves = weighed(statistics, 2.0, {1.5, 0.5, 2.5});
   for (std::size_t e = 0; e < whole.size(); ++e) EXPECT_NEAR(halves[e], whole[e], 1e-4 * std::abs(whole[e]) + 1e-6);
 }
 
 // A released Gram matrix is of the rows that least squares trains on: with an intercept where that has one. Sums alone
 // are of class means, which have none.
 TEST_F(RefitTest, AReleaseOfMatricesIsOfTheRowsOfLeastSquares) {
-  FittedRows rows(240, 3);
-  for (std::int64_t& label : rows.y) label = std::min<std::int64_t>(label, 1);
+  FittedRows rows = rows_of_two_classes(240);
   for (float& entry : rows.x) entry += 1.0F;  // far from 0: a threshold between two classes needs the intercept
   FitOptions fit = seeded_fit("ls", folder_);
   fit.method.shared_gram = true;
   fit.data.classes = 2;
-  const Classifier fitted = fitted_by(fit, rows);
+  const Classifier fitted = fitted_run(fit, rows.all()).classifier;
   FitOptions release = seeded_release({kGram, kClassSums}, folder_);
   release.data.classes = 2;
-  const KeptStatistics of_release = released_by(release, rows);
+  const KeptStatistics of_release = released_by(release, rows.all());
   EXPECT_GT(of_release.of_rows.preprocessing.intercept, 0.0);
   EXPECT_EQ(refit(of_release, {}).classifier.parts().bias, fitted.parts().bias);
   release.statistics = {kClassSums};
-  EXPECT_EQ(released_by(release, rows).of_rows.preprocessing.intercept, 0.0);
+  EXPECT_EQ(released_by(release, rows.all()).of_rows.preprocessing.intercept, 0.0);
 }
 
 // Two classes, and next to no noise, under a seed that leaves their sizes as they are: a release of matrices has rows
 // with an intercept, which shortens features.
 class RefitOfTwoClassesTest : public RefitTest {
  protected:
-  RefitOfTwoClassesTest() {
-    for (std::int64_t& label : rows_.y) label = std::min<std::int64_t>(label, 1);
-  }
   FitOptions quiet(FitOptions options) const {
     options.data.classes = 2;
     options.privacy.budget.mu = 3000.0;
@@ -203,16 +192,16 @@ class RefitOfTwoClassesTest : public RefitTest {
   }
   KeptStatistics released_quietly() const {
     const KeptStatistics released =
-        released_by(quiet(seeded_release({kGram, kClassSums, kClassSizes}, folder_)), rows_);
+        released_by(quiet(seeded_release({kGram, kClassSums, kClassSizes}, folder_)), rows_.all());
     EXPECT_GT(released.of_rows.preprocessing.intercept, 0.01);
     return released;
   }
-  FittedRows rows_{600, 3};
+  const FittedRows rows_ = rows_of_two_classes(600);
 };
 
 TEST_F(RefitOfTwoClassesTest, TheFisherRuleIsThatOfTheRowsThemselves) {
   const ClassifierParts made = refit(released_quietly(), {.method = RefitMethod::kFisher}).classifier.parts();
-  const ClassifierParts expected = fitted_by(quiet(seeded_fit("fisher", folder_)), rows_).parts();
+  const ClassifierParts expected = fitted_run(quiet(seeded_fit("fisher", folder_)), rows_.all()).classifier.parts();
   for (std::size_t e = 0; e < expected.weights.size(); ++e) {
     EXPECT_NEAR(made.weights[e], expected.weights[e], 0.003 * std::abs(expected.weights[0])) << e;
   }
@@ -240,7 +229,7 @@ TEST_F(RefitTest, ThePathIsTheSameInUnitsOfTheClipNorm) {
   const auto path_of = [&](double clip_norm) {
     FitOptions options = seeded_release({kGram, kClassSums}, folder_);
     options.rows.clip_norm = clip_norm;
-    return refit(released_by(options, FittedRows(600, 5)), {.chooses_ridge = true}).path;
+    return refit(released_by(options, FittedRows(600, 5).all()), {.chooses_ridge = true}).path;
   };
   const std::vector<RidgePoint> one = path_of(1.0);
   const std::vector<RidgePoint> three = path_of(3.0);
@@ -267,11 +256,10 @@ TEST_F(RefitTest, AClassOfASetCountsWhereHalfOfTheRowsHaveIt) {
 
 TEST_F(RefitTest, IntervalsAreOfPlainLeastSquaresAlone) {
   const KeptStatistics statistics = released({kGram, kClassGrams});
-  const auto refused_for = [&](const RefitOptions& options) {
-    return refusal<UsageError>([&] { intervals(statistics, 1.0, options); });
-  };
-  EXPECT_THAT(refused_for({.shared_gram = true, .components = 3}), HasSubstr("--intervals goes without --pca"));
-  EXPECT_THAT(refused_for({.shared_gram = true, .class_weights = {1, 1, 5}}), HasSubstr("and --weights"));
+  const RefitOptions projected{.shared_gram = true, .components = 3};
+  const RefitOptions weighing{.shared_gram = true, .class_weights = {1, 1, 5}};
+  expect_refusals<UsageError>({{[&] { intervals(statistics, 1.0, projected); }, "--intervals goes without --pca"},
+                               {[&] { intervals(statistics, 1.0, weighing); }, "and --weights"}});
 }
 
 TEST_F(RefitTest, WeightsOfTheFisherRuleAreOfShares) {

@@ -2,29 +2,17 @@
 #pragma once
 
 #include "common/model/classifier_file.hpp"
-#include "methods/registry.hpp"
-#include "refit/kept_statistics.hpp"
 #include "refit/refit.hpp"
 #include "tests/fit/fitted_rows.hpp"
-#include "tests/testing.hpp"
 
 namespace dpreduce {
 
 /// What `options` release of the rows, as read from a file.
-inline KeptStatistics released_by(const FitOptions& options, const FittedRows& rows) {
+inline KeptStatistics released_by(const FitOptions& options, const RowsInMemory& rows) {
   StatisticsKeeper keeper;
-  Communicator alone = Communicator::alone();
-  FittedRun run = fit(options, rows.all(), alone, Accounts::kLedger,
-                      {.observer = [&](const WatchedRelease& watched) { keeper.add(watched); }});
-  run.finish();
+  const FittedRun run = fitted_run(options, rows, Accounts::kLedger,
+                                   {.observer = [&](const WatchedRelease& watched) { keeper.add(watched); }});
   return statistics_from_bytes(to_bytes(keeper.taken(*run.fit)), "statistics");
-}
-
-inline Classifier fitted_by(const FitOptions& options, const FittedRows& rows) {
-  Communicator alone = Communicator::alone();
-  FittedRun run = fit(options, rows.all(), alone);
-  run.finish();
-  return run.classifier;
 }
 
 /// A release, with seeded noise, of those statistics.

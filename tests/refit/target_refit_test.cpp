@@ -2,9 +2,7 @@
 // have intervals that hold as often as they say.
 #include <nlohmann/json.hpp>
 
-#include "refit/refit.hpp"
 #include "tests/refit/released_rows.hpp"
-#include "tests/testing.hpp"
 
 namespace dpreduce::target_refit_test {
 
@@ -44,7 +42,6 @@ class TargetRefitTest : public testing::Test {
     options.data.train.has_targets = true;
     options.data.target_range = {-20.0, 120.0};
     options.rows.feature_range = {10.0, 30.0};
-    options.privacy.budget = {};
     options.privacy.budget.mu = mu;
     options.privacy.seed = seed;
     return options;
@@ -52,20 +49,15 @@ class TargetRefitTest : public testing::Test {
   KeptStatistics released(const Numbers& rows, double mu, std::uint64_t seed = 5) const {
     FitOptions release = options(std::string(release_method.name), mu, seed);
     release.statistics = {StatisticKind::kGram};
-    StatisticsKeeper keeper;
-    Communicator alone = Communicator::alone();
-    FittedRun run = fit(release, rows.all(), alone, Accounts::kElsewhere,
-                        {.observer = [&](const WatchedRelease& watched) { keeper.add(watched); }});
-    return statistics_from_bytes(to_bytes(keeper.taken(*run.fit)), "statistics");
+    return released_by(release, rows.all());
   }
   const TemporaryFolder folder_;
 };
 
 TEST_F(TargetRefitTest, ARefitHasTheBytesOfTheFit) {
   const Numbers rows(1);
-  Communicator alone = Communicator::alone();
-  const FittedRun fitted = fit(options("ls", 1.0), rows.all(), alone, Accounts::kElsewhere);
-  EXPECT_EQ(to_bytes(refit(released(rows, 1.0), {}).classifier), to_bytes(fitted.classifier));
+  EXPECT_EQ(to_bytes(refit(released(rows, 1.0), {}).classifier),
+            to_bytes(fitted_run(options("ls", 1.0), rows.all()).classifier));
 }
 
 TEST_F(TargetRefitTest, OfLittleNoiseARegressionHasTheSlopesThatRowsHave) {
@@ -109,10 +101,8 @@ TEST_F(TargetRefitTest, IntervalsOfCoefficientsHoldAsOftenAsTheySay) {
       for (std::size_t t = 0; t < kTargets; ++t) {
         const nlohmann::json& population = told["weights"][t]["population"];
         for (std::size_t a = 0; a <= kColumns; ++a) {
-          held += population["low"][a].get<double>() <= kSlopes[t][a] &&
-                          kSlopes[t][a] <= population["high"][a].get<double>()
-                      ? 1
-                      : 0;
+          const auto end = [&](const char* name) { return population[name][a].get<double>(); };
+          held += end("low") <= kSlopes[t][a] && kSlopes[t][a] <= end("high") ? 1 : 0;
           ++all;
         }
       }
@@ -146,8 +136,7 @@ TEST_F(TargetRefitTest, WhatIsAboutClassesIsRefused) {
   expect_refusal<UsageError>([&] { refit(statistics, {.classes = {2}}); }, {"--classes-kept 2", "2 targets"});
   FitOptions release = options(std::string(release_method.name), 1.0);
   release.statistics = {StatisticKind::kGram, StatisticKind::kClassSums};
-  Communicator alone = Communicator::alone();
-  expect_refusal<UsageError>([&] { fit(release, Numbers(1).all(), alone, Accounts::kElsewhere); },
+  expect_refusal<UsageError>([&] { fitted_run(release, Numbers(1).all()); },
                              {"--targets", "the only statistic is gram"});
 }
 

@@ -62,15 +62,11 @@ TEST(Coefficients, NamesOfColumnsBreakNoLineAndTellATerminalNothing) {
   EXPECT_THAT(markdown_of(section) + text_of(section), Not(HasSubstr("\nPrivacy")));
 }
 
-TEST(Coefficients, OfManyColumnsAndTargetsTheLargestAreNamedAndTheOthersCounted) {
+TEST(Coefficients, OfManyColumnsAndTargetsTheLargestAreNamedAndIntervalsThatAreAboutTheRowsSaySo) {
   json report = report_of_numbers();
   report["targets"] = 2;
   report["coefficients"]["columns"] = 300;
   EXPECT_THAT(text_with(report), AllOf(HasSubstr("3 of 600 coefficients are listed"), HasSubstr("target")));
-}
-
-TEST(Coefficients, IntervalsThatAreAboutTheRowsSaySo) {
-  json report = report_of_numbers();
   report["coefficients"]["about"] = "these rows";
   EXPECT_THAT(text_with(report), AllOf(HasSubstr("least squares on these rows"), Not(HasSubstr("population"))));
 }

@@ -2,7 +2,7 @@
 """What launch/scaling makes of records and times: bench/scaling_page.py without a simulation."""
 import io
 import json
-import os
+import pathlib
 import sys
 import tempfile
 import unittest
@@ -10,6 +10,10 @@ from unittest import mock
 
 sys.path.insert(0, sys.argv.pop(1))
 import scaling_page  # noqa: E402
+
+
+def text_of(*parts):
+    return pathlib.Path(*parts).read_text(encoding="utf-8")
 
 
 def line(ranks, seconds, source="simulated", scaling="strong"):
@@ -21,13 +25,13 @@ class Charges(unittest.TestCase):
         """Runs whose records have these calls, each time slower. A charged run takes what it charges a rank."""
         def run(command, folder):
             if "--charge" in command:
-                with open(os.path.join(folder, "charge"), encoding="utf-8") as file:
-                    return json.dumps({"seconds": sum(float(line.split()[2]) for line in file if line.startswith("c 1"))})
+                charges = text_of(folder, "charge").splitlines()
+                return json.dumps({"seconds": sum(float(line.split()[2]) for line in charges if line.startswith("c 1"))})
             data = command[command.index("--train-x") + 1].split("/")[0]
             slower = 0.5 * runs.count(data)
             runs.append(data)
-            with open(os.path.join(folder, "record"), "w", encoding="utf-8") as file:
-                file.writelines(f"{rank} {kind} {length} {seconds + slower}\n" for rank in (0, 1) for kind, length, seconds in calls_of_data[data])
+            pathlib.Path(folder, "record").write_text("".join(
+                f"{rank} {kind} {length} {seconds + slower}\n" for rank in (0, 1) for kind, length, seconds in calls_of_data[data]))
             return json.dumps({"seconds": 1.0 + slower})
         runs = []
         return mock.patch.object(scaling_page, "run", run)
@@ -39,8 +43,7 @@ class Charges(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder, self.records(calls):
             charges = scaling_page.Charges("mean", folder, "narrow", ["one", "two"])
             charges.write([["A", "R80000"], ["A", "R80000"]], 100.0, 16)
-            with open(os.path.join(folder, "charge"), encoding="utf-8") as file:
-                told = file.read().splitlines()
+            told = text_of(folder, "charge").splitlines()
         self.assertEqual(charges.lengths, {("R", 800): 80000})
         constant, slope = charges.places["1|A.R80000<"]
         self.assertAlmostEqual(slope, 0.001)
@@ -101,12 +104,11 @@ class Lines(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder, mock.patch("sys.stderr"), mock.patch("builtins.print"):
             scaling_page.add(folder, [line(4, 9.0, scaling="silos")])
             scaling_page.draw(folder)
-            self.assertTrue(os.path.exists(os.path.join(folder, "fits.svg")))
+            self.assertTrue(pathlib.Path(folder, "fits.svg").exists())
 
     def test_parts_are_those_of_the_program(self):
         for path, words in {"src/aggregator/release/block_noise.hpp": "kNoisePiece = std::size_t{1} << 16;", "src/aggregator/solvers/least_squares.cpp": "kMostRows = 192;"}.items():
-            with open(os.path.join(scaling_page.ROOT, path), encoding="utf-8") as file:
-                self.assertIn(words, file.read())
+            self.assertIn(words, text_of(scaling_page.ROOT, path))
 
     def test_a_newer_line_takes_an_older_ones_place_and_both_sources_are_drawn(self):
         with tempfile.TemporaryDirectory() as folder, mock.patch("sys.stderr"), mock.patch("builtins.print"):
@@ -114,13 +116,10 @@ class Lines(unittest.TestCase):
             scaling_page.add(folder, [{**line(4, 8.5, source="measured"), "network": ""}])
             self.assertEqual([each["seconds"] for each in scaling_page.known(folder)], ["5.0", "8.0", "8.5"])
             for name in ("assets", "explanation"):
-                os.mkdir(os.path.join(folder, name))
-            page = os.path.join(folder, "explanation/cost.md")
-            scaling_page.draw(folder, page, "a build")
-            with open(page, encoding="utf-8") as file:
-                self.assertIn("| fc | 100g | 8 | 5.00 | 0.80 |", file.read())
-            with open(os.path.join(folder, "fits.svg"), encoding="utf-8") as file:
-                self.assertRegex(file.read(), "<polyline.*\n.*<circle")
+                pathlib.Path(folder, name).mkdir()
+            scaling_page.draw(folder, f"{folder}/explanation/cost.md", "a build")
+            self.assertIn("| fc | 100g | 8 | 5.00 | 0.80 |", text_of(folder, "explanation/cost.md"))
+            self.assertRegex(text_of(folder, "fits.svg"), "<polyline.*\n.*<circle")
 
 
 if __name__ == "__main__":

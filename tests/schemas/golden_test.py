@@ -57,9 +57,11 @@ NOT_THE_SAME = {"time", "previous", "signature", "public_key", "version", "since
 
 
 def program(folder, line, ranks=0):
-    environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_hwloc_base_binding_policy="none")
+    environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
+                       OMPI_MCA_hwloc_base_binding_policy="none", EVENT_NOEPOLL="1")
     launcher = ["mpirun", "--oversubscribe", "-n", str(ranks)] if ranks else []
-    return subprocess.run(launcher + [PROGRAM] + line.split(), cwd=folder, env=environment, capture_output=True, text=True)
+    started = os.path.join(os.path.dirname(PROGRAM), "tests/attacks/dpreduce_attacks") if "--fault" in line else PROGRAM
+    return subprocess.run(launcher + [started] + line.split(), cwd=folder, env=environment, capture_output=True, text=True)
 
 
 def passed(done):

@@ -19,7 +19,8 @@ import unittest
 import jsonschema
 import numpy
 
-PROGRAM, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
+from golden_test import PROGRAM, SOURCE, passed, program
+
 SCHEMAS = {name: json.loads((SOURCE / f"docs/reference/schemas/{name}.schema.json").read_text())
            for name in ("dry-run", "evaluation", "fit-report", "ledger-line", "ledger-show", "metrics",
                         "private-evaluation", "refit-intervals", "sweep", "timings")}
@@ -103,17 +104,6 @@ WITHOUT_EXAMPLE |= {("fit-report", ("privacy", "selections", "[]", "shown")), ("
 WITHOUT_EXAMPLE |= {("ledger-show", ("open_runs", "[]", member)) for member in ("asked", "forfeited_by", "public_by_word")}
 
 
-def program(folder, line, ranks=0):
-    environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
-                       OMPI_MCA_hwloc_base_binding_policy="none", EVENT_NOEPOLL="1")
-    launcher = ["mpirun", "--oversubscribe", "-n", str(ranks)] if ranks else []
-    started = os.path.join(os.path.dirname(PROGRAM), "tests/attacks/dpreduce_attacks") if "--fault" in line else PROGRAM
-    done = subprocess.run(launcher + [started] + line.split(), cwd=folder, env=environment, capture_output=True, text=True)
-    if done.returncode != 0:
-        raise AssertionError(f"{line}: exit code {done.returncode}\n{done.stderr}")
-    return done.stdout
-
-
 def kill_once_charged(folder, line, ledger, charged=1):
     """Kills the command when it has charged so many releases."""
     ledger = folder / ledger
@@ -130,10 +120,11 @@ def kill_once_charged(folder, line, ledger, charged=1):
 def make_documents(folder):
     """[(schema, what it is of, JSON)]"""
     documents = []
-    run = lambda line, ranks=0: program(folder, line, ranks)
+    run = lambda line, ranks=0: passed(program(folder, line, ranks))
     written = lambda name: (folder / name).read_text()
     keep = lambda schema, of, text: documents.append((schema, of, json.loads(text)))
     model_of = lambda fit: [options for _, options, _ in FITS].index(fit)
+    one, tested = "--train-x one/train_x.npy --train-y one/train_y.npy --classes 4", "--test-x one/test_x.npy --test-y one/test_y.npy"
     data = "--rows 1200 --test-rows 300 --dim 16 --classes 4 --separation 3"
     run(f"synth --kind gaussian-mixture {data} --out one")
     run(f"synth --kind gaussian-mixture {data} --max-labels 3 --out sets")
@@ -194,22 +185,19 @@ def make_documents(folder):
     for role in ("train", "test"):
         numpy.save(folder / f"one/{role}_two.npy", numpy.load(folder / f"one/{role}_y.npy") // 2)
     run("fit --train-x one/train_x.npy --train-y one/train_two.npy --classes 2 --mu 5 --rounds 3 --out two --ledger two.jsonl")
-    keep("private-evaluation", "two classes", run("evaluate --private --model two --test-x one/test_x.npy --test-y one/test_two.npy --mu 5 --metrics roc "
+    keep("private-evaluation", "two classes", run(f"evaluate --private --model two {tested.replace('test_y', 'test_two')} --mu 5 --metrics roc "
                                                   "--ledger two.jsonl --format json"))
-    rows = "--train-x one/train_x.npy --train-y one/train_y.npy --classes 4 --threads 1"
-    run(f"release --statistics gram,class_sums,class_sizes {rows} --mu 20 --out s --ledger s.jsonl --report s.json")
+    run(f"release --statistics gram,class_sums,class_sizes {one} --threads 1 --mu 20 --out s --ledger s.jsonl --report s.json")
     keep("fit-report", "a release", written("s.json"))
     for options in ("--lambda 1 --intervals-x one/test_x.npy", "--lambda path --select 4", "--lambda 1e-9 --features 0-3"):
         run(f"refit s --intervals i.json --out refitted --overwrite {options}")
         keep("refit-intervals", options, written("i.json"))
-    run(f"release --statistics gram,class_sums {rows} --mu 0.01 --out none --ledger s.jsonl")
+    run(f"release --statistics gram,class_sums {one} --threads 1 --mu 0.01 --out none --ledger s.jsonl")
     run("refit none --intervals i.json --out refitted --overwrite")
     keep("refit-intervals", "too much noise", written("i.json"))
-    run("sweep --train-x one/train_x.npy --train-y one/train_y.npy --test-x one/test_x.npy --test-y one/test_y.npy "
-        "--classes 4 --methods mean,ls --epsilons 1,60 --imbalance 1,10 --seeds 1 --non-private")
+    run(f"sweep {one} {tested} --methods mean,ls --epsilons 1,60 --imbalance 1,10 --seeds 1 --non-private")
     keep("sweep", "a sweep", written("sweep.json"))
-    run("sweep --train-x one/train_x.npy --train-y one/train_y.npy --test-x one/train_x.npy --test-y one/train_y.npy "
-        "--classes 4 --methods mean --epsilons 1 --seeds 1 --out tested/sweep")
+    run(f"sweep {one} {tested.replace('/test', '/train')} --methods mean --epsilons 1 --seeds 1 --out tested/sweep")
     keep("sweep", "a sweep tested on training rows", written("tested/sweep.json"))
     # Killed runs stay open, and other runs go on from them.
     fit = ("fit --train-x other/train_x.npy --train-y other/train_y.npy --classes 4 "
@@ -227,7 +215,7 @@ def make_documents(folder):
     run(f"{fit} --out resumed.safetensors --ledger resumed.jsonl --report resumed.json --resume")
     keep("fit-report", "a run that goes on", written("resumed.json"))
     # An earlier version wrote it.
-    shutil.copy(pathlib.Path(__file__).parents[1] / "data/reference/ledger_with_names.jsonl", folder / "named.jsonl")
+    shutil.copy(SOURCE / "tests/data/reference/ledger_with_names.jsonl", folder / "named.jsonl")
     for ledger in sorted(folder.glob("*.jsonl")):
         for line in ledger.read_text().splitlines():
             keep("ledger-line", ledger.name, line)
@@ -269,8 +257,8 @@ def subschemas_of(schema, place=()):
 def members_seen(schema, value, root, place, seen):
     """Adds the place in the schema of each of the value's members."""
     if "$ref" in schema:
-        name = schema["$ref"].rsplit("/", 1)[1]
-        return members_seen(root["$defs"][name], value, root, ("$defs", name), seen)
+        place = ("$defs", schema["$ref"].rsplit("/", 1)[1])
+        schema = root["$defs"][place[1]]
     for number, one in enumerate(schema.get("oneOf", [])):
         if jsonschema.Draft202012Validator({**one, "$defs": root.get("$defs", {})}).is_valid(value):
             members_seen(one, value, root, place + (f"oneOf {number}",), seen)
@@ -284,7 +272,6 @@ def members_seen(schema, value, root, place, seen):
     if isinstance(value, list):
         for one in value:
             members_seen(schema.get("items", {}), one, root, place + ("[]",), seen)
-    return None
 
 
 def without_owners(schema, value):
@@ -363,7 +350,7 @@ class Schemas(unittest.TestCase):
                 content = report if folder == "whole" else without_owners(SCHEMAS["fit-report"], report)
                 (self.folder / folder / f"r{number}.json").write_text(json.dumps(content))
             reports = " ".join(f"r{number}.json" for number in range(len(FITS)))
-            program(self.folder / folder, f"report {reports} --public --out page.html")
+            passed(program(self.folder / folder, f"report {reports} --public --out page.html"))
             pages.append((self.folder / folder / "page.html").read_text())
         self.assertTrue(pages[0] == pages[1])
 

@@ -16,12 +16,10 @@
 
 #include "aggregator/release/release.hpp"
 #include "common/accounting/gaussian_dp.hpp"
-#include "common/data/npy_writer.hpp"
 #include "common/data/worker_rows.hpp"
 #include "common/randomness/rounded_gaussian.hpp"
 #include "tests/common/accounting/hockey_stick.hpp"
-#include "tests/temporary_folder.hpp"
-#include "tests/testing.hpp"
+#include "tests/common/data/data_files.hpp"
 #include "worker/statistics/registered_statistics.hpp"
 
 namespace dpreduce::falsification_test {
@@ -41,22 +39,17 @@ class Classes {
  public:
   explicit Classes(World world) {
     std::vector<float> x;
-    std::vector<std::int32_t> y;
+    std::vector<std::int64_t> y;
     for (std::size_t c = 0; c < kClasses; ++c) {
-      x.insert(x.end(), {-1.0F, 0.0F});
-      y.push_back(static_cast<std::int32_t>(c));
-      if (world == World::kWithoutCanary) continue;
-      x.insert(x.end(), {1.0F, 0.0F});
-      y.push_back(static_cast<std::int32_t>(c));
+      for (const float entry : {-1.0F, 1.0F}) {
+        if (entry > 0.0F && world == World::kWithoutCanary) continue;
+        x.insert(x.end(), {entry, 0.0F});
+        y.push_back(static_cast<std::int64_t>(c));
+      }
     }
-    NpyWriter features(folder_ / "x.npy", DType::kFloat32, {y.size(), kDim});
-    features.append(std::span<const float>(x));
-    features.commit();
-    NpyWriter labels(folder_ / "y.npy", DType::kInt64, {y.size()});
-    labels.append(std::span<const std::int32_t>(y));
-    labels.commit();
+    write_npy(folder_ / "x.npy", x, kDim);
+    write_labels(folder_ / "y.npy", y);
   }
-
   Statistic statistic(const ReleaseRequest& request) const {
     WorkerRows rows = WorkerRows::open({folder_ / "x.npy"}, {folder_ / "y.npy"}, 0, 1);
     const RowTransform transform(
@@ -65,7 +58,6 @@ class Classes {
     const OnChunk on_chunk = [](double) {};
     return registered_statistic("class_means").compute(request, {{rows, transform, plan, on_chunk}});
   }
-
   std::string ledger() const { return folder_ / "ledger.jsonl"; }
 
  private:

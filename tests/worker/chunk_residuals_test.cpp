@@ -17,21 +17,20 @@ LatticeRows random_rows(std::size_t count, std::size_t dim, std::size_t classes)
   return rows;
 }
 
-LatticeWeights random_weights(const LatticeRows& rows, std::size_t classes, double deviation, std::size_t seed) {
-  std::mt19937_64 engine(seed);
-  const std::size_t count = classes * rows.dim();
-  return {deviation > 0.0 ? normal_numbers(engine, count, deviation) : std::vector<double>(count, 0.0), rows.lattice()};
+LatticeWeights random_weights(const LatticeRows& rows, std::size_t classes, double deviation) {
+  std::mt19937_64 engine(classes);
+  return {normal_numbers(engine, classes * rows.dim(), deviation), rows.lattice()};
 }
 
 // Few classes or many, any threads: R^T Q of the residuals that `assign` takes, by the plain kernel.
 TEST(ChunkResiduals, AccumulateTheProductOfTheirResiduals) {
   for (const std::size_t classes : {2u, 10u, 33u, 64u, 65u, 130u}) {
     for (const std::size_t count : {1u, 255u, 256u, 257u, 800u}) {
+      SCOPED_TRACE(fmt::format("{} classes, {} rows", classes, count));
       const std::size_t dim = 37;
       const LatticeRows rows = random_rows(count, dim, classes);
-      const LatticeWeights weights = random_weights(rows, classes, 1.0, classes);
+      const LatticeWeights weights = random_weights(rows, classes, 1.0);
       const GradientPoint point{weights};
-
       ChunkResiduals assigned(point, 1);
       assigned.assign(rows);
       std::vector<std::int64_t> expected(classes * dim, 5);
@@ -40,7 +39,7 @@ TEST(ChunkResiduals, AccumulateTheProductOfTheirResiduals) {
         ChunkResiduals residuals(point, threads);
         std::vector<std::int64_t> gradient(classes * dim, 5);
         residuals.accumulate(rows, gradient);
-        EXPECT_EQ(gradient, expected) << classes << " classes, " << count << " rows, " << threads << " threads";
+        EXPECT_EQ(gradient, expected) << threads << " threads";
         for (std::size_t row = 0; row < count; ++row) {
           EXPECT_EQ(residuals.residual_norm(row), assigned.residual_norm(row));
         }
@@ -62,43 +61,24 @@ TEST(ChunkResiduals, ABoundThatIsNoneIsRefused) {
 // Weights that take every row for one of another class: residuals are as long as sqrt(2). In feature units, where a
 // lattice unit is Z / S, a row's own gradient has norm Z C at most, and so much more or less is a neighbor's sum.
 TEST(ChunkResiduals, NoneThatIsLongerThanItsBoundEntersAGradient) {
-  constexpr std::size_t kDim = 5;
   for (const std::size_t classes : {2u, 3u, 10u, 70u}) {
-    const LatticeRows rows = random_rows(40, kDim, classes);
-    const LatticeWeights weights = random_weights(rows, classes, 1000.0, classes);
+    const LatticeRows rows = random_rows(40, 5, classes);
+    const LatticeWeights weights = random_weights(rows, classes, 1000.0);
     const GradientPoint point{weights};
     EXPECT_EQ(point.residual_norm, 0.7);
     ChunkResiduals residuals(point, 1);
     residuals.assign(rows);
     double longest = 0.0;
+    double longest_clipped = 0.0;
     for (std::size_t row = 0; row < rows.rows(); ++row) {
       const auto residual = std::span(residuals.residuals().row(row), classes);
       const double norm = std::sqrt(sum_of_squares(residual)) / Lattice{point.residual_norm, classes}.scale();
       EXPECT_LE(norm, 0.7 * (1.0 + std::sqrt(static_cast<double>(classes)) / kLatticeNorm));
       longest = std::max(longest, residuals.residual_norm(row));
+      longest_clipped = std::max(longest_clipped, norm);
     }
-    EXPECT_GT(longest, 1.4);  // before it was clipped
-  }
-}
-
-// A gradient of softmax is in units of .7 C: what a neighbor's row moves, for residuals of any length.
-TEST(ChunkResiduals, NeighborsSumsDifferByLessThanSevenTenthsOfTheClipNorm) {
-  constexpr std::size_t kDim = 5;
-  constexpr std::size_t kClasses = 3;
-  for (const double size : {0.0, 0.1, 3.0, 1000.0}) {
-    const LatticeRows all = random_rows(1, kDim, kClasses);
-    const LatticeWeights weights = random_weights(all, kClasses, size, 3);
-    const GradientPoint point{weights};
-    ChunkResiduals residuals(point, 1);
-    std::vector<std::int64_t> gradient(kClasses * kDim, 0);
-    residuals.accumulate(all, gradient);
-    const double norm = std::sqrt(sum_of_squares(gradient));
-    EXPECT_LE(norm, double{kLatticeNorm} * kLatticeNorm);
-    const double unit = Lattice{point.residual_norm, kClasses}.scale() * all.lattice().scale();
-    EXPECT_LE(norm / unit, 0.7 * 1.001) << size;
-    if (size == 0.0) {
-      EXPECT_GE(norm / unit, 0.7 * 0.999);  // and it is reached
-    }
+    EXPECT_GT(longest, 1.4);
+    EXPECT_GE(longest_clipped, 0.7 * 0.999);
   }
 }
 

@@ -1,4 +1,4 @@
-// Numbers that tests draw, and sums of their squares.
+// Numbers that tests draw, sums of their squares, and their moments.
 #pragma once
 
 #include "tests/testing.hpp"
@@ -27,6 +27,23 @@ Sum sum_of_squares(const Numbers& numbers) {
   for (const auto number : numbers) sum += static_cast<Sum>(number) * static_cast<Sum>(number);
   return sum;
 }
+
+/// Of numbers that are drawn again and again.
+class DrawnMoments {
+ public:
+  void add(double number) {
+    ++count_;
+    sum_ += number;
+    squares_ += number * number;
+  }
+  double mean() const { return sum_ / count_; }
+  double deviation() const { return std::sqrt(squares_ / count_ - mean() * mean()); }
+
+ private:
+  double count_ = 0.0;
+  double sum_ = 0.0;
+  double squares_ = 0.0;
+};
 
 /// For passes whose progress nobody watches.
 inline const std::function<void(double)> kUnwatched = [](double) {};

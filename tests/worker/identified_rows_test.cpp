@@ -10,10 +10,6 @@ KeyedHash test_hash() {
   return KeyedHash(std::span<const std::byte, 32>(kKey));
 }
 
-std::string npy(const std::string& type, std::size_t rows, const std::string& elements) {
-  return npy_header_bytes(npy_text(type, "(" + std::to_string(rows) + ",)")) + elements;
-}
-
 // Whose row each is, as the first row of that person.
 std::vector<std::size_t> first_rows_of(const IdentifiedRows& rows) {
   std::vector<std::size_t> firsts;
@@ -27,15 +23,18 @@ std::vector<std::size_t> first_rows_of(const IdentifiedRows& rows) {
 TEST(IdentifiedRows, APersonIsTheSameInFilesOfAnyType) {
   const TemporaryFolder folder;
   const std::uint64_t large = (std::uint64_t{1} << 63) + 5;  // no int64
-  write_bytes(folder / "0.npy", npy("<i8", 3, element_bytes(std::vector<std::int64_t>{7, -1, 7})));
-  write_bytes(folder / "1.npy", npy("<u8", 3, element_bytes(std::vector<std::uint64_t>{large, 7, 255})));
-  write_bytes(folder / "2.npy", npy("|i1", 2, std::string("\xff\x07", 2)));
-  write_bytes(folder / "3.npy", npy("|S20", 3,
-                                    std::string("9223372036854775813\0", 20) + "-1" + std::string(18, '\0') + "07" +
-                                        std::string(18, '\0')));
-  write_bytes(folder / "4.npy", npy("|u1", 1, std::string("\xff", 1)));
-  ShardedArray persons({folder / "0.npy", folder / "1.npy", folder / "2.npy", folder / "3.npy", folder / "4.npy"},
-                       ArrayRole::kPersons);
+  const std::string none(18, '\0');
+  std::vector<std::string> files;
+  for (const auto& [type, rows, elements] :
+       {std::tuple{"<i8", 3, element_bytes(std::vector<std::int64_t>{7, -1, 7})},
+        {"<u8", 3, element_bytes(std::vector<std::uint64_t>{large, 7, 255})},
+        {"|i1", 2, std::string("\xff\x07", 2)},
+        {"|S20", 3, std::string("9223372036854775813\0", 20) + "-1" + none + "07" + none},
+        {"|u1", 1, std::string("\xff", 1)}}) {
+    files.push_back(folder / numbered_npy("", files.size()));
+    write_bytes(files.back(), npy_header_bytes(npy_text(type, fmt::format("({},)", rows))) + elements);
+  }
+  ShardedArray persons(files, ArrayRole::kPersons);
   const IdentifiedRows rows = identified(persons, {0, 12}, test_hash());
   EXPECT_EQ(first_rows_of(rows), (std::vector<std::size_t>{0, 1, 0, 3, 0, 5, 1, 0, 3, 1, 10, 5}));
   std::vector<std::uint64_t> counts = rows.persons.rows;
@@ -50,7 +49,7 @@ TEST(IdentifiedRows, ARangeIsOfItsRowsAlone) {
   const TemporaryFolder folder;
   std::vector<std::int64_t> all;
   for (std::int64_t row = 0; row < 2000; ++row) all.push_back(row * row % 97);
-  write_bytes(folder / "p.npy", npy("<i8", all.size(), element_bytes(all)));
+  write_npy(folder / "p.npy", all);
   ShardedArray persons(std::vector<std::string>{folder / "p.npy"}, ArrayRole::kPersons);
   const IdentifiedRows rows = identified(persons, {100, 1500}, test_hash());
   ASSERT_EQ(rows.of_rows.size(), 1500u);

@@ -21,7 +21,6 @@ class LatticeStreamTest : public testing::Test {
 
   WorkerRows rows() const { return WorkerRows::in_memory(array_view(x_, kDim), array_view(y_), "x", "y"); }
 
-  // A pass over the rows in the order of chunks, on so many threads.
   template <typename Visit>
   void pass(WorkerRows& stored, unsigned threads, const Visit& visit, const OnChunk& on_chunk = kUnwatched) const {
     for_each_lattice_chunk({stored, transform_, plan(threads), on_chunk}, visit);
@@ -38,9 +37,10 @@ class LatticeStreamTest : public testing::Test {
   std::vector<std::int32_t> y_;
 };
 
-TEST_F(LatticeStreamTest, ThreadsDoNotMatter) {
+TEST_F(LatticeStreamTest, ThreadsDoNotMatterAndChunksAreVisitedOnThatOfTheCaller) {
   LatticeRows whole({1.0, kDim}, kRows);
   whole.assign(transform_, std::span<const float>(x_), y_, 1);
+  const auto caller = std::this_thread::get_id();
   for (const unsigned threads : {1U, 2U, 5U}) {
     WorkerRows stored = rows();
     std::size_t first = 0;
@@ -48,6 +48,7 @@ TEST_F(LatticeStreamTest, ThreadsDoNotMatter) {
     pass(
         stored, threads,
         [&](const LatticeRows& chunk) {
+          EXPECT_EQ(std::this_thread::get_id(), caller);
           EXPECT_EQ(chunk.rows(), std::min(kRowsOfChunk, kRows - first));
           for (std::size_t row = 0; row < chunk.rows(); ++row) {
             EXPECT_TRUE(std::ranges::equal(chunk.row(row), whole.row(first + row)));
@@ -56,6 +57,7 @@ TEST_F(LatticeStreamTest, ThreadsDoNotMatter) {
           first += chunk.rows();
         },
         [&](double share) {
+          EXPECT_EQ(std::this_thread::get_id(), caller);
           EXPECT_DOUBLE_EQ(share, static_cast<double>(first) / kRows);
           EXPECT_GT(share, done);
           done = share;
@@ -67,8 +69,7 @@ TEST_F(LatticeStreamTest, ThreadsDoNotMatter) {
 
 TEST_F(LatticeStreamTest, KeptRowsAreThoseThatAreShownAlsoWhereTheyAreProjectedLater) {
   Preprocessing after = transform_.preprocessing();
-  for (std::size_t entry = 0; entry < 2 * kDim; ++entry)
-    after.projection.push_back(std::sin(1.0 + 3.0 * static_cast<double>(entry)));
+  for (double entry = 0.0; entry < 2 * kDim; ++entry) after.projection.push_back(std::sin(1.0 + 3.0 * entry));
   const RowTransform projection(after);
   StreamPlan all = plan(2);
   all.memory_bytes =
@@ -97,14 +98,6 @@ TEST_F(LatticeStreamTest, KeptRowsAreThoseThatAreShownAlsoWhereTheyAreProjectedL
   });
   EXPECT_EQ(next, projected.size());
   EXPECT_FALSE(keep_lattice_chunks({stored, transform_, plan(2), kUnwatched}, KeptFor::kRounds)) << "there is no room";
-}
-
-TEST_F(LatticeStreamTest, ChunksAreVisitedOnTheThreadOfTheCaller) {
-  WorkerRows stored = rows();
-  const auto caller = std::this_thread::get_id();
-  const auto expect_caller = [&] { EXPECT_EQ(std::this_thread::get_id(), caller); };
-  pass(
-      stored, 2, [&](const LatticeRows&) { expect_caller(); }, [&](double) { expect_caller(); });
 }
 
 // A row that is not finite is refused all the same.
@@ -153,14 +146,11 @@ TEST_F(LatticeStreamTest, WhoeverThrowsEndsThePass) {
       const auto third = [&](bool throws) {
         if (throws && visits == 3) throw std::runtime_error("enough");
       };
-      EXPECT_THROW(pass(
-                       stored, threads,
-                       [&](const LatticeRows&) {
-                         ++visits;
-                         third(visitor_throws);
-                       },
-                       [&](double) { third(!visitor_throws); }),
-                   std::runtime_error);
+      const auto visit = [&](const LatticeRows&) {
+        ++visits;
+        third(visitor_throws);
+      };
+      EXPECT_THROW(pass(stored, threads, visit, [&](double) { third(!visitor_throws); }), std::runtime_error);
       EXPECT_EQ(visits, 3U);
     }
   }

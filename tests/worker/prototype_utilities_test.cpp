@@ -1,4 +1,3 @@
-
 #include "common/base/error.hpp"
 #include "tests/common/data/data_files.hpp"
 #include "tests/testing.hpp"
@@ -20,11 +19,7 @@ struct Row {
 };
 using Rows = std::vector<Row>;
 
-const std::vector<CosineClip>& some_clips() {
-  static const std::vector<CosineClip> clips{CosineClip{}, cosine_clip(0.9, 1.1), cosine_clip(1.2, 2),
-                                             cosine_clip(0, 0.5)};
-  return clips;
-}
+const std::vector<CosineClip> kClips{CosineClip{}, cosine_clip(0.9, 1.1), cosine_clip(1.2, 2), cosine_clip(0, 0.5)};
 
 class PrototypeUtilities : public testing::Test {
  protected:
@@ -50,7 +45,9 @@ class PrototypeUtilities : public testing::Test {
     return row;
   }
 
-  Statistic utilities(const Rows& rows, const CosineClip& clip, std::size_t memory = kAmple, unsigned threads = 1,
+  using Utilities = std::vector<std::int64_t>;  // classes x candidates
+
+  Utilities utilities(const Rows& rows, const CosineClip& clip, std::size_t memory = kAmple, unsigned threads = 1,
                       BadRows bad_rows = BadRows::kFail) const {
     std::vector<float> x;
     std::vector<std::int64_t> y;
@@ -63,8 +60,11 @@ class PrototypeUtilities : public testing::Test {
     WorkerRows worker = written_rows();
     WorkerRows candidates = public_rows();
     const StreamPlan plan{kClasses, bad_rows, memory, threads};
-    return prototype_utilities(prototype_selection(kClasses, kCandidates, 1, clip, 1.0), clip,
-                               {{worker, transform_, plan, kUnwatched}}, {{candidates, transform_, plan, kUnwatched}});
+    const Statistic statistic =
+        prototype_utilities(prototype_selection(kClasses, kCandidates, 1, clip, 1.0), clip,
+                            {{worker, transform_, plan, kUnwatched}}, {{candidates, transform_, plan, kUnwatched}});
+    const auto block = statistic.block(statistic.index_of("utilities"));
+    return {block.begin(), block.end()};
   }
 
   // Those of the last utilities.
@@ -80,8 +80,8 @@ class PrototypeUtilities : public testing::Test {
   }
 
   // By the definition, pair by pair; n_c S^2 is left out where nothing is clipped.
-  std::vector<std::int64_t> by_definition(const CosineClip& clip) const {
-    std::vector<std::int64_t> sums(kClasses * kCandidates, 0);
+  Utilities by_definition(const CosineClip& clip) const {
+    Utilities sums(kClasses * kCandidates, 0);
     for (const Row& row : rows_) {
       const std::vector<std::int16_t> q = lattice_row(row.x.data());
       for (std::size_t z = 0; z < kCandidates; ++z) {
@@ -95,11 +95,6 @@ class PrototypeUtilities : public testing::Test {
     return sums;
   }
 
-  static std::vector<std::int64_t> values(const Statistic& statistic) {
-    const auto block = statistic.block(statistic.index_of("utilities"));
-    return {block.begin(), block.end()};
-  }
-
   const TemporaryFolder folder_;
   std::mt19937 engine_{17};
   Rows rows_;
@@ -110,10 +105,10 @@ class PrototypeUtilities : public testing::Test {
 
 TEST_F(PrototypeUtilities, AreTheSumsOverPairsOfRowsWhateverMemoryAndThreads) {
   const std::size_t row_bytes = bytes_per_row(transform_.preprocessing());
-  for (const CosineClip& clip : some_clips()) {
-    const std::vector<std::int64_t> expected = by_definition(clip);
+  for (const CosineClip& clip : kClips) {
+    const Utilities expected = by_definition(clip);
     for (const std::size_t memory : {4 * row_bytes, 40 * row_bytes, kAmple}) {
-      for (const unsigned threads : {1U, 3U}) EXPECT_EQ(values(utilities(rows_, clip, memory, threads)), expected);
+      for (const unsigned threads : {1U, 3U}) EXPECT_EQ(utilities(rows_, clip, memory, threads), expected);
     }
   }
 }
@@ -123,17 +118,17 @@ TEST_F(PrototypeUtilities, AreExactWhereClassSumsPassSixteenBits) {
   Row axis{std::vector<float>(kDim, 0.0F), 1};
   axis.x[0] = -1.0F;
   const std::size_t many = 70000;  // 70000 S > 65535^2 / 2: three digits
-  const Statistic sums = utilities(Rows(many, axis), CosineClip{});
+  const Utilities sums = utilities(Rows(many, axis), CosineClip{});
   const std::vector<std::int16_t> q = lattice_row(axis.x.data());
   for (std::size_t z = 0; z < kCandidates; ++z) {
     const std::int64_t product = std::int64_t{q[0]} * lattice_row(candidates_.data() + z * kDim)[0];
-    EXPECT_EQ(sums.block(0)[kCandidates + z], static_cast<std::int64_t>(many) * product);
+    EXPECT_EQ(sums[kCandidates + z], static_cast<std::int64_t>(many) * product);
   }
 }
 
 // What workers do that share the public rows: class sums first, then each its part.
 TEST_F(PrototypeUtilities, ByClassSumsAreThoseOfEachPartOfThePublicRows) {
-  const std::vector<std::int64_t> expected = values(utilities(rows_, CosineClip{}));  // writes the rows, too
+  const Utilities expected = utilities(rows_, CosineClip{});  // writes the rows, too
   WorkerRows worker = written_rows();
   WorkerRows candidates = public_rows();
   const SecretVector<std::int64_t> sums = exact_class_sums({{worker, transform_, plan_, kUnwatched}});
@@ -176,23 +171,20 @@ TEST_F(PrototypeUtilities, ClassSumsWhoseUtilitiesCouldWrapAreRefused) {
 // One row more: nothing moves in other classes; in its own what it adds to any two candidates differs by at most the
 // declared sensitivity, and comes near to it. Where pairs are clipped no utility falls.
 TEST_F(PrototypeUtilities, AnotherRowMovesItsClassAloneAndNoFurtherThanDeclared) {
-  for (const CosineClip& clip : some_clips()) {
-    const Statistic fewer = utilities(rows_, clip);
+  for (const CosineClip& clip : kClips) {
+    const Utilities fewer = utilities(rows_, clip);
     std::uint64_t widest = 0;
     for (int trial = 0; trial < 40; ++trial) {
       Rows neighbor = rows_;
       const Row row = random_row();
       neighbor.insert(neighbor.begin() + trial % 5, row);
-      const Statistic more = utilities(neighbor, clip);
-      std::vector<std::int64_t> rises;
-      for (std::size_t c = 0; c < kClasses; ++c) {
-        for (std::size_t z = 0; z < kCandidates; ++z) {
-          const std::int64_t rise = more.block(0)[c * kCandidates + z] - fewer.block(0)[c * kCandidates + z];
-          if (static_cast<std::int32_t>(c) == row.y) {
-            rises.push_back(rise);
-          } else {
-            ASSERT_EQ(rise, 0);
-          }
+      const Utilities more = utilities(neighbor, clip);
+      Utilities rises;
+      for (std::size_t e = 0; e < more.size(); ++e) {
+        if (e / kCandidates == static_cast<std::size_t>(row.y)) {
+          rises.push_back(more[e] - fewer[e]);
+        } else {
+          ASSERT_EQ(more[e], fewer[e]);
         }
       }
       const auto [least, most] = std::minmax_element(rises.begin(), rises.end());
@@ -207,14 +199,16 @@ TEST_F(PrototypeUtilities, AnotherRowMovesItsClassAloneAndNoFurtherThanDeclared)
   }
 }
 
-TEST_F(PrototypeUtilities, ARowThatCountsNowhereAddsNothing) {
-  Row bad = rows_.front();
-  bad.x[3] = std::numeric_limits<float>::quiet_NaN();
+TEST_F(PrototypeUtilities, ARowThatCountsNowhereAddsNothingAndAloneAllAreZero) {
   Rows rows = rows_;
-  rows.push_back(bad);
-  for (const CosineClip& clip : some_clips()) {
-    EXPECT_EQ(values(utilities(rows, clip, kAmple, 1, BadRows::kZero)), values(utilities(rows_, clip)));
+  rows.push_back(rows_.front());
+  rows.back().x[3] = std::numeric_limits<float>::quiet_NaN();
+  Row infinite = rows_.front();
+  infinite.x[0] = std::numeric_limits<float>::infinity();
+  for (const CosineClip& clip : kClips) {
+    EXPECT_EQ(utilities(rows, clip, kAmple, 1, BadRows::kZero), utilities(rows_, clip));
     expect_bad_input([&] { utilities(rows, clip); }, {"x.npy: row 150", "not a finite number"});
+    EXPECT_THAT(utilities({infinite}, clip, kAmple, 1, BadRows::kZero), testing::Each(0));
   }
 }
 
@@ -222,16 +216,8 @@ TEST_F(PrototypeUtilities, APublicRowThatIsNoneIsNamed) {
   std::vector<float> features = candidates_;
   features[5 * kDim] = std::numeric_limits<float>::infinity();
   write_npy(folder_ / "p.npy", features, kDim);
-  for (const CosineClip& clip : some_clips()) {
+  for (const CosineClip& clip : kClips) {
     expect_bad_input([&] { utilities(rows_, clip); }, {"p.npy: row 5", "not a finite number"});
-  }
-}
-
-TEST_F(PrototypeUtilities, AreZeroWhereNoRowCounts) {
-  Row bad = rows_.front();
-  bad.x[0] = std::numeric_limits<float>::infinity();
-  for (const CosineClip& clip : some_clips()) {
-    for (const std::int64_t utility : values(utilities({bad}, clip, kAmple, 1, BadRows::kZero))) EXPECT_EQ(utility, 0);
   }
 }
 

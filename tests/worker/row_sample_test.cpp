@@ -1,4 +1,5 @@
-// The gradient of a Poisson sample is that of the drawn rows alone, however rows are read, kept and shared out.
+// The gradient of a Poisson sample is that of the drawn rows alone. However rows are read, kept and shared out, it is
+// the same: tests/mpi/every_fit_test.cpp.
 
 #include "tests/common/data/data_files.hpp"
 #include "tests/testing.hpp"
@@ -18,8 +19,6 @@ struct Reading {
   bool is_kept = false;
   std::optional<RowUnits> persons{};
   bool are_checked = false;
-  std::size_t worker = 0;
-  std::size_t workers = 1;
 };
 
 class RowSampleTest : public testing::Test {
@@ -32,9 +31,7 @@ class RowSampleTest : public testing::Test {
     weights_ = normal_numbers(engine, kClasses * kDim, 2.0);
   }
 
-  static RowSample sample(double rate, std::uint64_t first_row = 0, unsigned char secret = 7) {
-    return {SecretVector<std::byte>(32, std::byte{secret}), rate, first_row};
-  }
+  static RowSample sample(double rate) { return {SecretVector<std::byte>(32, std::byte{7}), rate, 0}; }
 
   // Writes the taken rows.
   void write(const std::string& name, const std::vector<bool>& taken) const {
@@ -50,11 +47,9 @@ class RowSampleTest : public testing::Test {
     write_npy(folder_ / (name + "_y.npy"), y);
   }
 
-  std::vector<std::int64_t> gradient(const std::string& name, std::optional<RowSample> sample,
+  std::vector<std::int64_t> gradient(const std::string& name, std::optional<RowSample> sample = {},
                                      const Reading& reading = {}) const {
-    WorkerRows rows =
-        WorkerRows::open({folder_ / (name + "_x.npy")}, {folder_ / (name + "_y.npy")}, reading.worker, reading.workers);
-    const bool are_clipped = reading.persons && reading.persons->are_whole;
+    WorkerRows rows = WorkerRows::open({folder_ / (name + "_x.npy")}, {folder_ / (name + "_y.npy")}, 0, 1);
     if (reading.persons) rows.set_units(*reading.persons);
     const RowTransform transform({kDim, 1, Normalize::kL2, 1.0, {}, 0.0});
     const StreamPlan plan{kClasses, BadRows::kFail, reading.memory, 2};
@@ -65,10 +60,9 @@ class RowSampleTest : public testing::Test {
     StatisticInputs inputs{{rows, transform, plan, kUnwatched}, point, std::move(sample)};
     if (kept) inputs.kept = *kept;
     inputs.are_checked = reading.are_checked;
-    ReleaseTerms terms{.classes = kClasses, .dim = kDim};
     const StatisticEntry& registered = registered_statistic("gradient");
-    ReleaseRequest request = registered.request(terms, 1.0);
-    request.clips_units = are_clipped;
+    ReleaseRequest request = registered.request({.classes = kClasses, .dim = kDim}, 1.0);
+    request.clips_units = reading.persons && reading.persons->are_whole;
     const Statistic statistic = registered.compute(request, inputs);
     const auto block = statistic.block(0);
     return {block.begin(), block.end()};
@@ -81,14 +75,19 @@ class RowSampleTest : public testing::Test {
 };
 
 TEST_F(RowSampleTest, RowsThatAreNotDrawnAddExactlyNothing) {
+  constexpr std::size_t kFewRows = 7 * (6 * kDim + 8);
   for (const double rate : {0.7, 0.1, 0.01}) {
     const RowSample drawn = sample(rate);
     RowCoins coins = drawn.coins();
     std::vector<bool> taken;
     for (std::size_t row = 0; row < kRows; ++row) taken.push_back(coins.next());
     write("drawn", taken);
-    EXPECT_EQ(gradient("all", drawn), gradient("drawn", std::nullopt)) << rate;
+    const std::vector<std::int64_t> expected = gradient("drawn");
+    EXPECT_EQ(gradient("all", drawn), expected) << rate;
+    EXPECT_EQ(gradient("all", drawn, {.memory = kFewRows}), expected) << rate << ", in chunks";
+    EXPECT_EQ(gradient("all", drawn, {.is_kept = true}), expected) << rate << ", of rows that are kept";
   }
+  EXPECT_EQ(gradient("all", sample(1e-9)), std::vector<std::int64_t>(kClasses * kDim, 0)) << "an empty sample";
 }
 
 // Persons of one row and of many; with `whole` they are clipped to one row.
@@ -127,34 +126,12 @@ TEST_F(RowSampleTest, APersonHasOneCoin) {
   }
 }
 
-// The coin of a person is that of a row at the place of their first row, wherever that is and whoever tosses it.
 TEST_F(RowSampleTest, PersonsOfOneRowHaveTheCoinsOfTheirRows) {
-  const RowSample of_sample = sample(0.4);
-  RowCoins coins = of_sample.coins();
-  std::vector<char> of_rows;
-  for (std::size_t row = 0; row < 20000; ++row) of_rows.push_back(coins.next() ? 1 : 0);
-  const std::vector<std::uint64_t> places{19999, 0, 7, 6, 12001, 5000, 5001, 1};
-  const std::vector<char> drawn = of_sample.drawn_units(places);
-  for (std::size_t person = 0; person < places.size(); ++person) EXPECT_EQ(drawn[person], of_rows[places[person]]);
-
-  RowUnits alone{.of_rows = {}, .first_rows = {}, .are_whole = true};
-  for (std::size_t row = 0; row < kRows; ++row) {
-    alone.of_rows.push_back(static_cast<std::uint32_t>(row));
-    alone.first_rows.push_back(row);
-  }
-  EXPECT_EQ(gradient("all", of_sample, {.persons = alone}), gradient("all", of_sample));
-}
-
-TEST_F(RowSampleTest, AnEmptySampleHasGradientZero) {
-  EXPECT_EQ(gradient("all", sample(1e-9)), std::vector<std::int64_t>(kClasses * kDim, 0));
-}
-
-TEST_F(RowSampleTest, ChunksAndKeptRowsDoNotMatter) {
-  const RowSample drawn = sample(0.6);
-  const std::vector<std::int64_t> expected = gradient("all", drawn);
-  constexpr std::size_t kFewRows = 7 * (6 * kDim + 8);
-  EXPECT_EQ(gradient("all", drawn, {.memory = kFewRows}), expected);
-  EXPECT_EQ(gradient("all", drawn, {.is_kept = true}), expected);
+  RowUnits alone{
+      .of_rows = std::vector<std::uint32_t>(kRows), .first_rows = std::vector<std::uint64_t>(kRows), .are_whole = true};
+  std::iota(alone.of_rows.begin(), alone.of_rows.end(), 0U);
+  std::iota(alone.first_rows.begin(), alone.first_rows.end(), 0U);
+  EXPECT_EQ(gradient("all", sample(0.4), {.persons = alone}), gradient("all", sample(0.4)));
 }
 
 TEST_F(RowSampleTest, OnceRowsAreCheckedDrawnRowsAloneAreTouched) {
@@ -174,25 +151,7 @@ TEST_F(RowSampleTest, OnceRowsAreCheckedDrawnRowsAloneAreTouched) {
   write("bad", std::vector<bool>(kRows, true));
   EXPECT_EQ(gradient("bad", drawn, {.are_checked = true}), expected);
   EXPECT_THROW(gradient("bad", drawn), BadInput);
-  EXPECT_THROW(gradient("bad", std::nullopt), BadInput);
-}
-
-TEST_F(RowSampleTest, SharesOfTheRowsAddUpToTheWhole) {
-  const RowSample drawn = sample(0.3);
-  const std::vector<std::int64_t> expected = gradient("all", drawn);
-  for (const std::size_t workers : {2U, 3U, 5U}) {
-    std::vector<std::int64_t> sum(expected.size(), 0);
-    for (std::size_t worker = 0; worker < workers; ++worker) {
-      const RowSample share = sample(0.3, even_share(kRows, worker, workers).first);
-      const std::vector<std::int64_t> part = gradient("all", share, {.worker = worker, .workers = workers});
-      for (std::size_t e = 0; e < sum.size(); ++e) sum[e] += part[e];
-    }
-    EXPECT_EQ(sum, expected) << workers;
-  }
-}
-
-TEST_F(RowSampleTest, AnotherSecretTakesOtherRows) {
-  EXPECT_NE(gradient("all", sample(0.5, 0, 1)), gradient("all", sample(0.5, 0, 2)));
+  EXPECT_THROW(gradient("bad"), BadInput);
 }
 
 }  // namespace dpreduce::row_sample_test

@@ -51,7 +51,7 @@ enum class Held {
 };
 
 // Shows `compute` the rows of all persons, weighed; with `held` as planned, with their persons. Those of one person do
-// not follow one another. With `counted` a person's rows count as so many, and not as those that are here.
+// not follow one another. With `counted` a person's rows count as so many.
 template <typename Compute>
 Statistic of_persons(const std::vector<Person>& persons, std::uint64_t rows_per_person, const RowTransform& transform,
                      const Compute& compute, Held held = Held::kByWeights, unsigned threads = 1,
@@ -62,15 +62,16 @@ Statistic of_persons(const std::vector<Person>& persons, std::uint64_t rows_per_
   std::vector<float> x;
   std::vector<std::int32_t> y;
   std::vector<RowWeight> weights;
-  RowUnits of_rows{.of_rows = {}, .first_rows = {}, .are_whole = true};
+  RowUnits of_rows{.are_whole = true};
   UnitParts parts;
   for (std::size_t person = 0; person < persons.size(); ++person) {
     of_rows.first_rows.push_back(7 * person + persons[person].size());
     parts.push_back(part_of_unit(persons[person].size(), counted_of(person)));
   }
   if (!counted.empty()) of_rows.parts = std::make_shared<const UnitParts>(std::move(parts));
-  for (std::size_t turn = 0, added = 1; added > 0; ++turn) {
-    added = 0;
+  std::size_t most = 0;
+  for (const Person& person : persons) most = std::max(most, person.size());
+  for (std::size_t turn = 0; turn < most; ++turn) {
     for (std::uint32_t person = 0; person < persons.size(); ++person) {
       if (turn >= persons[person].size()) continue;
       const PersonalRow& row = persons[person][turn];
@@ -78,17 +79,16 @@ Statistic of_persons(const std::vector<Person>& persons, std::uint64_t rows_per_
       y.push_back(row.y);
       weights.push_back(weight_of_rows(counted_of(person), rows_per_person));
       of_rows.of_rows.push_back(person);
-      ++added;
     }
   }
   std::vector<double> targets;
   for (std::size_t first = 0; first < x.size(); first += kWeighedDim) {
     for (std::size_t t = 0; t < transform.preprocessing().targets.count; ++t) targets.push_back(double{x[first + t]});
   }
-  WorkerRows rows = targets.empty()
-                        ? WorkerRows::in_memory(array_view(x, kWeighedDim), array_view(y), "x", "y")
-                        : WorkerRows::in_memory(array_view(x, kWeighedDim), array_view(targets, kWeighedClasses), "x",
-                                                "y", ArrayRole::kTargets);
+  const bool has_targets = !targets.empty();
+  WorkerRows rows = WorkerRows::in_memory(array_view(x, kWeighedDim),
+                                          has_targets ? array_view(targets, kWeighedClasses) : array_view(y), "x", "y",
+                                          has_targets ? ArrayRole::kTargets : ArrayRole::kLabels);
   if (rows_per_person > 0) rows.set_weights(std::move(weights));
   if (held == Held::kAsPlanned) rows.set_units(std::move(of_rows));
   const StreamPlan plan{kWeighedClasses, BadRows::kFail, 4096, threads, rows.label_slots(1)};
@@ -119,7 +119,7 @@ Statistic spread_of(const StatisticEntry& entry, const ReleaseRequest& request, 
                     std::uint64_t rows_per_person, const RowTransform& transform, Held held, Spread spread) {
   constexpr std::size_t kSilos = 3;
   if (spread == Spread::kTogether) return registered_of(entry, request, persons, rows_per_person, transform, held);
-  std::optional<Statistic> sum;
+  Statistic sum = empty_statistic(request);
   for (std::size_t silo = 0; silo < kSilos; ++silo) {
     std::vector<Person> here;
     std::vector<std::uint64_t> counted;
@@ -131,19 +131,14 @@ Statistic spread_of(const StatisticEntry& entry, const ReleaseRequest& request, 
       here.push_back(std::move(own));
     }
     if (here.empty()) continue;
-    Statistic of_silo = registered_of(entry, request, here, rows_per_person, transform, held, 1, counted);
-    if (!sum) {
-      sum.emplace(std::move(of_silo));
-      continue;
-    }
-    std::ranges::transform(sum->words(), of_silo.words(), sum->words().begin(), std::plus());
+    const Statistic of_silo = registered_of(entry, request, here, rows_per_person, transform, held, 1, counted);
+    std::ranges::transform(sum.words(), of_silo.words(), sum.words().begin(), std::plus());
   }
-  return std::move(*sum);
+  return sum;
 }
 
 ReleaseTerms terms_of(const RowTransform& transform) {
-  ReleaseTerms terms{.classes = kWeighedClasses, .dim = transform.output_dim()};
-  terms.metric = Metric::kEuclidean;
+  ReleaseTerms terms{.classes = kWeighedClasses, .dim = transform.output_dim(), .metric = Metric::kEuclidean};
   terms.has_units = true;
   terms.evaluation = all_terms(kWeighedClasses);
   return terms;
@@ -162,9 +157,9 @@ class WeighedPersons : public testing::TestWithParam<std::tuple<std::uint64_t, H
   // Calls it with every registered statistic, class means with counts and without.
   void for_each_request(const RowTransform& transform, Adjacency adjacency,
                         const std::function<void(const StatisticEntry&, const ReleaseRequest&)>& call) const {
+    ReleaseTerms terms = terms_of(transform);
+    terms.adjacency = adjacency;
     for (const StatisticEntry* entry : registered_statistics()) {
-      ReleaseTerms terms = terms_of(transform);
-      terms.adjacency = adjacency;
       for (const Metric metric : {Metric::kEuclidean, Metric::kCosine}) {
         if (metric == Metric::kCosine && entry->name != "class_means") continue;
         terms.metric = metric;

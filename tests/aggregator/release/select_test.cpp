@@ -42,19 +42,17 @@ std::vector<std::uint64_t> all_chosen(const Selection& selection) {
 
 class SelectTest : public testing::Test {
  protected:
-  static NoisePlan selections_only(std::vector<PlannedSelection> selections = {kChoice}) {
-    return with_selections({.adjacency = Adjacency::kAddRemove}, std::move(selections));
-  }
+  static NoisePlan selections_only() { return with_selections({.adjacency = Adjacency::kAddRemove}, {kChoice}); }
   static ReleaseRequest center() { return registered_statistic("center").request({.dim = 20}, 1.0); }
   // A Gaussian release of this mu, then the selection.
   static NoisePlan center_and_choice(double mu) {
     return with_selections(make_noise_plan(mu, Adjacency::kAddRemove, {center()}), {kChoice});
   }
 
-  Releaser releaser(NoisePlan plan, RunFile file = RunFile(), std::optional<DataSetBudget> limit = std::nullopt,
+  Releaser releaser(NoisePlan plan, std::optional<DataSetBudget> limit = std::nullopt,
                     std::optional<std::uint64_t> seed = std::nullopt) {
-    return Releaser(ranks_, std::move(plan), std::move(file),
-                    {.ledger_path = ledger_.string(), .limit = limit, .seed = seed}, sample_terms());
+    return Releaser(ranks_, std::move(plan), RunFile(), {.ledger_path = ledger_.string(), .limit = limit, .seed = seed},
+                    sample_terms());
   }
 
   std::size_t lines() const { return charges_of(ledger_).size(); }
@@ -64,23 +62,10 @@ class SelectTest : public testing::Test {
   const std::filesystem::path ledger_ = folder_ / "ledger";
 };
 
-TEST_F(SelectTest, NonPrivateSelectionIsTheExactArgmaxAndLeavesNoLedger) {
-  PlannedSelection pairs = kChoice;
-  pairs.terms.groups = 2;
-  pairs.terms.candidates = 4;
-  pairs.terms.chosen = 2;
-  Statistic utilities = empty_utilities(pairs);
-  const std::vector<std::int64_t> values{-3, -1, -2, -1, 0, 5, 9, 7};
-  std::ranges::copy(values, utilities.block(0).begin());
-  const Selection chosen = Releaser(ranks_).select(pairs, std::move(utilities));
-  ASSERT_EQ(chosen.groups(), 2u);
-  EXPECT_THAT(chosen.of_group(0), ElementsAre(1, 3));
-  EXPECT_THAT(chosen.of_group(1), ElementsAre(2, 3));
-  EXPECT_FALSE(std::filesystem::exists(ledger_));
-}
-
 TEST_F(SelectTest, TheLineStatesTheTermsAndTheyAreChargedOnce) {
-  releaser(selections_only()).select(kChoice, some_utilities());
+  Releaser selecting = releaser(selections_only());
+  selecting.select(kChoice, some_utilities());
+  EXPECT_THROW(selecting.select(kChoice, some_utilities()), std::logic_error) << "a second of the same plan";
   const auto records = charges_of(ledger_);
   ASSERT_EQ(records.size(), 1u);
   EXPECT_EQ(records[0].entry.selection, kChoice.terms);
@@ -90,29 +75,13 @@ TEST_F(SelectTest, TheLineStatesTheTermsAndTheyAreChargedOnce) {
   EXPECT_NEAR(rho_of(spending_of(records, Adjacency::kAddRemove)), 0.01 / 8, 1e-15);
 }
 
-TEST_F(SelectTest, WithoutALedgerLineThereIsNoChoice) {
-  std::filesystem::create_directory(ledger_);
-  EXPECT_THROW(releaser(selections_only()), BadInput);
-}
-
-TEST_F(SelectTest, ASecondOfTheSamePlanIsAnError) {
-  Releaser selecting = releaser(selections_only());
-  selecting.select(kChoice, some_utilities());
-  EXPECT_THROW(selecting.select(kChoice, some_utilities()), std::logic_error);
-  EXPECT_EQ(lines(), 1u);
-}
-
-TEST_F(SelectTest, OnlyWhatIsPlannedIsSelected) {
+TEST_F(SelectTest, OnlyWhatIsPlannedIsSelectedByUtilitiesOfItsShape) {
   PlannedSelection unknown = kChoice;
   unknown.name = "another";
   EXPECT_THROW(releaser(selections_only()).select(unknown, some_utilities()), std::logic_error);
   PlannedSelection steeper = kChoice;
   steeper.terms.epsilon = 1;
   EXPECT_THROW(releaser(selections_only()).select(steeper, some_utilities()), std::logic_error);
-  EXPECT_EQ(lines(), 0u);
-}
-
-TEST_F(SelectTest, UtilitiesOfAnotherShapeAreRefused) {
   Releaser selecting = releaser(selections_only());
   EXPECT_THROW(selecting.select(kChoice, Statistic({{"utilities", 16}})), std::logic_error);
   EXPECT_THROW(selecting.select(kChoice, Statistic({{"utilities", 640}, {"more", 1}})), std::logic_error);
@@ -134,7 +103,7 @@ TEST_F(SelectTest, GroupsAndRunsHaveChoicesOfTheirOwn) {
 
 TEST_F(SelectTest, ASeedRepeatsTheChoiceAndSaysSoInTheLedger) {
   const auto seeded = [&] {
-    return all_chosen(releaser(selections_only(), RunFile(), std::nullopt, 4).select(kChoice, some_utilities()));
+    return all_chosen(releaser(selections_only(), std::nullopt, 4).select(kChoice, some_utilities()));
   };
   const std::vector<std::uint64_t> first = seeded();
   EXPECT_EQ(seeded(), first);
@@ -142,20 +111,23 @@ TEST_F(SelectTest, ASeedRepeatsTheChoiceAndSaysSoInTheLedger) {
 }
 
 TEST_F(SelectTest, ARunThatGoesOnTakesTheChoiceThatIsSaved) {
-  const auto chosen = all_chosen(releaser(selections_only(), resumed_file(ledger_)).select(kChoice, some_utilities()));
-  Releaser resumed = releaser(selections_only(), resumed_file(ledger_));
-  const std::optional<Selection> saved = resumed.saved(kChoice);
+  const auto resumed = [&] {
+    return Releaser(ranks_, selections_only(), resumed_file(ledger_), {.ledger_path = ledger_.string()},
+                    sample_terms());
+  };
+  const std::vector<std::uint64_t> chosen = all_chosen(resumed().select(kChoice, some_utilities()));
+  Releaser next = resumed();
+  const std::optional<Selection> saved = next.saved(kChoice);
   ASSERT_TRUE(saved.has_value());
   EXPECT_EQ(all_chosen(*saved), chosen);
   EXPECT_EQ(lines(), 1u) << "charged once";
-  EXPECT_FALSE(releaser(selections_only()).saved(kChoice).has_value()) << "another run chooses anew";
 }
 
 // Limits between the Gaussian release alone and with the selection of epsilon 0.1.
 TEST_F(SelectTest, TheDataSetsBudgetIsRefusedBeforeTheFirstReleaseOfARunThatWouldPassIt) {
   const DataSetBudget limit{1.0, 1e-6};
   const auto run = [&](double mu) {
-    Releaser both = releaser(center_and_choice(mu), RunFile(), limit);
+    Releaser both = releaser(center_and_choice(mu), limit);
     both.release("center", empty_statistic(center()));
     both.select(kChoice, some_utilities());
   };
@@ -165,20 +137,8 @@ TEST_F(SelectTest, TheDataSetsBudgetIsRefusedBeforeTheFirstReleaseOfARunThatWoul
   EXPECT_EQ(lines(), 2u);
   EXPECT_THROW(run(gdp_mu(0.9, 1e-6)), BudgetRefused);
   // A run without selections is held against what selections on file have spent.
-  EXPECT_THROW(releaser(make_noise_plan(gdp_mu(0.42, 1e-6), Adjacency::kAddRemove, {center()}), RunFile(), limit),
-               BudgetRefused);
+  EXPECT_THROW(releaser(make_noise_plan(gdp_mu(0.42, 1e-6), Adjacency::kAddRemove, {center()}), limit), BudgetRefused);
   EXPECT_EQ(lines(), 2u);
-}
-
-TEST_F(SelectTest, ARefusalIsExitCodeFour) {
-  try {
-    releaser(selections_only(), RunFile(), DataSetBudget{0.05, 1e-12});
-    FAIL() << "accepted";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ExitCode::kBudgetRefused);
-    EXPECT_THAT(error.what(), HasSubstr("budget of epsilon 0.05 at delta 1e-12"));
-  }
-  EXPECT_FALSE(std::filesystem::exists(ledger_));
 }
 
 }  // namespace dpreduce::select_test

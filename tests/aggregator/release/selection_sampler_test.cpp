@@ -32,27 +32,20 @@ SelectionSampler of_ranks(const SelectionTerms& terms, Adjacency adjacency = Adj
   return {terms, adjacency, UtilitySums::kOfTrustedRanks};
 }
 
-TEST(SelectionSampler, IsTheExponentialMechanismAtHalfTheRateUnderReplaceOne) {
+// What is folded among silos may fall where it would have risen.
+TEST(SelectionSampler, IsTheExponentialMechanismAtHalfTheRateUnderReplaceOneAndAmongSilos) {
   const Utilities utilities{5, 0, 3, 9, 7};
-  for (const Adjacency adjacency : {Adjacency::kAddRemove, Adjacency::kReplaceOne}) {
-    const SelectionRate rate{1, adjacency == Adjacency::kAddRemove ? 6U : 12U, 0};  // 0.5 / 3
-    const SelectionSampler sampler = of_ranks(terms_of(0.5, 3, 5), adjacency);
+  for (const auto& [adjacency, sums, per] : {std::tuple{Adjacency::kAddRemove, UtilitySums::kOfTrustedRanks, 6U},
+                                             {Adjacency::kReplaceOne, UtilitySums::kOfTrustedRanks, 12U},
+                                             {Adjacency::kAddRemove, UtilitySums::kOfSilos, 12U}}) {
+    const SelectionRate rate{1, per, 0};  // 0.5 / 3
+    const SelectionSampler sampler(terms_of(0.5, 3, 5), adjacency, sums);
     RandomStream ours = test_stream(1);
     RandomStream theirs = test_stream(1);
     for (int draw = 0; draw < 2000; ++draw) {
       ASSERT_EQ(sampler.draw(ours, utilities), Chosen{select_exponential(theirs, utilities, rate)});
     }
   }
-}
-
-// What is folded may fall where it would have risen.
-TEST(SelectionSampler, HasHalfTheRateAmongSilosAsUnderReplaceOne) {
-  const Utilities utilities{5, 0, 3, 9, 7};
-  const SelectionSampler of_silos(terms_of(0.5, 3, 5), Adjacency::kAddRemove, UtilitySums::kOfSilos);
-  const SelectionSampler general = of_ranks(terms_of(0.5, 3, 5), Adjacency::kReplaceOne);
-  RandomStream ours = test_stream(1);
-  RandomStream theirs = test_stream(1);
-  for (int draw = 0; draw < 2000; ++draw) EXPECT_EQ(of_silos.draw(ours, utilities), general.draw(theirs, utilities));
 }
 
 // P[S] ~ exp(gamma min u), ties included. False alarm: 1e-9 each.
@@ -106,17 +99,13 @@ TEST(SelectionSampler, NeverTakesACandidateThatIsWorseByTwoToTheForty) {
   }
 }
 
-TEST(SelectionSampler, OfAsManyAsThereAreItTakesAll) {
+TEST(SelectionSampler, OfAsManyAsThereAreItTakesAllAndOtherSizesAreRefused) {
   RandomStream stream = test_stream(11);
   EXPECT_EQ(of_ranks(terms_of(1, 1, 1)).draw(stream, Utilities{-4}), Chosen{0});
   EXPECT_EQ(of_ranks(terms_of(1, 1, 3, 3)).draw(stream, Utilities{9, -4, 9}), (Chosen{0, 1, 2}));
-}
-
-TEST(SelectionSampler, RefusesTermsWithAFaultAndOtherSizes) {
+  EXPECT_THROW(of_ranks(terms_of(1, 1, 3)).draw(stream, Utilities{1, 2}), std::logic_error);
   EXPECT_THROW(of_ranks(terms_of(0, 1, 3)), UsageError);
   EXPECT_THROW(of_ranks(terms_of(1, 1, 3, 4)), UsageError);
-  RandomStream stream = test_stream(12);
-  EXPECT_THROW(of_ranks(terms_of(1, 1, 3)).draw(stream, Utilities{1, 2}), std::logic_error);
 }
 
 TEST(BestCandidates, OfEqualOnesTheFirstInRisingOrder) {

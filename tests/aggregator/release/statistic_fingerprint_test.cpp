@@ -54,12 +54,11 @@ TEST(StatisticFingerprint, TellsStatisticsApart) {
 }
 
 TEST(StatisticFingerprint, IsLinearModTheMersennePrime) {
-  EXPECT_EQ(fingerprint_over({{0, 0}}), std::string(32, '0'));
-  EXPECT_EQ(fingerprint_over({{1, 0}, {-1, 0}}), std::string(32, '0'));
-  EXPECT_EQ(
-      fingerprint_over(
-          {{std::numeric_limits<std::int64_t>::min(), 3}, {1, -3}, {std::numeric_limits<std::int64_t>::max(), 0}}),
-      std::string(32, '0'));
+  using Limits = std::numeric_limits<std::int64_t>;
+  const std::string zero(32, '0');
+  EXPECT_EQ(fingerprint_over({{0, 0}}), zero);
+  EXPECT_EQ(fingerprint_over({{1, 0}, {-1, 0}}), zero);
+  EXPECT_EQ(fingerprint_over({{Limits::min(), 3}, {1, -3}, {Limits::max(), 0}}), zero);
 }
 
 TEST(StatisticFingerprint, ManyRanksPartsDoNotOverflow) {

@@ -3,7 +3,7 @@
 #include <Eigen/Dense>
 
 #include "aggregator/solvers/gram_spectrum.hpp"
-#include "common/ledger/triangle.hpp"
+#include "tests/aggregator/solvers/released_gram.hpp"
 #include "tests/testing.hpp"
 
 namespace dpreduce::cleaned_ridge_test {
@@ -112,9 +112,9 @@ TEST(CleanedRidge, RefusesWhatIsNoRidgeProblem) {
   EXPECT_THROW(solve_cleaned(matrix, -1.0, 1.0, x), std::logic_error);
   x.push_back(1.0);
   EXPECT_THROW(solve_cleaned(matrix, 1.0, 1.0, x), std::logic_error);
-  std::vector<double> indefinite{-1.0, 0.0, 0.0, -1.0};
-  std::vector<double> y(2, 1.0);
-  EXPECT_THROW(solve_cleaned(indefinite, 0.0, 0.5, y), std::runtime_error);
+  matrix = {-1.0, 0.0, 0.0, -1.0};
+  x.resize(2);
+  EXPECT_THROW(solve_cleaned(matrix, 0.0, 0.5, x), std::runtime_error);
 }
 
 TEST(ExactRidge, SolvesForEveryRowAndReadsTheUpperTriangleOnly) {
@@ -132,18 +132,15 @@ TEST(ExactRidge, SolvesForEveryRowAndReadsTheUpperTriangleOnly) {
   }
 }
 
-TEST(ExactRidge, RefusesWhatIsNotPositiveDefinite) {
+TEST(ExactRidge, RefusesWhatIsNotPositiveDefiniteAndRowsOfAnotherLength) {
   std::vector<double> gram{-1.0, 0.0, 0.0, -1.0};
   std::vector<double> rows(2, 1.0);
   EXPECT_THROW(solve_exact_ridge(gram, 0.5, rows), std::runtime_error);
-}
-
-TEST(ExactRidge, RefusesRowsOfAnotherLength) {
-  std::vector<double> gram(9, 1.0);
-  std::vector<double> rows(4, 1.0);
-  EXPECT_THROW(solve_exact_ridge(gram, 1.0, rows), std::logic_error);
-  std::vector<double> no_square(8, 1.0);
-  EXPECT_THROW(solve_exact_ridge(no_square, 1.0, rows), std::logic_error);
+  rows.resize(4, 1.0);
+  for (const std::size_t elements : {9U, 8U}) {
+    gram.assign(elements, 1.0);
+    EXPECT_THROW(solve_exact_ridge(gram, 1.0, rows), std::logic_error) << elements;
+  }
 }
 
 // Two features, a constant and one target; of a row's square .3 is the target's, a seventh of the rest the constant's.
@@ -155,10 +152,9 @@ const Preprocessing kRows{.input_dim = 2,
 
 ReleasedBlock gram_of(double rows, double sigma) {
   const Lattice lattice{2.0, 4};
-  std::vector<std::int64_t> triangle(triangle_elements(4), 0);
   const double constant_squared = 0.7 / 7.0 * 4.0;
-  triangle[triangle_row(2, 4)] = std::llround(rows * constant_squared * lattice.scale() * lattice.scale());
-  return {"gram", std::move(triangle), sigma * constant_squared * lattice.scale() * lattice.scale()};
+  return released_gram(4, constant_squared * lattice.scale() * lattice.scale(), sigma,
+                       [&](std::size_t a, std::size_t b) { return a == 2 && b == 2 ? rows : 0.0; });
 }
 
 // `sigma` is in rows: below three of it, that number of rows is not known.

@@ -3,13 +3,15 @@
 #include <Eigen/Dense>
 
 #include "aggregator/solvers/cleaned_ridge.hpp"
-#include "common/ledger/triangle.hpp"
+#include "tests/aggregator/solvers/released_gram.hpp"
 #include "tests/testing.hpp"
+#include "tests/worker/drawn_numbers.hpp"
 
 namespace dpreduce::gram_spectrum_test {
 
 constexpr std::size_t kSpectrumDim = 30;
 const Lattice kSpectrumLattice{1.0, kSpectrumDim};
+const Eigen::MatrixXd kIdentity = Eigen::MatrixXd::Identity(kSpectrumDim, kSpectrumDim);
 
 using RowMajor = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
@@ -20,6 +22,12 @@ Eigen::MatrixXd random_gram(std::mt19937& engine, std::size_t rows, std::size_t 
     for (Eigen::Index j = 0; j < static_cast<Eigen::Index>(rank); ++j) factor(i, j) = size * normal(engine);
   }
   return factor.transpose() * factor;
+}
+
+// Of 100 rows in all directions.
+Eigen::MatrixXd plain_gram(unsigned seed) {
+  std::mt19937 engine(seed);
+  return random_gram(engine, 100, kSpectrumDim, 1.0);
 }
 
 // With symmetric noise.
@@ -35,21 +43,14 @@ Eigen::MatrixXd noised(Eigen::MatrixXd gram, double sigma, std::mt19937& engine)
 }
 
 ReleasedBlock released(const Eigen::MatrixXd& gram, double sigma) {
-  const double unit = kSpectrumLattice.scale() * kSpectrumLattice.scale();
-  std::vector<std::int64_t> triangle(triangle_elements(kSpectrumDim));
-  for (std::size_t i = 0; i < kSpectrumDim; ++i) {
-    for (std::size_t j = i; j < kSpectrumDim; ++j) {
-      triangle[triangle_row(i, kSpectrumDim) + j - i] =
-          std::llround(gram(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j)) * unit);
-    }
-  }
-  return ReleasedBlock("gram", std::move(triangle), sigma * unit);
+  const auto entry = [&](std::size_t i, std::size_t j) {
+    return gram(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j));
+  };
+  return released_gram(kSpectrumDim, kSpectrumLattice.scale() * kSpectrumLattice.scale(), sigma, entry);
 }
 
 TEST(ReleasedEigenvalues, AreThoseOfTheMatrixWithItsNoise) {
-  std::mt19937 engine(7);
-  Eigen::MatrixXd gram = random_gram(engine, 100, kSpectrumDim, 1.0);
-  gram -= 40.0 * Eigen::MatrixXd::Identity(kSpectrumDim, kSpectrumDim);  // noise makes some negative, which stay so
+  const Eigen::MatrixXd gram = plain_gram(7) - 40.0 * kIdentity;  // noise makes some negative, which stay so
   const std::vector<double> eigenvalues = released_eigenvalues(released(gram, 0.5), kSpectrumLattice);
   const Eigen::VectorXd expected = Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd>(gram).eigenvalues();
   ASSERT_EQ(eigenvalues.size(), kSpectrumDim);
@@ -61,8 +62,7 @@ TEST(ReleasedEigenvalues, AreThoseOfTheMatrixWithItsNoise) {
 }
 
 TEST(ReleasedEigenvalues, AreNotFoundAgainWhereASpectrumWasMade) {
-  std::mt19937 engine(8);
-  const ReleasedBlock gram = released(random_gram(engine, 100, kSpectrumDim, 1.0), 0.5);
+  const ReleasedBlock gram = released(plain_gram(8), 0.5);
   const std::vector<double> alone = released_eigenvalues(
       ReleasedBlock("gram", {gram.values().begin(), gram.values().end()}, gram.sigma()), kSpectrumLattice);
   const ReleasedBlock copy = gram;
@@ -74,48 +74,16 @@ TEST(ReleasedEigenvalues, AreNotFoundAgainWhereASpectrumWasMade) {
     EXPECT_NEAR(gram.known_eigenvalues()[i], alone[i], 1e-9 * alone.back());
 }
 
-TEST(GramSpectrum, SolvesRidgeRegressionWithoutNoise) {
-  std::mt19937 engine(1);
-  const Eigen::MatrixXd gram = random_gram(engine, 100, kSpectrumDim, 1.0);
-  const GramSpectrum spectrum(released(gram, 0.0), kSpectrumLattice);
-  EXPECT_EQ(spectrum.noise_radius(), 0.0);
-  const RowMajor sums = RowMajor::Random(4, kSpectrumDim);
-  const RowMajor expected =
-      (gram + 0.3 * Eigen::MatrixXd::Identity(kSpectrumDim, kSpectrumDim)).ldlt().solve(sums.transpose()).transpose();
-  std::vector<double> rows(sums.data(), sums.data() + sums.size());
-  spectrum.solve(rows, 0.3);
-  for (std::size_t e = 0; e < rows.size(); ++e) EXPECT_NEAR(rows[e], expected.data()[e], 1e-6) << e;
-}
-
-TEST(GramSpectrum, TopEigenvectorsSpanTheDirectionsOfTheRows) {
-  std::mt19937 engine(3);
-  const Eigen::MatrixXd gram = random_gram(engine, 400, 3, 1.0);  // rows in the span of the first three axes
-  const std::vector<double> top = GramSpectrum(released(gram, 0.0), kSpectrumLattice).top_eigenvectors(3);
-  ASSERT_EQ(top.size(), 3 * kSpectrumDim);
-  double before = std::numeric_limits<double>::infinity();
-  for (std::size_t j = 0; j < 3; ++j) {
-    const Eigen::Map<const Eigen::VectorXd> vector(top.data() + j * kSpectrumDim, kSpectrumDim);
-    EXPECT_NEAR(vector.norm(), 1.0, 1e-12);
-    EXPECT_NEAR(vector.head(3).norm(), 1.0, 1e-6);
-    const double eigenvalue = vector.dot(gram * vector);
-    EXPECT_LT(eigenvalue, before) << "largest first";
-    before = eigenvalue;
-  }
-  EXPECT_THROW(GramSpectrum(released(gram, 0.0), kSpectrumLattice).top_eigenvectors(kSpectrumDim + 1),
-               std::logic_error);
-}
-
 // Rows are multiplied by parts of V, and by V^T's, one after the other: as by V itself.
 TEST(GramSpectrum, CoordinatesAreThoseAlongItsEigenvectors) {
-  std::mt19937 engine(11);
-  const GramSpectrum spectrum(released(random_gram(engine, 100, kSpectrumDim, 1.0), 0.5), kSpectrumLattice);
+  const GramSpectrum spectrum(released(plain_gram(11), 0.5), kSpectrumLattice);
+  EXPECT_THROW(spectrum.top_eigenvectors(kSpectrumDim + 1), std::logic_error);
   std::vector<double> top = spectrum.top_eigenvectors(kSpectrumDim);
   const RowMajor vectors = Eigen::Map<const RowMajor>(top.data(), kSpectrumDim, kSpectrumDim).colwise().reverse();
   const RowMajor rows = RowMajor::Random(5, kSpectrumDim);
   const std::vector<double> coordinates = spectrum.coordinates(std::span(rows.data(), 5 * kSpectrumDim));
   const RowMajor expected = rows * vectors.transpose();
   EXPECT_LT((Eigen::Map<const RowMajor>(coordinates.data(), 5, kSpectrumDim) - expected).norm(), 1e-12);
-
   const std::vector<double> factors = spectrum.inverse_factors(0.7, 4);
   EXPECT_EQ(std::ranges::count(factors, 0.0), static_cast<std::ptrdiff_t>(kSpectrumDim - 4));
   EXPECT_EQ(factors.back(), 1.0 / (spectrum.eigenvalues().back() + 0.7));
@@ -142,8 +110,7 @@ TEST(GramSpectrum, TakesTheKnownNoiseOutOfTheEigenvalues) {
 
 TEST(GramSpectrum, EqualEigenvaluesAreNotTornApart) {
   for (const double sigma : {0.0, 2.0}) {
-    const GramSpectrum spectrum(released(100.0 * Eigen::MatrixXd::Identity(kSpectrumDim, kSpectrumDim), sigma),
-                                kSpectrumLattice);
+    const GramSpectrum spectrum(released(100.0 * kIdentity, sigma), kSpectrumLattice);
     for (const double eigenvalue : spectrum.eigenvalues()) EXPECT_NEAR(eigenvalue, 100.0, 1e-9);
   }
 }
@@ -163,8 +130,7 @@ TEST(GramSpectrum, EigenvaluesAreWhatNoisedEigenvectorsHoldOfTheTrueMatrix) {
 
   double squared_error = 0.0;
   double squared_error_of_few = 0.0;  // of the formula for a matrix whose other eigenvalues are 0
-  std::vector<double> bias(kSpectrumDim, 0.0);
-  std::vector<double> squared_bias(kSpectrumDim, 0.0);
+  std::vector<DrawnMoments> errors(kSpectrumDim);
   for (int draw = 0; draw < kDraws; ++draw) {
     const Eigen::MatrixXd noisy = noised(gram, kSigma, engine);
     const GramSpectrum spectrum(released(noisy, kSigma), kSpectrumLattice);
@@ -176,14 +142,13 @@ TEST(GramSpectrum, EigenvaluesAreWhatNoisedEigenvectorsHoldOfTheTrueMatrix) {
       squared_error += error * error;
       squared_error_of_few +=
           std::pow(shrunk_eigenvalue(vector.dot(noisy * vector), spectrum.noise_radius(), 0.0) - held, 2);
-      bias[j] += error / kDraws;
-      squared_bias[j] += error * error / kDraws;
+      errors[j].add(error);
     }
   }
   EXPECT_LT(squared_error, squared_error_of_few / 2.0);
   // Far from all others an eigenvalue stays as the unbiased estimate has it.
   for (std::size_t j = 0; j < 3; ++j) {
-    EXPECT_LT(std::abs(bias[j]), 4.0 * std::sqrt(squared_bias[j] / kDraws)) << "eigenvalue " << j;
+    EXPECT_LT(std::abs(errors[j].mean()), 4.0 * errors[j].deviation() / std::sqrt(kDraws)) << "eigenvalue " << j;
   }
 }
 
@@ -195,8 +160,7 @@ std::vector<double> eigenvectors_of(const GramSpectrum& spectrum, std::size_t fi
 }
 
 TEST(GramSpectrum, SomeEigenvectorsAreThoseOfAllTimesTheirFactors) {
-  std::mt19937 engine(11);
-  const GramSpectrum spectrum(released(random_gram(engine, 100, kSpectrumDim, 1.0), 0.5), kSpectrumLattice);
+  const GramSpectrum spectrum(released(plain_gram(11), 0.5), kSpectrumLattice);
   const std::vector<double> all = eigenvectors_of(spectrum, 0, std::vector<double>(kSpectrumDim, 1.0));
   const std::vector<double> some = eigenvectors_of(spectrum, 5, std::vector{2.0, -3.0});
   for (std::size_t i = 0; i < kSpectrumDim; ++i) {
@@ -207,8 +171,7 @@ TEST(GramSpectrum, SomeEigenvectorsAreThoseOfAllTimesTheirFactors) {
 }
 
 TEST(GramSpectrum, OwnersHaveTheBitsOfOne) {
-  std::mt19937 engine(12);
-  const ReleasedBlock gram = released(random_gram(engine, 100, kSpectrumDim, 1.0), 0.5);
+  const ReleasedBlock gram = released(plain_gram(12), 0.5);
   const auto of = [&](Communicator& ranks) {
     const auto spectrum =
         GramSpectrum::of_owners(ranks, ranks.is_coordinator() ? &gram : nullptr, kSpectrumLattice).value();

@@ -2,7 +2,7 @@
 
 #include "aggregator/solvers/gram_spectrum.hpp"
 #include "common/data/worker_rows.hpp"
-#include "common/ledger/triangle.hpp"
+#include "tests/aggregator/solvers/released_gram.hpp"
 #include "tests/common/data/data_files.hpp"
 #include "tests/testing.hpp"
 #include "tests/worker/drawn_numbers.hpp"
@@ -24,16 +24,6 @@ std::vector<float> two_classes(std::size_t rows, std::size_t ratio, std::vector<
 
 class PublicRefit : public testing::Test {
  protected:
-  WorkerRows rows_of(const std::vector<float>& x) const {
-    const std::string path = folder_ / fmt::format("x{}.npy", x.size());
-    write_npy(path, x, kRefitDim);
-    return WorkerRows::open({path}, {}, 0, 1);
-  }
-
-  static Preprocessing as_they_are() {
-    return {.input_dim = kRefitDim, .normalize = Normalize::kNone, .clip_norm = 100.0, .center = {}};
-  }
-
   // Scores of which a third is along e_0, the rest noise.
   static LinearScores noisy_scores() {
     std::mt19937_64 random(3);
@@ -50,11 +40,21 @@ class PublicRefit : public testing::Test {
     for (std::size_t row = 0; row < truth.size(); ++row) {
       double difference = scores.bias[1] - scores.bias[0];
       for (std::size_t a = 0; a < kRefitDim; ++a)
-        difference += (scores.weights[kRefitDim + a] - scores.weights[a]) * static_cast<double>(x[row * kRefitDim + a]);
+        difference += (scores.weights[kRefitDim + a] - scores.weights[a]) * double{x[row * kRefitDim + a]};
       all[truth[row]] += 1;
       right[truth[row]] += (difference > 0) == (truth[row] == 1) ? 1 : 0;
     }
     return 0.5 * (right[0] / all[0] + right[1] / all[1]);
+  }
+
+  // On those rows, as they are.
+  LinearScores refit(const std::vector<float>& x, const LinearScores& scores = noisy_scores(),
+                     std::uint64_t most_posteriors = kMostPosteriors) const {
+    write_npy(folder_ / "x.npy", x, kRefitDim);
+    WorkerRows rows = WorkerRows::open({folder_ / "x.npy"}, {}, 0, 1);
+    const Preprocessing as_they_are{
+        .input_dim = kRefitDim, .normalize = Normalize::kNone, .clip_norm = 100.0, .center = {}};
+    return with_public_refit(scores, as_they_are, rows.features(), most_posteriors);
   }
 
   TemporaryFolder folder_;
@@ -64,11 +64,9 @@ TEST_F(PublicRefit, TakesNoiseOutOfScoresWhateverThePublicMix) {
   for (const std::size_t ratio : {1u, 10u}) {
     std::vector<int> truth;
     const std::vector<float> x = two_classes(4000, ratio, truth);
-    WorkerRows rows = rows_of(x);
     const double before = balanced_accuracy(noisy_scores(), x, truth);
-    const double after = balanced_accuracy(with_public_refit(noisy_scores(), as_they_are(), rows.features()), x, truth);
     EXPECT_LT(before, 0.97) << ratio;
-    EXPECT_GT(after, before + 0.01) << ratio;
+    EXPECT_GT(balanced_accuracy(refit(x), x, truth), before + 0.01) << ratio;
   }
 }
 
@@ -80,11 +78,10 @@ TEST_F(PublicRefit, OfCertainScoresIsLinearDiscriminantAnalysis) {
     x[row * kRefitDim] = row < 2 ? 1.0f : -1.0f;
     x[row * kRefitDim + 1] = row % 2 == 0 ? 1.0f : -1.0f;
   }
-  WorkerRows rows = rows_of(x);
   LinearScores scores{std::vector<double>(2 * kRefitDim, 0.0), {0.0, 0.0}};
   scores.weights[0] = 500.0;
   scores.weights[kRefitDim] = -500.0;
-  const LinearScores refined = with_public_refit(scores, as_they_are(), rows.features());
+  const LinearScores refined = refit(x, scores);
   // mu = +-e_0, D = e_1 e_1^T, tr(D) / m = 1/4: E mu = +-4 e_0, mu^T E mu / 2 = 2.
   EXPECT_NEAR(refined.weights[0], 504.0, 1e-9);
   EXPECT_NEAR(refined.weights[kRefitDim], -504.0, 1e-9);
@@ -96,14 +93,11 @@ TEST_F(PublicRefit, OfCertainScoresIsLinearDiscriminantAnalysis) {
 TEST_F(PublicRefit, LeavesOutRowsThatAreNotFinite) {
   std::vector<int> truth;
   std::vector<float> x = two_classes(600, 1, truth);
-  WorkerRows whole = rows_of(x);
-  const LinearScores expected = with_public_refit(noisy_scores(), as_they_are(), whole.features());
+  const LinearScores expected = refit(x);
   x.insert(x.end(), kRefitDim, std::numeric_limits<float>::quiet_NaN());
-  WorkerRows more = rows_of(x);
-  const LinearScores refined = with_public_refit(noisy_scores(), as_they_are(), more.features());
-  EXPECT_THAT(refined.weights, testing::Pointwise(testing::DoubleNear(1e-9), expected.weights));
-  WorkerRows none = rows_of(std::vector<float>(kRefitDim, std::numeric_limits<float>::infinity()));
-  EXPECT_EQ(with_public_refit(noisy_scores(), as_they_are(), none.features()).weights, noisy_scores().weights);
+  EXPECT_THAT(refit(x).weights, testing::Pointwise(testing::DoubleNear(1e-9), expected.weights));
+  const std::vector<float> none(kRefitDim, std::numeric_limits<float>::infinity());
+  EXPECT_EQ(refit(none).weights, noisy_scores().weights);
 }
 
 // 1,500 rows in blocks of 512, one in two: the first and the third, of 476 rows.
@@ -112,11 +106,9 @@ TEST_F(PublicRefit, LooksAtOneBlockInSeveralWhereItsMemoryIsBounded) {
   const std::vector<float> x = two_classes(1500, 1, truth);
   std::vector<float> shown(x.begin(), x.begin() + 512 * kRefitDim);
   shown.insert(shown.end(), x.begin() + 1024 * kRefitDim, x.end());
-  WorkerRows all = rows_of(x);
-  WorkerRows some = rows_of(shown);
-  const LinearScores bounded = with_public_refit(noisy_scores(), as_they_are(), all.features(), 2 * 1499);
-  EXPECT_EQ(bounded.weights, with_public_refit(noisy_scores(), as_they_are(), some.features()).weights);
-  EXPECT_NE(bounded.weights, with_public_refit(noisy_scores(), as_they_are(), all.features(), 2 * 1500).weights);
+  const LinearScores bounded = refit(x, noisy_scores(), 2 * 1499);
+  EXPECT_EQ(bounded.weights, refit(shown).weights);
+  EXPECT_NE(bounded.weights, refit(x, noisy_scores(), 2 * 1500).weights);
   EXPECT_LT(public_refit_bytes(1000, 100, 100'000'000), std::size_t{5} << 28);
 }
 
@@ -137,14 +129,10 @@ std::vector<double> moments(double rows, std::size_t first) {
 
 ReleasedBlock gram_of(const std::vector<double>& diagonal, double sigma, std::mt19937_64& random) {
   std::normal_distribution<double> normal(0.0, sigma);
-  std::vector<std::int64_t> values;
-  for (std::size_t a = 0; a < kDim; ++a) {
-    for (std::size_t b = a; b < kDim; ++b) {
-      const double noise = sigma > 0.0 ? normal(random) / (a == b ? 1.0 : std::sqrt(2.0)) : 0.0;
-      values.push_back(std::llround(kUnit * ((a == b ? diagonal[a] : 0.0) + noise)));
-    }
-  }
-  return {"gram", std::move(values), sigma * kUnit};
+  return released_gram(kDim, kUnit, sigma, [&](std::size_t a, std::size_t b) {
+    const double noise = sigma > 0.0 ? normal(random) / (a == b ? 1.0 : std::sqrt(2.0)) : 0.0;
+    return (a == b ? diagonal[a] : 0.0) + noise;
+  });
 }
 
 // |G^ - G|_F / |G|_F
@@ -161,28 +149,22 @@ double error_of(const std::vector<double>& matrix, const std::vector<double>& di
   return std::sqrt(error / size);
 }
 
-// That of the matrix that is cleaned alone.
-double error_alone(const ReleasedBlock& released, const std::vector<double>& diagonal) {
-  const GramSpectrum spectrum(released, kLattice);
-  std::vector<double> identity(kDim * kDim, 0.0);
-  for (std::size_t a = 0; a < kDim; ++a) identity[a * kDim + a] = 1.0;
-  const std::vector<double> g(spectrum.eigenvalues().begin(), spectrum.eigenvalues().end());
-  const std::vector<double> matrix = spectrum.rows_of(spectrum.coordinates(identity), g);
-  return error_of(matrix, diagonal);
-}
-
 struct Errors {
-  double alone = 0.0;
+  double alone = 0.0;  // of the matrix that is cleaned alone
   double about_public = 0.0;
 };
-
 Errors errors(double rows, double sigma, double public_rows, std::size_t first_of_public) {
   std::mt19937_64 random(58);
   const std::vector<double> diagonal = moments(rows, 0);
   const ReleasedBlock released = gram_of(diagonal, sigma, random);
   const ReleasedBlock of_public = gram_of(moments(public_rows, first_of_public), 0.0, random);
   const ReleasedBlock found = gram_about_public(released, of_public, kLattice);
-  return {error_alone(released, diagonal), error_of(gram_in_units(found, kLattice), diagonal)};
+  const GramSpectrum spectrum(released, kLattice);
+  std::vector<double> identity(kDim * kDim, 0.0);
+  for (std::size_t a = 0; a < kDim; ++a) identity[a * kDim + a] = 1.0;
+  const std::vector<double> g(spectrum.eigenvalues().begin(), spectrum.eigenvalues().end());
+  return {error_of(spectrum.rows_of(spectrum.coordinates(identity), g), diagonal),
+          error_of(gram_in_units(found, kLattice), diagonal)};
 }
 
 TEST(PublicTarget, RowsThatAreAlikeTakeMostOfTheNoiseAway) {

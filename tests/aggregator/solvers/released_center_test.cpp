@@ -10,16 +10,11 @@ constexpr std::int64_t kUnit = 32766;
 
 ReleasedCenter released(std::vector<std::int64_t> sum, double sigma, std::int64_t count, double count_sigma,
                         const Lattice& lattice = kFourFeatures) {
-  std::vector<ReleasedBlock> blocks;
-  blocks.emplace_back("row_sum", std::move(sum), sigma);
-  blocks.emplace_back("row_count", std::vector<std::int64_t>{count}, count_sigma);
-  return {Release(std::move(blocks)), lattice};
+  return {Release({{"row_sum", std::move(sum), sigma}, {"row_count", {count}, count_sigma}}), lattice};
 }
 
 Release rest(std::vector<std::int64_t> sum, double sigma) {
-  std::vector<ReleasedBlock> blocks;
-  blocks.emplace_back("rest_sum", std::move(sum), sigma);
-  return Release(std::move(blocks));
+  return Release({{"rest_sum", std::move(sum), sigma}});
 }
 
 std::vector<double> center(std::vector<std::int64_t> sum, double sigma, std::int64_t count, double count_sigma,
@@ -33,21 +28,15 @@ double distance_of(const std::vector<double>& one, const std::vector<double>& ot
   return std::sqrt(squares);
 }
 
-TEST(Center, IsTheMeanOfAllRowsInsideTheBall) {
+TEST(Center, IsTheMeanOfAllRowsInsideTheBallLessTheKnownEnergyOfItsNoise) {
   EXPECT_NEAR(center({3 * kUnit, 0, 0, 0}, 0, 4, 0)[0], 0.75, 1e-12);
   EXPECT_NEAR(center({3 * kUnit, 0, 0, 0}, 0, 1, 0)[0], 1.0, 1e-12) << "outside of the ball";
   EXPECT_NEAR(center({-3 * kUnit, 0, 0, 0}, 0, -9, 0)[0], -1.0, 1e-12) << "a negative count stands for one row";
+  EXPECT_NEAR(center({4 * kUnit, 0, 0, 0}, 0, 2, 40)[0], 0.1, 1e-12) << "a count below its noise stands for that";
   EXPECT_EQ(center({0, 0, 0, 0}, 0, 4, 0), std::vector<double>(4, 0.0));
-}
-
-TEST(Center, LosesTheKnownEnergyOfItsNoise) {
   // |sum|^2 = 16 units^2; noise of 1 unit in each of 4 entries leaves 1 - 4 / 16
   EXPECT_NEAR(center({4 * kUnit, 0, 0, 0}, kUnit, 8, 0)[0], 0.75 * 0.5, 1e-12);
   EXPECT_EQ(center({4 * kUnit, 0, 0, 0}, 2 * kUnit, 8, 0), std::vector<double>(4, 0.0)) << "all of it may be noise";
-}
-
-TEST(Center, ACountBelowItsNoiseStandsForItsNoise) {
-  EXPECT_NEAR(center({4 * kUnit, 0, 0, 0}, 0, 2, 40)[0], 0.1, 1e-12);
 }
 
 TEST(Center, OfNoiseAloneIsShort) {
@@ -73,11 +62,11 @@ TEST(Center, IsDenoisedByTheLawOfItsCoordinates) {
   const auto mean = [](std::size_t a) { return a % 10 == 0 ? 0.5 / std::sqrt(40.0) : 0.0; };
   const double unit = lattice.scale() * kRows;
   std::vector<std::int64_t> sum;
+  std::vector<double> exact;
   for (std::size_t a = 0; a < lattice.dim; ++a) {
+    exact.push_back(mean(a));
     sum.push_back(std::llround(unit * (mean(a) + noise * normal(random))));
   }
-  std::vector<double> exact;
-  for (std::size_t a = 0; a < lattice.dim; ++a) exact.push_back(mean(a));
   const double error = distance_of(center(sum, unit * noise, kRows, 0, lattice), exact);
   EXPECT_LT(error * error, 0.3 * 0.25) << "of the noise's .25";
 }
@@ -143,11 +132,12 @@ TEST(CenterInSteps, WhereMuchIsLeftOfRowsTheSecondStepSumsWholeRowsAgain) {
   EXPECT_NEAR(longer.radius(), 1.15 * std::sqrt(1.0 - 0.95 * 0.95), 1e-3);
 }
 
-TEST(CenterInSteps, WithoutNoiseNoRowIsClipped) {
+TEST(CenterInSteps, WithoutNoiseNoRowIsClippedAndABallHoldsOneRowAtLeast) {
   ReleasedCenter center = released({2 * kUnit, 0, 0, 0}, 0, 4, 0);
   EXPECT_EQ(center.radius(), 2.0);
   center.add_rest(rest({0, 0, 0, 0}, 0));
   EXPECT_NEAR(center.mean()[0], 0.5, 1e-12);
+  EXPECT_EQ(released({4 * kUnit, 0, 0, 0}, 1.0, 4, 0).radius(), 0.1);
 }
 
 // 1 / 3 of a lattice unit is off the lattice: rows are summed about 0.
@@ -155,10 +145,6 @@ TEST(CenterInSteps, TheRestIsWhatIsLeftOfRowsAboutALatticePoint) {
   ReleasedCenter center = released({1, 0, 0, 0}, 0, 3, 0);
   center.add_rest(rest({0, 0, 0, 0}, 0));
   EXPECT_NEAR(center.mean()[0] * kUnit, (1.0 / 3.0 + 0.0) / 2.0, 1e-9);
-}
-
-TEST(CenterInSteps, ABallHoldsOneRowAtLeast) {
-  EXPECT_EQ(released({4 * kUnit, 0, 0, 0}, 1.0, 4, 0).radius(), 0.1);
 }
 
 constexpr std::size_t kCoordinates = 2000;

@@ -1,15 +1,15 @@
 #include "aggregator/solvers/gram_spectrum.hpp"
 #include "aggregator/solvers/least_squares.hpp"
 #include "aggregator/solvers/ridge_figures.hpp"
+#include "tests/aggregator/solvers/released_gram.hpp"
 #include "tests/elimination.hpp"
 #include "tests/testing.hpp"
 #include "tests/worker/drawn_numbers.hpp"
 
-namespace dpreduce {
-namespace {
+namespace dpreduce::weight_intervals_test {
 
 constexpr std::size_t kDim = 6;
-constexpr double kNormal95 = 1.96;
+const Lattice kLattice{1.0, kDim};
 
 std::vector<double> unit_vector(std::size_t a) {
   std::vector<double> unit(kDim, 0.0);
@@ -30,33 +30,25 @@ struct ExactSums {
       }
     }
     for (double& entry : theta) entry = 0.4 * normals.next();
-    for (std::size_t c = 0; c < 2; ++c) {
-      for (std::size_t a = 0; a < kDim; ++a) {
-        for (std::size_t b = 0; b < kDim; ++b) sums[c * kDim + a] += gram[a * kDim + b] * theta[c * kDim + b];
-        // The ridge of 1 is in theta.
-        sums[c * kDim + a] += theta[c * kDim + a];
-      }
+    for (std::size_t e = 0; e < 2 * kDim; ++e) {
+      for (std::size_t b = 0; b < kDim; ++b) sums[e] += gram[e % kDim * kDim + b] * theta[e / kDim * kDim + b];
+      sums[e] += theta[e];  // the ridge of 1 is in theta
     }
   }
 
   // With noise of seed `seed`; `noise` of the Gram matrix in units of feature^2, of sums the same unless it is given.
   Release released(double noise, std::uint64_t seed, std::optional<double> noise_of_sums = {}) const {
-    const double scale = Lattice{1.0, kDim}.scale();
-    std::vector<std::int64_t> triangle;
-    for (std::size_t a = 0; a < kDim; ++a) {
-      for (std::size_t b = a; b < kDim; ++b) triangle.push_back(std::llround(gram[a * kDim + b] * scale * scale));
-    }
+    const double scale = kLattice.scale();
+    const auto entry = [&](std::size_t a, std::size_t b) { return gram[a * kDim + b]; };
     std::vector<std::int64_t> rows;
     for (const double sum : sums) rows.push_back(std::llround(sum * scale));
-    const ReleasedBlock exact_gram("gram", std::move(triangle), noise * scale * scale);
-    const ReleasedBlock exact_sums("class_sums", std::move(rows), noise_of_sums.value_or(noise) * scale);
     // with_noise adds noise of the block's own sigma to its own: what is released has that alone.
-    const ReleasedBlock noised_gram = with_noise(exact_gram, 1.0, kDim, {seed, 1});
-    const ReleasedBlock noised_sums = with_noise(exact_sums, 1.0, 0, {seed, 2});
-    const auto again = [](const ReleasedBlock& block, double sigma) {
-      return ReleasedBlock(block.name(), {block.values().begin(), block.values().end()}, sigma);
+    const auto noised = [&](const ReleasedBlock& exact, std::size_t dim, std::uint64_t stream) {
+      const ReleasedBlock twice = with_noise(exact, 1.0, dim, {seed, stream});
+      return ReleasedBlock(exact.name(), {twice.values().begin(), twice.values().end()}, exact.sigma());
     };
-    return Release({again(noised_gram, exact_gram.sigma()), again(noised_sums, exact_sums.sigma())});
+    return Release({noised(released_gram(kDim, scale * scale, noise, entry), kDim, 1),
+                    noised({"class_sums", std::move(rows), noise_of_sums.value_or(noise) * scale}, 0, 2)});
   }
 
   // G + R.
@@ -80,8 +72,17 @@ struct ExactSums {
 
   // theta_c^T b_c.
   double explained(std::size_t c) const {
-    const auto of_class = static_cast<std::ptrdiff_t>(c * kDim);
-    return std::inner_product(theta.begin() + of_class, theta.begin() + of_class + kDim, sums.begin() + of_class, 0.0);
+    return std::inner_product(&theta[c * kDim], theta.data() + (c + 1) * kDim, &sums[c * kDim], 0.0);
+  }
+
+  LinearIntervals intervals(double noise, std::uint64_t seed, const IntervalTerms& terms,
+                            std::optional<double> noise_of_sums = {}) const {
+    return linear_intervals(released(noise, seed, noise_of_sums), kLattice, terms);
+  }
+
+  RidgePoint point(double ridge, const Release& release, double squared_targets, std::uint64_t seed) const {
+    return ridge_path(release, kLattice, {&ridge, 1}, {.count = count, .squared_targets = squared_targets}, seed)
+        .front();
   }
 
   double count;
@@ -104,27 +105,23 @@ IntervalTerms of_population(const ExactSums& exact, double variance) {
   return terms;
 }
 
-// Share of weights whose interval holds them, over seeds in which intervals of that kind are given.
-double coverage(const ExactSums& exact, double noise, IntervalKind kind, std::uint64_t seeds) {
-  double held = 0.0;
-  double given = 0.0;
-  for (std::uint64_t seed = 0; seed < seeds; ++seed) {
-    const LinearIntervals intervals = linear_intervals(exact.released(noise, seed), {1.0, kDim}, of_weights());
-    if (intervals.kind != kind) continue;
-    for (std::size_t e = 0; e < intervals.estimates.size(); ++e) {
-      const double truth = exact.theta[e % 2 * kDim + e / 2];
-      held += std::abs(intervals.estimates[e] - truth) <= kNormal95 * intervals.deviations[e];
-      given += 1.0;
-    }
-  }
-  EXPECT_GT(given, 0.5 * static_cast<double>(seeds * 2 * kDim));
-  return held / given;
-}
-
-// Standard deviation of these shares: about .007, and .012. Fixed seeds.
+// Of seeds in which intervals are given. Standard deviation of these shares: about .007, and .012. Fixed seeds.
 TEST(WeightIntervalsTest, FormulasHoldInNineteenOfTwentyRunsWhetherTheNoiseIsSmallOrNot) {
+  const ExactSums exact(4000);
   for (const double noise : {20.0, 50.0}) {
-    EXPECT_NEAR(coverage(ExactSums(4000), noise, IntervalKind::kFormula, 400), 0.95, 0.02) << noise;
+    double held = 0.0;
+    double given = 0.0;
+    for (std::uint64_t seed = 0; seed < 400; ++seed) {
+      const LinearIntervals intervals = exact.intervals(noise, seed, of_weights());
+      if (intervals.kind != IntervalKind::kFormula) continue;
+      for (std::size_t e = 0; e < intervals.estimates.size(); ++e) {
+        const double truth = exact.theta[e % 2 * kDim + e / 2];
+        held += std::abs(intervals.estimates[e] - truth) <= 1.96 * intervals.deviations[e];
+        given += 1.0;
+      }
+    }
+    EXPECT_GT(given, 0.5 * 400 * 2 * kDim);
+    EXPECT_NEAR(held / given, 0.95, 0.02) << noise;
   }
 }
 
@@ -134,7 +131,7 @@ TEST(WeightIntervalsTest, TheDeviationIsThatOfTheEstimate) {
   double squares = 0.0;
   double variances = 0.0;
   for (std::uint64_t seed = 0; seed < 2000; ++seed) {
-    const LinearIntervals intervals = linear_intervals(exact.released(50.0, seed), {1.0, kDim}, of_weights());
+    const LinearIntervals intervals = exact.intervals(50.0, seed, of_weights());
     for (std::size_t e = 0; e < intervals.estimates.size(); ++e) {
       squares += std::pow(intervals.estimates[e] - exact.theta[e % 2 * kDim + e / 2], 2);
       variances += std::pow(intervals.deviations[e], 2);
@@ -151,34 +148,31 @@ TEST(WeightIntervalsTest, TheDeviationHasBothTermsOfTheNoiseOfTheGramMatrix) {
   across[0] = exact.theta[1];
   across[1] = -exact.theta[0];
   IntervalTerms terms{.ridge = 1.0, .rows = std::vector<double>(2 * kDim)};
-  for (std::size_t a = 0; a < kDim; ++a) {
-    for (std::size_t b = 0; b < kDim; ++b) {
-      const double entry = exact.gram[a * kDim + b] + (a == b ? 1.0 : 0.0);
-      terms.rows[a] += entry * exact.theta[b];
-      terms.rows[kDim + a] += entry * across[b];
-    }
+  for (std::size_t e = 0; e < kDim * kDim; ++e) {
+    const double entry = exact.gram[e] + (e % (kDim + 1) == 0 ? 1.0 : 0.0);
+    terms.rows[e / kDim] += entry * exact.theta[e % kDim];
+    terms.rows[kDim + e / kDim] += entry * across[e % kDim];
   }
   const double energy = sum_of_squares(std::span(exact.theta).first(kDim));
-  const double energy_across = sum_of_squares(across);
   constexpr double kNoise = 2.0;
   const double v = kNoise * kNoise / 2.0;
-  const auto truth = [&](const double* z) { return std::inner_product(z, z + kDim, exact.theta.begin(), 0.0); };
+  const double expected[] = {2.0 * v * energy * energy, v * sum_of_squares(across) * energy};
   constexpr std::uint64_t kSeeds = 4000;
-  double along_squares = 0.0;
-  double across_squares = 0.0;
-  double along_told = 0.0;
-  double across_told = 0.0;
+  double squares[] = {0.0, 0.0};
+  double said[] = {0.0, 0.0};
   for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
-    const LinearIntervals told = linear_intervals(exact.released(kNoise, seed, 1e-3), {1.0, kDim}, terms);
-    along_squares += std::pow(told.estimates[0] - truth(&terms.rows[0]), 2) / kSeeds;
-    across_squares += std::pow(told.estimates[2] - truth(&terms.rows[kDim]), 2) / kSeeds;
-    along_told += std::pow(told.deviations[0], 2) / kSeeds;
-    across_told += std::pow(told.deviations[2], 2) / kSeeds;
+    const LinearIntervals told = exact.intervals(kNoise, seed, terms, 1e-3);
+    for (const std::size_t z : {0U, 1U}) {
+      const double truth =
+          std::inner_product(exact.theta.begin(), exact.theta.begin() + kDim, &terms.rows[z * kDim], 0.0);
+      squares[z] += std::pow(told.estimates[2 * z] - truth, 2) / kSeeds;
+      said[z] += std::pow(told.deviations[2 * z], 2) / kSeeds;
+    }
   }
-  EXPECT_NEAR(along_squares / (2.0 * v * energy * energy), 1.0, 0.1);
-  EXPECT_NEAR(along_told / (2.0 * v * energy * energy), 1.0, 0.01);
-  EXPECT_NEAR(across_told / (v * energy_across * energy), 1.0, 0.01);
-  EXPECT_NEAR(across_squares / (v * energy_across * energy), 1.0, 0.1);
+  for (const std::size_t z : {0U, 1U}) {
+    EXPECT_NEAR(squares[z] / expected[z], 1.0, 0.1) << (z == 0 ? "along" : "across");
+    EXPECT_NEAR(said[z] / expected[z], 1.0, 0.01) << (z == 0 ? "along" : "across");
+  }
 }
 
 // Without the correction a weight is too large by 1 to 2 parts in 100 here, and its mean over 4,000 seeds is known to a
@@ -190,14 +184,13 @@ TEST(WeightIntervalsTest, TheEstimateIsFreeOfTheBiasOfNoise) {
   const double energy = sum_of_squares(std::span(exact.theta).first(kDim));
   double mean = 0.0;
   for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
-    mean += linear_intervals(exact.released(30.0, seed), {1.0, kDim}, terms).estimates[0] / kSeeds;
+    mean += exact.intervals(30.0, seed, terms).estimates[0] / kSeeds;
   }
   EXPECT_NEAR(mean / energy, 1.0, 0.0025);
 }
 
 TEST(WeightIntervalsTest, LargeNoiseIsRefused) {
-  const ExactSums exact(4000);
-  const LinearIntervals intervals = linear_intervals(exact.released(1000.0, 1), {1.0, kDim}, of_weights());
+  const LinearIntervals intervals = ExactSums(4000).intervals(1000.0, 1, of_weights());
   EXPECT_EQ(intervals.kind, IntervalKind::kNone);
   EXPECT_GT(intervals.kappa, most_kappa_of(kDim));
   EXPECT_TRUE(intervals.estimates.empty());
@@ -205,7 +198,7 @@ TEST(WeightIntervalsTest, LargeNoiseIsRefused) {
 
 TEST(WeightIntervalsTest, ThePopulationIsFartherAwayByTheResidual) {
   const ExactSums exact(4000);
-  const LinearIntervals intervals = linear_intervals(exact.released(1e-3, 1), {1.0, kDim}, of_population(exact, 4.0));
+  const LinearIntervals intervals = exact.intervals(1e-3, 1, of_population(exact, 4.0));
   // Without noise to speak of, the variance of least squares: s^2 (H^-1 G H^-1)_aa; the sample has 4 n of residuals,
   // and d fewer freedoms than rows.
   for (std::size_t a = 0; a < kDim; ++a) {
@@ -225,7 +218,7 @@ TEST(WeightIntervalsTest, TheResidualIsFreeOfWhatNoiseAddsToIt) {
   double expected = 0.0;
   constexpr std::uint64_t kSeeds = 2000;
   for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
-    const LinearIntervals told = linear_intervals(exact.released(30.0, seed), {1.0, kDim}, terms);
+    const LinearIntervals told = exact.intervals(30.0, seed, terms);
     ASSERT_EQ(told.kind, IntervalKind::kFormula);
     for (std::size_t e = 0; e < told.deviations.size(); ++e) {
       sum += std::pow(told.population_deviations[e], 2) - std::pow(told.deviations[e], 2);
@@ -233,22 +226,6 @@ TEST(WeightIntervalsTest, TheResidualIsFreeOfWhatNoiseAddsToIt) {
     }
   }
   EXPECT_NEAR(sum / expected, 1.0, 0.008);
-}
-
-TEST(RidgePathTest, TheEstimatedLossIsTheLossOnTheRows) {
-  // The mean over seeds of the estimate is that of the true loss of what is trained on the same noise.
-  const ExactSums exact(4000);
-  const std::vector<double> ridges{10.0, 200.0};
-  std::vector<double> mean(2, 0.0);
-  for (std::uint64_t seed = 0; seed < 100; ++seed) {
-    const std::vector<RidgePoint> path = ridge_path(exact.released(5.0, seed), {1.0, kDim}, ridges,
-                                                    {.count = exact.count, .squared_targets = exact.count}, seed);
-    for (std::size_t m = 0; m < 2; ++m) mean[m] += path[m].loss / 100.0;
-  }
-  // (tr(W G W^T) - 2 tr(W B^T) + n) / (n K) without noise, W = B (G + R)^-1, about G's inverse for small R.
-  const double best = std::max(0.0, (1.0 - (exact.explained(0) + exact.explained(1)) / exact.count) / 2.0);
-  EXPECT_GE(mean[1], mean[0] - 1e-9);
-  EXPECT_NEAR(mean[0], best, 0.05);
 }
 
 // (sum_c w_c^T G w_c - 2 w_c^T b_c + |y|^2) / (n K).
@@ -269,12 +246,6 @@ TEST(RidgePathTest, TheLossIsThatOfOtherRowsAndTheNoiseThatOfTheirScores) {
   const double v = kNoise * kNoise / 2.0;
   for (const double ridge : {0.5, 10.0}) {
     const std::vector<std::vector<double>> left = exact.with_ridge(ridge);
-    std::vector<double> weights;
-    for (std::size_t c = 0; c < 2; ++c) {
-      const auto sums = std::span(exact.sums).subspan(c * kDim, kDim);
-      const std::vector<double> w = solved_by_elimination(left, {sums.begin(), sums.end()});
-      weights.insert(weights.end(), w.begin(), w.end());
-    }
     double degrees = 0.0;
     double spread = 0.0;  // tr(G H^-2)
     for (std::size_t a = 0; a < kDim; ++a) {
@@ -283,16 +254,17 @@ TEST(RidgePathTest, TheLossIsThatOfOtherRowsAndTheNoiseThatOfTheirScores) {
       spread += exact.energy(inverse);
     }
     double variance = 0.0;
+    std::vector<double> weights;
     for (std::size_t c = 0; c < 2; ++c) {
-      const std::vector<double> w(weights.begin() + static_cast<std::ptrdiff_t>(c * kDim),
-                                  weights.begin() + static_cast<std::ptrdiff_t>((c + 1) * kDim));
+      const auto sums = std::span(exact.sums).subspan(c * kDim, kDim);
+      const std::vector<double> w = solved_by_elimination(left, {sums.begin(), sums.end()});
+      weights.insert(weights.end(), w.begin(), w.end());
       variance += (1e-12 + v * sum_of_squares(w)) * spread + v * exact.energy(solved_by_elimination(left, w));
     }
-    const std::vector<RidgePoint> path = ridge_path(exact.released(kNoise, 3, 1e-6), {1.0, kDim}, {&ridge, 1},
-                                                    {.count = exact.count, .squared_targets = 100.0}, 3);
+    const RidgePoint told = exact.point(ridge, exact.released(kNoise, 3, 1e-6), 100.0, 3);
     const double expected = exact_loss(exact, weights, 100.0) * (1.0 + 2.0 * degrees / exact.count);
-    EXPECT_NEAR(path.front().loss / expected, 1.0, 0.01) << ridge;
-    EXPECT_NEAR(path.front().noise / std::sqrt(variance / (2.0 * exact.count)), 1.0, 0.01) << ridge;
+    EXPECT_NEAR(told.loss / expected, 1.0, 0.01) << ridge;
+    EXPECT_NEAR(told.noise / std::sqrt(variance / (2.0 * exact.count)), 1.0, 0.01) << ridge;
   }
 }
 
@@ -308,19 +280,13 @@ TEST(RidgePathTest, TheLossIsUnbiasedWhereNoiseIsLarge) {
   double truth = 0.0;
   constexpr std::uint64_t kSeeds = 1000;
   for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
-    told += ridge_path(exact.released(kNoise, seed), {1.0, kDim}, {&kRidge, 1},
-                       {.count = exact.count, .squared_targets = targets}, seed)
-                .front()
-                .loss /
-            kSeeds;
+    told += exact.point(kRidge, exact.released(kNoise, seed), targets, seed).loss / kSeeds;
     const Release louder = exact.released(kNoise * std::sqrt(1.25), seed + kSeeds);
-    const double usual = 0.5 * noise_radius_of(louder.block("gram"), {1.0, kDim}) + 1.0;
-    const double factor = kRidge / usual;
-    truth += exact_loss(exact, solve_least_squares(alone, louder, {1.0, kDim}, 2, 0.5, {&factor, 1}).front(), targets) /
-             kSeeds;
+    const double factor = kRidge / (0.5 * noise_radius_of(louder.block("gram"), kLattice) + 1.0);
+    truth +=
+        exact_loss(exact, solve_least_squares(alone, louder, kLattice, 2, 0.5, {&factor, 1}).front(), targets) / kSeeds;
   }
   EXPECT_NEAR(told / truth, 1.0, 0.05);
 }
 
-}  // namespace
-}  // namespace dpreduce
+}  // namespace dpreduce::weight_intervals_test

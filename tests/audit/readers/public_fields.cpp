@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <cmath>
 #include <fstream>
 #include <optional>
@@ -12,6 +11,7 @@
 
 #include "common/base/error.hpp"
 #include "common/base/json_text.hpp"
+#include "common/base/text.hpp"
 #include "common/data/safetensors.hpp"
 
 namespace dpreduce {
@@ -22,15 +22,11 @@ constexpr std::string_view kHexadecimal = "0123456789abcdef";
 constexpr std::size_t kShortestDrawn = 16;  // digits of a word that looks drawn
 constexpr std::size_t kLongestLine = 4096;  // a longer one, a script's, is one word
 
-// Digests are no numbers, even where all of their digits are decimal.
-constexpr std::size_t kLongestNumber = 24;
+constexpr std::size_t kLongestNumber = 24;  // digests are none, even where all of their digits are decimal
 
-std::optional<double> number_of(std::string_view word) {
-  double value = 0.0;
-  if (word.size() > kLongestNumber) return std::nullopt;
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-  if (error != std::errc() || end != word.data() + word.size() || !std::isfinite(value)) return std::nullopt;
-  return value;
+std::optional<double> figure_of(std::string_view word) {
+  const std::optional<double> value = plain_number<double>(word);
+  return value && std::isfinite(*value) && word.size() <= kLongestNumber ? value : std::nullopt;
 }
 
 std::vector<std::string_view> split(std::string_view text, std::string_view separators) {
@@ -49,35 +45,14 @@ nlohmann::json json_of(std::string_view text, const std::filesystem::path& path)
   return value;
 }
 
-template <typename Number>
-std::vector<double> numbers_in(const Tensor& tensor) {
-  std::vector<double> numbers;
-  const std::span data(reinterpret_cast<const Number*>(tensor.data.data()), tensor.data.size() / sizeof(Number));
-  for (const Number value : data) numbers.push_back(static_cast<double>(value));
-  return numbers;
-}
-
-// Half floats only as their bytes.
-std::vector<double> entries_of(const Tensor& tensor) {
-  switch (tensor.type) {
-    case DType::kFloat64:
-      return numbers_in<double>(tensor);
-    case DType::kFloat32:
-      return numbers_in<float>(tensor);
-    case DType::kInt64:
-      return numbers_in<std::int64_t>(tensor);
-    case DType::kInt32:
-      return numbers_in<std::int32_t>(tensor);
-    case DType::kInt16:
-      return numbers_in<std::int16_t>(tensor);
-    case DType::kUint8:
-      return numbers_in<std::uint8_t>(tensor);
-    default:
-      return {};
-  }
-}
-
 constexpr std::string_view kTime = "0000-00-00T00:00:00Z";  // a digit for each 0
+
+// True of a time as ledgers have it: 2026-01-31T23:59:59Z.
+bool is_time(std::string_view text) {
+  return std::ranges::equal(text, kTime, [](char own, char usual) {
+    return usual == '0' ? std::isdigit(static_cast<unsigned char>(own)) != 0 : own == usual;
+  });
+}
 
 // "seconds    open 0.01, gram 0.20" without its numbers, where they can be what they seem; else the line as it is.
 std::string without_seconds(std::string_view line, double seconds) {
@@ -86,7 +61,7 @@ std::string without_seconds(std::string_view line, double seconds) {
   std::string phases;
   double sum = 0.0;
   for (const std::string_view word : split(line, kSeparators)) {
-    const std::optional<double> number = number_of(word);
+    const std::optional<double> number = figure_of(word);
     if (!number) phases += std::string(word) + " ";
     if (number && *number < 0.0) return std::string(line);
     sum += std::max(0.0, number.value_or(0.0) - kRounded);
@@ -96,18 +71,11 @@ std::string without_seconds(std::string_view line, double seconds) {
 
 }  // namespace
 
-bool is_time(std::string_view text) {
-  return std::ranges::equal(text, kTime, [](char own, char usual) {
-    return usual == '0' ? std::isdigit(static_cast<unsigned char>(own)) != 0 : own == usual;
-  });
-}
-
 std::string content_of(const std::filesystem::path& path) {
   std::ifstream in(path, std::ios::binary);
   if (!in) throw BadInput(path.string() + ": cannot be read");
   std::string content(std::filesystem::file_size(path), '\0');
   in.read(content.data(), static_cast<std::streamsize>(content.size()));
-  content.resize(static_cast<std::size_t>(in.gcount()));
   return content;
 }
 
@@ -134,7 +102,7 @@ void PublicFields::add_line(const std::string& path, std::string_view line) {
   std::size_t place = 0;
   for (const std::string_view word : split(line, kSeparators)) {
     const std::string path_of_word = fmt::format("{}, word {}", path, ++place);
-    if (const auto number = number_of(word)) {
+    if (const auto number = figure_of(word)) {
       numbers_.emplace_back(path_of_word, *number);
     } else {
       add_word(path_of_word, word);
@@ -161,9 +129,7 @@ void PublicFields::add_json(const std::string& name, const nlohmann::json& value
   if (value.is_number()) {
     numbers_.emplace_back(name, value.get<double>());
   } else if (value.is_structured()) {
-    for (const auto& [key, member] : value.items()) {
-      add_json(name + "/" + key, member);
-    }
+    for (const auto& [key, member] : value.items()) add_json(name + "/" + key, member);
     numbers_.emplace_back(name + ", members", static_cast<double>(value.size()));
   } else if (value.is_string()) {
     // A sentence may hold a number.
@@ -194,7 +160,8 @@ void PublicFields::add_file(const std::string& name, const std::filesystem::path
       if (!inside.is_discarded()) add_json(name + "/" + key, inside);
     }
     for (const auto& [key, tensor] : file.tensors) {
-      const std::vector<double> entries = entries_of(tensor);
+      std::vector<double> entries(tensor.data.size() / size_of(tensor.type));
+      convert_numbers(tensor.data, tensor.type, kNativeByteOrder, entries);
       add_word(name + "/" + key,
                std::string_view(reinterpret_cast<const char*>(tensor.data.data()), tensor.data.size()));
       for (std::size_t e = 0; e < entries.size(); ++e) {

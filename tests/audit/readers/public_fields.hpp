@@ -28,9 +28,6 @@ namespace dpreduce {
 /// Lines of text that readers have seen: where one stands again, it is known by its place, and not read again.
 using KnownLines = std::set<std::string, std::less<>>;
 
-/// Whether the text is a time as ledgers have it: 2026-01-31T23:59:59Z.
-bool is_time(std::string_view text);
-
 /// All bytes of a file. Throws BadInput where it cannot be read.
 std::string content_of(const std::filesystem::path& path);
 

@@ -70,9 +70,7 @@ FieldTable::FieldTable(const std::vector<const PublicFields*>& runs)
 
 std::vector<double> FieldTable::row(const PublicFields& run) const {
   std::vector<double> row(columns_.size(), 0.0);
-  double& different = row[0];
-  double& fields = row[1];
-  double& unknown = row[2];
+  double &different = row[0], &fields = row[1], &unknown = row[2];
   fields = static_cast<double>(run.numbers().size() + run.words().size());
   for (const auto& [path, value] : run.numbers()) {
     const auto place = number_places_.find(path);
@@ -108,17 +106,10 @@ std::optional<std::size_t> reader_runs(const Guarantee& claim, double error) {
     const bool refutes_mu = claim.mu && mu_lower_bound(all_right, error / 2) > *claim.mu;
     return !refutes_mu && epsilon_lower_bound(all_right, Side::kAccusals, claim.delta, error / 2) <= claim.epsilon;
   };
-  if (proves_too_little(kMostReaderRuns)) return std::nullopt;
-  std::size_t enough = kMostReaderRuns;
-  for (std::size_t least = kRunsToLearn; least < enough;) {
-    const std::size_t middle = least + (enough - least) / 2;
-    if (proves_too_little(middle)) {
-      least = middle + 1;
-    } else {
-      enough = middle;
-    }
-  }
-  return enough;
+  std::vector<std::size_t> runs(kMostReaderRuns - kRunsToLearn + 1);
+  std::iota(runs.begin(), runs.end(), kRunsToLearn);
+  const auto enough = std::ranges::partition_point(runs, proves_too_little);
+  return enough == runs.end() ? std::nullopt : std::optional(*enough);
 }
 
 ReaderLoss audit_by_reading(const ReadRun& read_run, const ReaderTerms& terms) {

@@ -15,6 +15,7 @@
 #include <fstream>
 #include <limits>
 #include <map>
+#include <regex>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -117,33 +118,16 @@ std::map<std::string, std::string> contents_of(const fs::path& folder) {
 
 // What every run draws anew, whatever its seed: long hexadecimal words (of runs, keys, digests, signatures) as "#", and
 // the minute as "@".
-std::string without_drawn(std::string_view text) {
-  constexpr std::size_t kShortestDrawn = 32;  // longer than the digits of a number
-  constexpr std::size_t kMinute = 20;         // "2026-01-31T23:59:00Z"
-  std::string rest;
-  while (!text.empty()) {
-    const std::size_t digits = std::min(text.find_first_not_of("0123456789abcdef"), text.size());
-    const std::string_view beginning = text.substr(0, kMinute);
-    const bool is_minute = is_time(beginning) && beginning.ends_with(":00Z");
-    if (is_minute || digits >= kShortestDrawn) {
-      rest += is_minute ? '@' : '#';
-      text.remove_prefix(is_minute ? kMinute : digits);
-    } else {
-      const std::size_t kept = std::max<std::size_t>(digits, 1);
-      rest += text.substr(0, kept);
-      text.remove_prefix(kept);
-    }
-  }
-  return rest;
+std::string without_drawn(const std::string& text) {
+  static const std::regex minute(R"(\d{4}-\d\d-\d\dT\d\d:\d\d:00Z)");
+  static const std::regex drawn("[0-9a-f]{32,}");  // longer than the digits of a number
+  return std::regex_replace(std::regex_replace(text, minute, "@"), drawn, "#");
 }
 
 // Where two texts begin to differ: the line of the second, or of the first where the second has none. Empty: nowhere.
 std::string first_difference(const std::string& one, const std::string& other) {
-  std::istringstream lines(one);
-  std::istringstream others(other);
-  std::string line;
-  std::string of_other;
-  while (true) {
+  std::istringstream lines(one), others(other);
+  for (std::string line, of_other;;) {
     const bool has_line = static_cast<bool>(std::getline(lines, line));
     const bool has_other = static_cast<bool>(std::getline(others, of_other));
     if (!has_line && !has_other) return {};

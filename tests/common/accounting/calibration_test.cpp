@@ -36,14 +36,13 @@ void expect_edge(const CalibrationTarget& target, Accountant accountant, double 
 }
 
 TEST(Calibration, OneReleaseAgreesWithTheTable) {
-  for (const VectorRow& row : read_vectors("analytic_gaussian_sigma.csv")) {
-    SCOPED_TRACE(row.text("epsilon") + ", " + row.text("delta"));
+  for_each_row("analytic_gaussian_sigma.csv", [](const VectorRow& row) {
     const CalibrationTarget target{row.number("epsilon"), row.number("delta")};
     const double exact = row.number("sigma_mpmath");
     expect_relative(calibrated_noise_multiplier(target, Accountant::kGdp), exact, 1e-11);
     EXPECT_GE(calibrated_noise_multiplier(target, Accountant::kZcdp), exact);
     EXPECT_GE(calibrated_noise_multiplier(target, Accountant::kRdp), exact);
-  }
+  });
 }
 
 TEST(Calibration, ExactAccountantsMeetTheEdge) {
@@ -61,19 +60,15 @@ TEST(Calibration, ExactAccountantsMeetTheEdge) {
 TEST(Calibration, RenyiMeetsTheEdge) {
   for (const double epsilon : {0.01, 1.0, 30.0}) {
     for (const double delta : {1e-12, 1e-5}) {
-      for (const double rate : {1e-4, 0.1, 1.0}) {
-        const CalibrationTarget target{epsilon, delta, 1000, rate};
-        expect_edge(target, Accountant::kRdp, 0, 3e-6);
-      }
+      for (const double rate : {1e-4, 0.1, 1.0}) expect_edge({epsilon, delta, 1000, rate}, Accountant::kRdp, 0, 3e-6);
     }
   }
 }
 
 TEST(Calibration, PrivacyLossDistributionMeetsTheEdge) {
-  for (const CalibrationTarget& target : {CalibrationTarget{1, 1e-5, 1, 1}, CalibrationTarget{3, 1e-6, 1000, 0.01},
-                                          CalibrationTarget{0.05, 1e-10, 50, 1}}) {
-    expect_edge(target, Accountant::kPld, 0, 1e-4);
-  }
+  expect_edge({1, 1e-5, 1, 1}, Accountant::kPld, 0, 1e-4);
+  expect_edge({3, 1e-6, 1000, 0.01}, Accountant::kPld, 0, 1e-4);
+  expect_edge({0.05, 1e-10, 50, 1}, Accountant::kPld, 0, 1e-4);
 }
 
 TEST(Calibration, WhatStandsBesideTheStepsTakesItsPart) {
@@ -95,7 +90,7 @@ TEST(Calibration, WhatStandsBesideTheStepsTakesItsPart) {
 }
 
 // The best accountant asks for the least noise, and none for less than the exact one.
-TEST(Calibration, AccountantsAreOrdered) {
+TEST(Calibration, AccountantsAreOrderedAndTakeTheSmallestNoiseBeyondAllBudgets) {
   const CalibrationTarget target{2, 1e-6, 64};
   const double gdp = calibrated_noise_multiplier(target, Accountant::kGdp);
   const double pld = calibrated_noise_multiplier(target, Accountant::kPld);
@@ -104,9 +99,6 @@ TEST(Calibration, AccountantsAreOrdered) {
   EXPECT_LE(pld, gdp * (1 + 1e-4));
   EXPECT_GT(zcdp, pld);
   EXPECT_NEAR(calibrated_noise_multiplier(target, Accountant::kRdp) / zcdp, 1, 1e-5);  // rdp = zCDP for Gaussians
-}
-
-TEST(Calibration, BudgetsBeyondAllNoiseTakeTheSmallest) {
   EXPECT_EQ(calibrated_noise_multiplier({1e5, 0.1}, Accountant::kRdp), kSmallestNoiseMultiplier);
 }
 

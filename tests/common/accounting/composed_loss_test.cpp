@@ -29,7 +29,7 @@ std::vector<RepeatedGrid> responses(double range, double step, std::uint64_t cou
 
 TEST(ComposedLoss, RandomizedResponseIsBinomial) {
   const std::vector<RepeatedGrid> parts = responses(0.5, 0.125, 20);
-  for (const double tilt : {0.0, 0.5, 2.0}) {
+  for (const double tilt : {0.0, 0.5, 1.0, 2.0}) {
     const ComposedLoss upper(parts, wide_window(tilt), Side::kUpper);
     const ComposedLoss lower(parts, wide_window(tilt), Side::kLower);
     for (const double epsilon : {0.0, 0.3, 1.0, 2.6, 6.9, 9.9}) {
@@ -42,17 +42,9 @@ TEST(ComposedLoss, RandomizedResponseIsBinomial) {
         EXPECT_GE(lower.epsilon_at(exact * (1 - 1e-9) - 1e-7), epsilon - 1e-9);
       }
     }
+    for (const double delta : {1e-7, 1e-4, 0.01, 0.3}) EXPECT_LE(lower.epsilon_at(delta), upper.epsilon_at(delta));
+    EXPECT_EQ(upper.epsilon_at(0.999), 0);
   }
-}
-
-TEST(ComposedLoss, BoundsDoNotCross) {
-  const std::vector<RepeatedGrid> parts = responses(0.5, 0.125, 20);
-  const ComposedLoss upper(parts, wide_window(1), Side::kUpper);
-  const ComposedLoss lower(parts, wide_window(1), Side::kLower);
-  for (const double delta : {1e-7, 1e-4, 0.01, 0.3}) {
-    EXPECT_LE(lower.epsilon_at(delta), upper.epsilon_at(delta));
-  }
-  EXPECT_EQ(upper.epsilon_at(0.999), 0);
 }
 
 // A window that is too narrow folds the law: bounds get wide, never wrong.
@@ -82,15 +74,11 @@ TEST(ComposedLoss, InfiniteMassAddsUp) {
   EXPECT_EQ(upper.epsilon_at(0.1), 0);
 }
 
-// Beyond the sum of all largest losses nothing is left, wherever the window lies.
-TEST(ComposedLoss, LargestLossBoundsEpsilon) {
-  const std::vector<RepeatedGrid> parts = responses(0.5, 0.5, 4);
+// Beyond the sum of all largest losses nothing is left, wherever the window lies; grids of another step are refused.
+TEST(ComposedLoss, LargestLossBoundsEpsilonAndGridsHaveOneStep) {
+  std::vector<RepeatedGrid> parts = responses(0.5, 0.5, 4);
   const LossWindow window{0, 0, -0.5, 0.5, 1, 1};
   EXPECT_NEAR(ComposedLoss(parts, window, Side::kUpper).epsilon_at(1e-12), 2, 1e-9);
-}
-
-TEST(ComposedLoss, RefusesGridsOfDifferentSteps) {
-  std::vector<RepeatedGrid> parts = responses(0.5, 0.5, 4);
   parts.push_back(responses(0.5, 0.25, 4)[0]);
   EXPECT_ANY_THROW(ComposedLoss(parts, wide_window(0), Side::kUpper));
 }
@@ -102,13 +90,16 @@ std::vector<LossSketch> gaussian_losses(double z, std::uint64_t count) {
 }
 
 // A Gaussian's loss is N(mu^2/2, mu^2): K(theta) = count mu^2 (theta + theta^2) / 2.
-TEST(LossSketch, MomentsOfAGaussianAreKnown) {
+TEST(LossSketch, MomentsOfAGaussianAreKnownAndItsReachSpansTheRange) {
   const std::vector<LossSketch> losses = gaussian_losses(2, 50);
   for (const double theta : {0.5, 1.0, 4.0}) {
     const double k = 50 * 0.25 * (theta + theta * theta) / 2;
     EXPECT_NEAR(log_moment(losses, theta), k, 1e-3 * k);
     EXPECT_NEAR(losses[0].mean(theta), 50 * 0.25 * (0.5 + theta), 0.05);
   }
+  const std::vector<LossSketch> one = gaussian_losses(1, 1);
+  EXPECT_NEAR(one[0].reach(0, 1) + one[0].reach(0, -1), one[0].range(), 1e-12);
+  EXPECT_LT(one[0].reach(3, 1), one[0].reach(0, 1));
 }
 
 // Tilted by theta it is N(mu^2 (theta + 1/2), mu^2): the tilt for epsilon centers it there, nearly.
@@ -130,12 +121,6 @@ TEST(LossWindow, TiltForDeltaAndForEpsilonAgree) {
   const double epsilon = epsilon_of_moment(log_moment(losses, tilt), tilt, 1e-6);
   EXPECT_NEAR(tilt_for_epsilon(losses, epsilon), tilt, 1e-3 * tilt);
   EXPECT_NEAR(log_delta_of_moment(log_moment(losses, tilt), tilt, epsilon), std::log(1e-6), 1e-9);
-}
-
-TEST(LossSketch, ReachSpansTheRange) {
-  const std::vector<LossSketch> losses = gaussian_losses(1, 1);
-  EXPECT_NEAR(losses[0].reach(0, 1) + losses[0].reach(0, -1), losses[0].range(), 1e-12);
-  EXPECT_LT(losses[0].reach(3, 1), losses[0].reach(0, 1));
 }
 
 }  // namespace dpreduce::composed_loss_test

@@ -4,7 +4,6 @@
 #include "common/accounting/high_precision.hpp"
 #include "common/base/error.hpp"
 #include "tests/common/accounting/gaussian_run.hpp"
-#include "tests/common/accounting/vector_table.hpp"
 #include "tests/common/special_values.hpp"
 #include "tests/testing.hpp"
 
@@ -79,8 +78,7 @@ TEST(Composition, RhoOfEachMechanismIsRoundedUp) {
 }
 
 TEST(Composition, SelectionAgreesWithTheTable) {
-  for (const VectorRow& row : read_vectors("exponential_mechanism.csv")) {
-    SCOPED_TRACE(row.text("eps_pure") + ", " + row.text("delta"));
+  for_each_row("exponential_mechanism.csv", [](const VectorRow& row) {
     const auto run = repeated(ExponentialMechanism{row.number("eps_pure")});
     const ComposedEpsilon epsilon = compose_epsilon(run, row.number("delta"));
     expect_relative(*zcdp_of_run(run), row.number("rho_bounded_range_eps2_over_8"), 1e-11);
@@ -89,7 +87,7 @@ TEST(Composition, SelectionAgreesWithTheTable) {
     EXPECT_LE(epsilon.best(), row.number("min_of_tight_and_pure") * (1 + 1e-11));
     const auto pure = repeated(PureMechanism{row.number("eps_pure")});
     expect_relative(*zcdp_of_run(pure), row.number("rho_generic_pure_dp_eps2_over_2"), 1e-11);
-  }
+  });
 }
 
 // r records, replace-one: sensitivities times r, times 2; every accountant follows.
@@ -107,9 +105,6 @@ TEST(Composition, GroupsScaleEveryMechanism) {
   // One record under add-remove changes nothing.
   const auto same = run_for(repeated(GaussianMechanism{6, 0.1}, 2), {});
   EXPECT_EQ(std::get<GaussianMechanism>(same[0].mechanism).noise_multiplier, 6);
-}
-
-TEST(Composition, GroupOfGaussiansIsGdpAtRTimesMu) {
   const ComposedEpsilon group = compose_epsilon(repeated(GaussianMechanism{20}), 1e-5, {Adjacency::kAddRemove, 5});
   expect_relative(*group.gdp, gdp_epsilon(0.25, 1e-5), 1e-12);
   EXPECT_LE(group.pld_lower, *group.gdp);

@@ -16,9 +16,11 @@ class RememberedTest : public testing::Test {
   int computed_ = 0;
 };
 
-TEST_F(RememberedTest, AQuestionIsComputedOnce) {
+TEST_F(RememberedTest, AQuestionIsComputedOnceAndAFailureIsNoAnswer) {
   for (int repeat = 0; repeat < 3; ++repeat) EXPECT_EQ(square(7), 49);
   EXPECT_EQ(computed_, 1);
+  EXPECT_THROW(answers_.to(3, []() -> int { throw std::runtime_error("no answer"); }), std::runtime_error);
+  EXPECT_EQ(square(3), 9);
 }
 
 TEST_F(RememberedTest, OfManyQuestionsTheLastSixteenAreKept) {
@@ -29,11 +31,6 @@ TEST_F(RememberedTest, OfManyQuestionsTheLastSixteenAreKept) {
   EXPECT_EQ(computed_, 17);
   EXPECT_EQ(square(0), 0);
   EXPECT_EQ(computed_, 18);
-}
-
-TEST_F(RememberedTest, AFailureIsNoAnswer) {
-  EXPECT_THROW(answers_.to(3, []() -> int { throw std::runtime_error("no answer"); }), std::runtime_error);
-  EXPECT_EQ(square(3), 9);
 }
 
 TEST(GoldenSection, FindsTheBottomOfAValleyAndTheEndOfAMonotoneFunction) {

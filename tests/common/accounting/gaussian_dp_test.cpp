@@ -9,7 +9,6 @@
 #include "common/base/error.hpp"
 #include "tests/common/accounting/gaussian_run.hpp"
 #include "tests/common/accounting/hockey_stick.hpp"
-#include "tests/common/accounting/vector_table.hpp"
 #include "tests/common/special_values.hpp"
 #include "tests/testing.hpp"
 
@@ -30,46 +29,29 @@ Oracle oracle_delta(const Oracle& epsilon, const Oracle& mu) {
 const std::vector<double> kEpsilons{0.001, 0.01, 0.1, 0.5, 1, 3, 10, 30, 100};
 const std::vector<double> kDeltas{1e-15, 1e-12, 1e-10, 1e-7, 1e-5, 1e-3, 0.1};
 
-TEST(GaussianDp, MuAgreesWithTheTable) {
-  for (const VectorRow& row : read_vectors("analytic_gaussian_sigma.csv")) {
-    SCOPED_TRACE(row.text("epsilon") + ", " + row.text("delta"));
+TEST(GaussianDp, MuAndEpsilonAgreeWithTheTables) {
+  for_each_row("analytic_gaussian_sigma.csv", [](const VectorRow& row) {
     const double epsilon = row.number("epsilon");
     const double delta = row.number("delta");
     expect_relative(sigma_for_mu(gdp_mu(epsilon, delta), 1), row.number("sigma_mpmath"), 1e-11);
     expect_relative(gdp_mu(epsilon, delta), row.number("mu_mpmath"), 1e-11);
-  }
-}
-
-TEST(GaussianDp, EpsilonAgreesWithTheTable) {
-  for (const VectorRow& row : read_vectors("analytic_gaussian_eps.csv")) {
-    SCOPED_TRACE(row.text("sigma") + ", " + row.text("delta"));
+  });
+  for_each_row("analytic_gaussian_eps.csv", [](const VectorRow& row) {
     EXPECT_NEAR(gdp_epsilon(1 / row.number("sigma"), row.number("delta")), row.number("epsilon_mpmath"), 1e-11);
-  }
+  });
 }
 
 TEST(GaussianDp, CompositionAgreesWithTheTables) {
-  for (const VectorRow& row : read_vectors("gaussian_composition.csv")) {
-    SCOPED_TRACE(row.text("noise_multiplier_z") + ", " + row.text("k") + ", " + row.text("delta"));
-    const std::vector<double> mus(static_cast<std::size_t>(row.number("k")), 1 / row.number("noise_multiplier_z"));
-    const double mu = gdp_compose(mus);
-    expect_relative(mu, row.number("mu_total"), 1e-13);
-    expect_relative(gdp_epsilon(mu, row.number("delta")), row.number("eps_exact_gdp_mpmath"), 1e-11);
-  }
-  const std::vector<double> mus{1. / 2, 1. / 2, 1. / 2, 1. / 5};
-  EXPECT_DOUBLE_EQ(gdp_compose(mus), std::sqrt(3 / 4. + 1 / 25.));
-}
-
-TEST(GaussianDp, HeterogeneousCompositionAgreesWithTheTable) {
-  for (const VectorRow& row : read_vectors("gaussian_composition_hetero.csv")) {
-    const std::string text = row.text("noise_multipliers_z(counts)");
-    SCOPED_TRACE(text);
+  for_each_gaussian_run([](const VectorRow& row, const std::vector<RepeatedMechanism>& run) {
     std::vector<double> mus;
-    for (const RepeatedMechanism& part : gaussian_run(text)) {
+    for (const RepeatedMechanism& part : run) {
       mus.insert(mus.end(), part.count, 1 / std::get<GaussianMechanism>(part.mechanism).noise_multiplier);
     }
     expect_relative(gdp_compose(mus), row.number("mu_total"), 1e-13);
     expect_relative(gdp_epsilon(gdp_compose(mus), row.number("delta")), row.number("eps_exact_gdp_mpmath"), 1e-11);
-  }
+  });
+  const std::vector<double> mus{1. / 2, 1. / 2, 1. / 2, 1. / 5};
+  EXPECT_DOUBLE_EQ(gdp_compose(mus), std::sqrt(3 / 4. + 1 / 25.));
 }
 
 TEST(GaussianDp, EveryResultIsOnTheSafeSideAndNextToTheEdge) {
@@ -129,8 +111,7 @@ double printed_theorem_sigma(double epsilon, double delta) {
 }
 
 TEST(GaussianDp, ThePrintedTheoremIsNotFollowedBecauseItsNoiseIsTooSmall) {
-  for (const VectorRow& row : read_vectors("thm21_zhu2024_check.csv")) {
-    SCOPED_TRACE(row.text("epsilon") + ", " + row.text("delta"));
+  for_each_row("thm21_zhu2024_check.csv", [](const VectorRow& row) {
     const double epsilon = row.number("epsilon");
     const double delta = row.number("delta");
     const double printed = printed_theorem_sigma(epsilon, delta);
@@ -146,7 +127,7 @@ TEST(GaussianDp, ThePrintedTheoremIsNotFollowedBecauseItsNoiseIsTooSmall) {
     expect_relative(gdp_epsilon(std::sqrt(2.0) / printed, delta), row.number("true_eps_at_printed_sigma"), 1e-9);
     expect_relative(sigma_for_mu(gdp_mu(epsilon / 2, delta / 2), 1), row.number("sigma_eps2_delta2_basic_composition"),
                     1e-11);
-  }
+  });
 }
 
 TEST(GaussianDp, ACallTakesFarLessThanATenthOfASecond) {
@@ -165,6 +146,7 @@ TEST(GaussianDp, ACallTakesFarLessThanATenthOfASecond) {
 }
 
 TEST(GaussianDp, RefusesWithAUsageErrorThatNamesTheArgument) {
+  const std::vector<double> mus{1, -1};
   expect_refusals<UsageError>({{[] { gdp_mu(-1, 1e-5); }, "epsilon = -1:"},
                                {[] { gdp_mu(kNan, 1e-5); }, "epsilon = nan:"},
                                {[] { gdp_mu(kInfinity, 1e-5); }, "epsilon = inf:"},
@@ -181,10 +163,7 @@ TEST(GaussianDp, RefusesWithAUsageErrorThatNamesTheArgument) {
                                {[] { gdp_epsilon(kNan, 1e-5); }, "mu = nan:"},
                                {[] { gdp_epsilon(2e4, 1e-5); }, "mu = 20000:"},
                                {[] { gdp_epsilon(1, 0); }, "delta = 0:"},
-                               {[] {
-                                  gdp_compose(std::vector<double>{1, -1});
-                                },
-                                "mu = -1:"},
+                               {[&] { gdp_compose(mus); }, "mu = -1:"},
                                {[] { gdp_compose(std::vector<double>{kNan}); }, "mu = nan:"}});
 }
 
@@ -212,13 +191,7 @@ TEST(GaussianDp, StepsThatShareMuNeedItsRootTimesTheNoise) {
   EXPECT_THROW(sigma_for_mu(0.5, 1e308), UsageError);  // beyond double
 }
 
-// Phi(Phi^-1(0.01) + 1) and Phi(1/2), computed with 40 digits.
-TEST(AttackBound, AgreesWithTheNormalTables) {
-  EXPECT_NEAR(gdp_attack_power(1, 0.01), 0.092362248073739359, 1e-12);
-  EXPECT_NEAR(gdp_even_odds_accuracy(1), 0.69146246127401310, 1e-12);
-}
-
-TEST(AttackBound, IsBlindGuessingWithoutALeakAndCertaintyWithAGreatOne) {
+TEST(AttackBound, AgreesWithTheNormalTablesIsBlindGuessingWithoutALeakAndCertaintyWithAGreatOne) {
   EXPECT_NEAR(gdp_attack_power(1e-12, 0.01), 0.01, 1e-11);
   EXPECT_NEAR(gdp_even_odds_accuracy(1e-12), 0.5, 1e-11);
   EXPECT_EQ(gdp_attack_power(1000, 0.01), 1);
@@ -227,6 +200,9 @@ TEST(AttackBound, IsBlindGuessingWithoutALeakAndCertaintyWithAGreatOne) {
   EXPECT_EQ(attack_power(1e5, 1e-9, 0.01), 1);
   EXPECT_NEAR(attack_power(1, 0, 0.01), 0.01 * std::exp(1.0), 1e-12);  // pure
   EXPECT_EQ(attack_power(1, 0.99, 0.9), 1);
+  // Phi(Phi^-1(0.01) + 1) and Phi(1/2), computed with 40 digits.
+  EXPECT_NEAR(gdp_attack_power(1, 0.01), 0.092362248073739359, 1e-12);
+  EXPECT_NEAR(gdp_even_odds_accuracy(1), 0.69146246127401310, 1e-12);
 }
 
 // mu-GDP is the intersection of its (epsilon, delta) guarantees: none of them may allow less, and the best one allows
@@ -267,9 +243,8 @@ HighPrecision squared_mu_of(const std::vector<WeightedBlock>& blocks, const std:
   return sum;
 }
 
-TEST(BlockSplit, AgreesWithTheTable) {
-  for (const VectorRow& row : read_vectors("joint_block_split.csv")) {
-    SCOPED_TRACE(row.text("case") + ", " + row.text("block"));
+TEST(BlockSplit, AgreesWithTheTableAndGivesOneBlockSensitivityOverMu) {
+  for_each_row("joint_block_split.csv", [](const VectorRow& row) {
     const bool means = row.text("case").starts_with("means");
     const std::vector<WeightedBlock> blocks{{1, means ? 768.0 : 589824.0}, {1, means ? 1.0 : 7680.0}};
     const std::size_t block = row.text("block") == "sum" || row.text("block") == "G" ? 0 : 1;
@@ -277,7 +252,10 @@ TEST(BlockSplit, AgreesWithTheTable) {
     expect_relative(noise[block].sigma, row.number("optimal_sd"), 1e-10);
     expect_relative(noise[block].variance, row.number("optimal_variance"), 1e-10);
     expect_relative(noise[block].share_of_mu2, row.number("share_of_mu2"), 1e-10);
-  }
+  });
+  const NoiseOfBlock noise = split_blocks(std::vector<WeightedBlock>{{3, 5}}, 0.5).front();
+  expect_relative(noise.sigma, 6, 1e-15);
+  EXPECT_GE(noise.sigma, 6);
 }
 
 TEST(BlockSplit, NeverSpendsMoreThanMuAndHardlyLess) {
@@ -319,12 +297,6 @@ TEST(BlockSplit, NoOtherDivisionLosesLess) {
     EXPECT_GT(loss_with(0.01, tilted), loss_with(0, tilted));
     EXPECT_GT(loss_with(-0.01, tilted), loss_with(0, tilted));
   }
-}
-
-TEST(BlockSplit, OneBlockGetsSensitivityOverMu) {
-  const NoiseOfBlock noise = split_blocks(std::vector<WeightedBlock>{{3, 5}}, 0.5).front();
-  expect_relative(noise.sigma, 6, 1e-15);
-  EXPECT_GE(noise.sigma, 6);
 }
 
 TEST(BlockSplit, WhatCannotBeSplitIsRefused) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "common/accounting/mechanism.hpp"
+#include "tests/common/accounting/vector_table.hpp"
 #include "tests/testing.hpp"
 
 namespace dpreduce {
@@ -19,6 +20,16 @@ inline std::vector<RepeatedMechanism> gaussian_run(const std::string& text) {
     run.push_back({GaussianMechanism{std::stod(part.substr(cross + 1))}, std::stoull(part.substr(0, cross))});
   }
   return run;
+}
+
+/// Rows of both tables of Gaussian compositions, equal and mixed, each with its run.
+template <typename Check>
+void for_each_gaussian_run(const Check& check) {
+  for_each_row("gaussian_composition.csv", [&](const VectorRow& row) {
+    check(row, repeated(GaussianMechanism{row.number("noise_multiplier_z")}, row.number("k")));
+  });
+  for_each_row("gaussian_composition_hetero.csv",
+               [&](const VectorRow& row) { check(row, gaussian_run(row.text("noise_multipliers_z(counts)"))); });
 }
 
 }  // namespace dpreduce

@@ -136,7 +136,7 @@ TEST(LossLaw, WhereInvertsTheLoss) {
   }
 }
 
-TEST(LossLaw, OptimisticAtomsLieOnNodes) {
+TEST(LossLaw, OptimisticAtomsLieOnNodesAndBelowOneStepAtNoLoss) {
   const double step = 0.01;
   for (const Mechanism& mechanism : {Mechanism(ExponentialMechanism{0.5}), Mechanism(PureMechanism{0.499})}) {
     const LossLaw law = optimistic_law(mechanism, Direction::kRemove, 1e-12, step, 3);
@@ -147,9 +147,6 @@ TEST(LossLaw, OptimisticAtomsLieOnNodes) {
     }
     EXPECT_LE(p, 1 + 1e-12);
   }
-}
-
-TEST(LossLaw, AnAtomBelowOneStepIsTakenForNoLoss) {
   const LossLaw law = optimistic_law(PureMechanism{0.01}, Direction::kRemove, 1e-12, 0.1, 1);
   EXPECT_FALSE(law.smooth);
   ASSERT_EQ(law.atoms.size(), 1U);

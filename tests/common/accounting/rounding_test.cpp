@@ -6,7 +6,6 @@
 
 #include "common/accounting/composition.hpp"
 #include "common/accounting/gaussian_dp.hpp"
-#include "common/accounting/mechanism.hpp"
 #include "tests/testing.hpp"
 
 namespace dpreduce::rounding_test {

@@ -10,13 +10,12 @@
 namespace dpreduce::selection_charge_test {
 
 TEST(SelectionCharge, AgreesWithTheTable) {
-  for (const VectorRow& row : read_vectors("exponential_mechanism.csv")) {
-    SCOPED_TRACE(row.text("eps_pure") + ", " + row.text("delta"));
+  for_each_row("exponential_mechanism.csv", [](const VectorRow& row) {
     const double epsilon = row.number("eps_pure");
     const SelectionCharge charge = selection_charge(epsilon, row.number("delta"));
     expect_relative(charge.rho, row.number("rho_bounded_range_eps2_over_8"), 1e-11);
     expect_relative(charge.epsilon, row.number("eps_at_delta_exact_bounded_range_single"), 1e-11);
-  }
+  });
 }
 
 TEST(SelectionCharge, EpsilonIsWhereDeltaIsTheStatedOne) {

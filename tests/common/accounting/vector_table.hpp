@@ -9,11 +9,16 @@ namespace dpreduce {
 
 class VectorRow {
  public:
-  explicit VectorRow(std::map<std::string, std::string> fields) : fields_(std::move(fields)) {}
+  VectorRow(std::string line, std::map<std::string, std::string> fields)
+      : line_(std::move(line)), fields_(std::move(fields)) {}
+  /// As it stands in the table.
+  const std::string& line() const { return line_; }
+  bool has(const std::string& column) const { return fields_.contains(column); }
   const std::string& text(const std::string& column) const { return fields_.at(column); }
   double number(const std::string& column) const { return std::strtod(text(column).c_str(), nullptr); }
 
  private:
+  std::string line_;
   std::map<std::string, std::string> fields_;
 };
 
@@ -43,10 +48,19 @@ inline std::vector<VectorRow> read_vectors(const std::string& name) {
     if (fields.size() != columns.size()) throw std::runtime_error(name + ": a row of another length: " + line);
     std::map<std::string, std::string> row;
     for (std::size_t column = 0; column < columns.size(); ++column) row[columns[column]] = fields[column];
-    rows.emplace_back(std::move(row));
+    rows.emplace_back(line, std::move(row));
   }
   if (rows.empty()) throw std::runtime_error("an empty table: " + name);
   return rows;
+}
+
+/// Every row in turn; a failure names it.
+template <typename Check>
+void for_each_row(const std::string& table, const Check& check) {
+  for (const VectorRow& row : read_vectors(table)) {
+    SCOPED_TRACE(table + ": " + row.line());
+    check(row);
+  }
 }
 
 /// The first, the last, and one between: where what all of them hold to is tested already.

@@ -8,8 +8,7 @@
 namespace dpreduce::zcdp_test {
 
 TEST(Zcdp, EpsilonAgreesWithTheTable) {
-  for (const VectorRow& row : read_vectors("zcdp_to_eps.csv")) {
-    SCOPED_TRACE(row.text("rho") + ", " + row.text("delta"));
+  for_each_row("zcdp_to_eps.csv", [](const VectorRow& row) {
     const double rho = row.number("rho");
     const double delta = row.number("delta");
     const double simple = epsilon_from_zcdp_simple(rho, delta);
@@ -20,29 +19,27 @@ TEST(Zcdp, EpsilonAgreesWithTheTable) {
     expect_relative(gaussian, row.number("eps_gaussian_exact_mu_sqrt2rho"), 1e-11);
     EXPECT_LE(gaussian, tight);
     EXPECT_LE(tight, simple);
-  }
+  });
 }
 
 TEST(Zcdp, RhoAgreesWithTheTable) {
-  for (const VectorRow& row : read_vectors("eps_to_zcdp.csv")) {
-    SCOPED_TRACE(row.text("epsilon") + ", " + row.text("delta"));
+  for_each_row("eps_to_zcdp.csv", [](const VectorRow& row) {
     const double epsilon = row.number("epsilon");
     const double delta = row.number("delta");
     expect_relative(epsilon_from_zcdp_simple(row.number("rho_simple"), delta), epsilon, 1e-10);
     expect_relative(zcdp_from_epsilon_tight(epsilon, delta), row.number("rho_tight"), 1e-10);
     expect_relative(zcdp_from_mu(gdp_mu(epsilon, delta)), row.number("rho_gaussian_exact"), 1e-10);
-  }
+  });
 }
 
 TEST(Zcdp, CompositionAgreesWithTheTable) {
-  for (const VectorRow& row : read_vectors("gaussian_composition.csv")) {
-    SCOPED_TRACE(row.text("noise_multiplier_z") + ", " + row.text("k") + ", " + row.text("delta"));
+  for_each_row("gaussian_composition.csv", [](const VectorRow& row) {
     const double z = row.number("noise_multiplier_z");
     const double rho = row.number("k") / (2 * z * z);
     expect_relative(rho, row.number("rho_total"), 1e-14);
     expect_relative(epsilon_from_zcdp_simple(rho, row.number("delta")), row.number("eps_zcdp_simple"), 1e-12);
     expect_relative(epsilon_from_zcdp_tight(rho, row.number("delta")), row.number("eps_zcdp_tight"), 1e-12);
-  }
+  });
 }
 
 TEST(Zcdp, ConversionsThereAndBackNeverGainPrivacyNorLoseMuch) {
@@ -59,7 +56,6 @@ TEST(Zcdp, ConversionsThereAndBackNeverGainPrivacyNorLoseMuch) {
   }
 }
 
-// No order may give a smaller epsilon than the minimum, up to rounding.
 TEST(Zcdp, NoOrderOfAGridBeatsTheTightConversion) {
   for (const double rho : {1e-6, 1e-3, 0.1, 1.0, 50.0}) {
     for (const double delta : {1e-12, 1e-5, 0.1}) {

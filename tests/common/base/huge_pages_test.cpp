@@ -1,14 +1,12 @@
 #include "common/base/huge_pages.hpp"
 
-#include <new>
-
 #include "tests/testing.hpp"
 
 namespace dpreduce::huge_pages_test {
 
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 
-TEST(HugePages, AreAlignedAndCanBeWrittenToTheirEnd) {
+TEST(HugePages, AreAlignedCanBeWrittenToTheirEndAndAreRefusedWhereTheyAreTooMany) {
   for (const std::size_t bytes :
        {std::size_t{0}, std::size_t{1}, std::size_t{1000}, kHugePage - 1, kHugePage, kHugePage + 1}) {
     const LargeVector<char> values(bytes, 'a');
@@ -17,9 +15,6 @@ TEST(HugePages, AreAlignedAndCanBeWrittenToTheirEnd) {
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(values.data()) % (bytes < kHugePage ? 64 : kHugePage), 0U);
     EXPECT_EQ(values.back(), 'a');
   }
-}
-
-TEST(HugePages, OfNothingAreAnAllocationAndOfTooMuchAreRefused) {
   void* memory = allocate_in_huge_pages(0);
   EXPECT_NE(memory, nullptr);
   free_huge_pages(memory, 0);

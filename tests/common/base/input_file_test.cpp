@@ -32,7 +32,7 @@ TEST(FileIdentity, LinksLeadToOneFileAndCopiesDoNot) {
   expect_bad_input([] { file_identity("/absent/x.npy", 0); }, {"/absent/x.npy", "No such file"});
 }
 
-TEST(FileIdentity, OnOneMachineItIsTheDeviceThatTells) {
+TEST(FileIdentity, OnOneMachineItIsTheDeviceThatTellsButForTwoMountsOfOneFileSystem) {
   EXPECT_TRUE(is_same_array(array_on("a", kDisk), array_on("a", kDisk)));
   // Disks that were filled alike: the first file of each has the same number, and may be as old.
   EXPECT_FALSE(is_same_array(array_on("a", kDisk), array_on("a", kOtherDisk)));
@@ -40,9 +40,6 @@ TEST(FileIdentity, OnOneMachineItIsTheDeviceThatTells) {
   FileIdentity grown = array_on("a", kDisk);
   grown.bytes += 1;
   EXPECT_TRUE(is_same_array(array_on("a", kDisk), grown));
-}
-
-TEST(FileIdentity, TwoMountsOfOneFileSystemAreFound) {
   EXPECT_TRUE(is_same_array(array_on("a", kMount), array_on("a", kOtherMount)));
   FileIdentity younger = array_on("a", kOtherMount);
   younger.modified_ns += 1;

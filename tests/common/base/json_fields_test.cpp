@@ -26,19 +26,15 @@ TEST(JsonFields, TellsNullAndAbsentAlike) {
   }
 }
 
-TEST(JsonFields, ListsOfCountsHoldWholeNumbersAlone) {
-  const json object = json::parse(R"({"counts": [0, 7], "mixed": [1, -1]})");
+TEST(JsonFields, ListsOfCountsHoldWholeNumbersAloneAndListsOfChoicesKnownOnes) {
+  const json object = json::parse(R"({"counts": [0, 7], "mixed": [1, -1],
+                                      "known": ["model", "seed"], "unknown": ["seed", "dice"], "empty": []})");
   const JsonFields fields(object, "r.json");
   EXPECT_EQ(fields.counts("counts"), (std::vector<std::uint64_t>{0, 7}));
-  expect_refusals<BadInput>({{[&] { fields.counts("mixed"); }, "'mixed' must hold whole numbers"},
-                             {[&] { fields.counts("absent"); }, "'absent' is missing"}});
-}
-
-TEST(JsonFields, ListsOfChoicesHoldKnownOnes) {
-  const json object = json::parse(R"({"known": ["model", "seed"], "unknown": ["seed", "dice"], "empty": []})");
-  const JsonFields fields(object, "r.json");
   EXPECT_EQ(fields.choices<Forfeit>("known"), (Forfeits{Forfeit::kModel, Forfeit::kSeed}));
-  expect_refusals<BadInput>({{[&] { fields.choices<Forfeit>("unknown"); }, "'unknown' has an entry that is unknown"},
+  expect_refusals<BadInput>({{[&] { fields.counts("mixed"); }, "'mixed' must hold whole numbers"},
+                             {[&] { fields.counts("absent"); }, "'absent' is missing"},
+                             {[&] { fields.choices<Forfeit>("unknown"); }, "'unknown' has an entry that is unknown"},
                              {[&] { fields.choices<Forfeit>("empty"); }, "'empty' must not be empty"}});
 }
 
@@ -84,15 +80,12 @@ TEST(JsonText, KeepsTheOrderOfKeysAndIndentsByLevel) {
   EXPECT_EQ(json_text({{"a", {1, 2}}}, 2), "{\n  \"a\": [\n    1,\n    2\n  ]\n}");
 }
 
-TEST(JsonText, BytesThatAreNoTextAreRefusedOrReplaced) {
+TEST(JsonText, BytesThatAreNoTextAreRefusedOrReplacedAndWhatIsNoJsonIsDiscarded) {
   const nlohmann::json broken = std::string("a\xff");
   EXPECT_THROW(json_text(broken), nlohmann::json::type_error);
   EXPECT_EQ(readable_json_text(broken), "\"a\xef\xbf\xbd\"");
   EXPECT_EQ(ascii_json_text(broken), R"("a\ufffd")");
   EXPECT_EQ(ascii_json_text("\xc3\xa9"), R"("\u00e9")");
-}
-
-TEST(JsonText, WhatIsNoJsonIsDiscardedAndWhatIsTooDeepIsNone) {
   EXPECT_TRUE(parse_json("{").is_discarded());
   EXPECT_EQ(parse_json("[1]"), nlohmann::json({1}));
   EXPECT_EQ(parse_json_up_to(2, "[[1]]"), nlohmann::json::parse("[[1]]"));

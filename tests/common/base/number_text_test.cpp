@@ -36,12 +36,14 @@ TEST(BoundText, IsTheSameInEveryLocale) {
   ::unsetenv("LOCPATH");
 }
 
-TEST(BoundText, ADecimalNumberIsItself) {
+TEST(BoundText, OfADecimalNumberIsItselfAndTakesDigitsThatADoubleHas) {
   for (const double value : {0.0, 0.1, 0.3, 1.0, 2.5, 1e-5, 1e-10, 20.0, 1e22}) {
     EXPECT_EQ(upper_figure(value), lower_figure(value)) << value;
     EXPECT_EQ(std::strtod(upper_figure(value).c_str(), nullptr), value);
   }
   EXPECT_EQ(upper_figure(std::numeric_limits<double>::infinity()), "inf");
+  EXPECT_THROW(upper_figure(1.0, 0), std::logic_error);
+  EXPECT_THROW(lower_figure(1.0, 16), std::logic_error);
 }
 
 TEST(BoundText, IsABoundAndNoFartherThanOneDigit) {
@@ -58,11 +60,6 @@ TEST(BoundText, IsABoundAndNoFartherThanOneDigit) {
       ASSERT_LE(upper - lower, unit * 1.1 + 4e-16 * value) << value << " " << digits;
     }
   }
-}
-
-TEST(BoundText, TakesDigitsThatADoubleHas) {
-  EXPECT_THROW(upper_figure(1.0, 0), std::logic_error);
-  EXPECT_THROW(lower_figure(1.0, 16), std::logic_error);
 }
 
 }  // namespace dpreduce::number_text_test

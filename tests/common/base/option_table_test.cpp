@@ -6,7 +6,7 @@
 
 namespace dpreduce::option_table_test {
 
-TEST(OptionTable, NumbersAreReadWhole) {
+TEST(OptionTable, NumbersAreReadWholeAndChoicesByTheirSpellings) {
   EXPECT_EQ(read_number("--clip", "2.5"), 2.5);
   EXPECT_EQ(read_number("--clip", "-1e-3"), -1e-3);
   EXPECT_TRUE(std::isnan(read_number("--clip", "nan")));
@@ -14,6 +14,9 @@ TEST(OptionTable, NumbersAreReadWhole) {
     SCOPED_TRACE(text);
     expect_refusal<UsageError>([&] { read_number("--clip", text); }, {"must be a number"});
   }
+  EXPECT_EQ(read_choice<Normalize>("--normalize", "none"), Normalize::kNone);
+  expect_refusal<UsageError>([] { read_choice<Normalize>("--normalize", "l1"); },
+                             {"--normalize l1: must be one of l2|none"});
 }
 
 TEST(OptionTable, CountsAreWholeNumbersFromZero) {
@@ -32,12 +35,6 @@ TEST(OptionTable, CountsAreWholeNumbersFromZero) {
     SCOPED_TRACE(text);
     expect_refusal<UsageError>([&] { read_count("--rows", text, 10); }, {"must be a whole number"});
   }
-}
-
-TEST(OptionTable, ChoicesAreOfTheirSpellings) {
-  EXPECT_EQ(read_choice<Normalize>("--normalize", "none"), Normalize::kNone);
-  expect_refusal<UsageError>([] { read_choice<Normalize>("--normalize", "l1"); },
-                             {"--normalize l1: must be one of l2|none"});
 }
 
 TEST(OptionTable, HelpTellsTheValueThatIsThere) {
@@ -145,19 +142,12 @@ TEST_F(OptionRules, NumbersAreWithinTheirRangeWhoeverHasSetThem) {
 TEST(OptionTable, AnOptionIsSetWhereItIsNotWhatItWas) {
   Said said{.clip = 3.0};
   SaidTable table(said);
-  for (const char* option : {"--share", "--clip", "--rounds", "--ledger", "--x", "--normalize", "--private"}) {
-    EXPECT_FALSE(table.holds(option)) << option;
-  }
-  said = {.share = 0.5,
-          .clip = 1.0,
-          .rounds = 2,
-          .ledger = "l",
-          .files = {"a"},
-          .normalize = Normalize::kNone,
-          .is_private = true};
-  for (const char* option : {"--share", "--clip", "--rounds", "--ledger", "--test-x", "--normalize", "--private"}) {
-    EXPECT_TRUE(table.holds(option)) << option;
-  }
+  const std::vector<std::string> all{"--share",  "--clip",      "--rounds", "--ledger",
+                                     "--test-x", "--normalize", "--private"};
+  for (const std::string& option : all) EXPECT_FALSE(table.holds(option)) << option;
+  said = Said{0.5, 1.0, 2, "l", {"a"}, Normalize::kNone, true};
+  for (const std::string& option : all) EXPECT_TRUE(table.holds(option)) << option;
+  EXPECT_TRUE(table.holds("--x"));
   EXPECT_TRUE(table.holds("--normalize none") && table.holds("--normalize l2|none"));
   EXPECT_FALSE(table.holds("--normalize l2"));
   EXPECT_TRUE(table.holds("--rounds above 1"));
@@ -174,14 +164,7 @@ TEST_F(OptionRules, ARuleMayCountWhatIsGivenWithItsDefault) {
   EXPECT_EQ(refusal(), "--clip goes with --ledger");
 }
 
-TEST_F(OptionRules, ASideMayBeOfAList) {
-  table.add({.names = "--list"}).given = {"a,b", "c"};
-  EXPECT_TRUE(table.holds("--list") && table.holds("--list twice"));
-  EXPECT_TRUE(table.holds("--list b") && table.holds("--list x|c"));
-  EXPECT_FALSE(table.holds("--list d|ab"));
-}
-
-TEST_F(OptionRules, ASideMayBeAnyOfSeveral) {
+TEST_F(OptionRules, ASideMayBeAnyOfSeveralOrOfAList) {
   table.find("--clip")->finite();
   table.needs("--ledger", "--x {rank} or --private");
   said.ledger = "l";
@@ -194,6 +177,10 @@ TEST_F(OptionRules, ASideMayBeAnyOfSeveral) {
   EXPECT_EQ(refusal(), "");
   said.clip = HUGE_VAL;
   EXPECT_EQ(refusal(), "--clip inf: must be a finite number");
+  table.add({.names = "--list"}).given = {"a,b", "c"};
+  EXPECT_TRUE(table.holds("--list") && table.holds("--list twice"));
+  EXPECT_TRUE(table.holds("--list b") && table.holds("--list x|c"));
+  EXPECT_FALSE(table.holds("--list d|ab"));
 }
 
 TEST_F(OptionRules, WhatARuleAsksIsRefusedWithBothSidesAndWhy) {

@@ -7,7 +7,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "common/base/error.hpp"
 #include "tests/common/data/data_files.hpp"
 #include "tests/testing.hpp"
 #include "tests/without_calls.hpp"
@@ -35,12 +34,14 @@ class AtomicFileTest : public testing::Test {
   const std::string model_ = folder_ / "model";
 };
 
-TEST_F(AtomicFileTest, AppearsWholeOnCommit) {
+TEST_F(AtomicFileTest, AppearsWholeOnCommitAfterWhichNothingFollows) {
   AtomicFile file(model_);
   file.write("first ");
   file.write("second");
   EXPECT_FALSE(std::filesystem::exists(model_));
   file.commit();
+  EXPECT_THROW(file.write("late"), std::logic_error);
+  EXPECT_THROW(file.commit(), std::logic_error);
   EXPECT_EQ(text_of("model"), "first second");
   EXPECT_EQ(folder_.names(), Names{"model"});
 }
@@ -171,8 +172,7 @@ TEST_F(AtomicFileTest, TheNameOfAKilledWriterIsFree) {
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   AtomicFile file(model_);
-  ::close(ready[0]);
-  ::close(ready[1]);
+  for (const int end : ready) ::close(end);
 }
 
 TEST_F(AtomicFileTest, ASymbolicLinkStaysAndWhatItPointsToIsReplaced) {
@@ -233,15 +233,17 @@ TEST_F(AtomicFileTest, SpaceIsReservedBeforeTheWorkAndDoesNotLengthenTheFile) {
 }
 
 TEST_F(AtomicFileTest, WhereNothingCanBeWrittenIsToldAtOnce) {
-  expect_bad_input([&] { AtomicFile(""); }, {"empty"});
-  expect_bad_input([&] { AtomicFile(folder_.path()); }, {folder_.path(), "is a directory"});
-  expect_bad_input([&] { AtomicFile(folder_ / "model/"); }, {"is a directory"});
-  expect_bad_input([&] { AtomicFile(folder_ / "none/model"); }, {"none/model", "No such file"});
   write_bytes(folder_ / "file", "x");
-  expect_bad_input([&] { AtomicFile(folder_ / "file/model"); }, {"file/model", "Not a directory"});
   std::filesystem::create_symlink("b", folder_ / "a");
   std::filesystem::create_symlink("a", folder_ / "b");
-  expect_bad_input([&] { AtomicFile(folder_ / "a"); }, {"/a", "Too many levels"});
+  const std::vector<std::pair<std::string, std::vector<std::string>>> targets{
+      {"", {"empty"}},
+      {folder_.path(), {folder_.path(), "is a directory"}},
+      {folder_ / "model/", {"is a directory"}},
+      {folder_ / "none/model", {"none/model", "No such file"}},
+      {folder_ / "file/model", {"file/model", "Not a directory"}},
+      {folder_ / "a", {"/a", "Too many levels"}}};
+  for (const auto& [target, words] : targets) expect_bad_input([&path = target] { AtomicFile{path}; }, words);
 }
 
 TEST_F(AtomicFileTest, ADirectoryWithoutWritePermissionIsToldAtOnce) {
@@ -257,18 +259,66 @@ TEST_F(AtomicFileTest, ADirectoryWithoutWritePermissionIsToldAtOnce) {
   ::chmod(folder_.path().c_str(), 0755);
 }
 
-TEST_F(AtomicFileTest, NothingFollowsACommit) {
-  AtomicFile file(model_);
-  file.commit();
-  EXPECT_THROW(file.write("late"), std::logic_error);
-  EXPECT_THROW(file.commit(), std::logic_error);
-}
-
-class LineFileTest : public testing::Test {
+class CsvWriterTest : public testing::Test {
  protected:
   const TemporaryFolder folder_;
-  const std::string path_ = folder_ / "lines";
+  const std::string path_ = folder_ / "t.csv";
 };
+
+TEST_F(CsvWriterTest, FieldsThatHoldSeparatorsStandInQuotes) {
+  CsvWriter writer(path_, Names{"name", "a \"b\", c"});
+  writer.add(std::string_view("plain word"));
+  writer.add(std::int64_t{-3});
+  writer.add(std::string_view("two\nlines"));
+  writer.add(0.1F);
+  EXPECT_FALSE(is_file(path_));
+  writer.commit();
+  EXPECT_EQ(read_bytes(path_), "name,\"a \"\"b\"\", c\"\nplain word,-3\n\"two\nlines\",0.1\n");
+}
+
+TEST_F(CsvWriterTest, FloatsComeBackBitForBit) {
+  const std::vector<float> numbers = {1.0F / 3.0F, -1e-40F, std::numeric_limits<float>::max(), 0.0F, 16777216.0F};
+  CsvWriter writer(path_, Names{"x"});
+  for (const float number : numbers) writer.add(number);
+  writer.commit();
+  std::ifstream file(path_);
+  std::string line;
+  std::getline(file, line);
+  for (const float number : numbers) {
+    std::getline(file, line);
+    EXPECT_EQ(std::strtof(line.c_str(), nullptr), number) << line;
+  }
+}
+
+TEST_F(CsvWriterTest, ARowThatIsNotWholeIsABug) {
+  CsvWriter writer(path_, Names{"x", "y"});
+  writer.add(1.0F);
+  EXPECT_THROW(writer.commit(), std::logic_error);
+  EXPECT_THROW(CsvWriter(folder_ / "u.csv", Names{}), std::logic_error);
+}
+
+TEST_F(CsvWriterTest, AFileThatIsThereIsKept) {
+  write_bytes(path_, "old");
+  expect_bad_input([&] { CsvWriter(path_, Names{"x"}); }, {"t.csv", "already exists"});
+  CsvWriter writer(path_, Names{"x"}, Existing::kReplace);
+  EXPECT_EQ(read_bytes(path_), "old");
+  writer.commit();
+  EXPECT_EQ(read_bytes(path_), "x\n");
+}
+
+TEST(TablePath, TheSuffixTellsTheFormatAndOthersAreRefused) {
+  for (const std::string path : {"a.csv", "folder.npy/a.CSV"}) EXPECT_TRUE(is_csv(path)) << path;
+  for (const std::string path : {"a.npy", "/dev/stdout", "folder.csv/a"}) {
+    EXPECT_FALSE(is_csv(path)) << path;
+    EXPECT_NO_THROW(require_table_path("--out", path)) << path;
+  }
+  for (const std::string path : {"a.txt", "a.csv.gz", "a.parquet", "a.npz"}) {
+    EXPECT_EQ(refusal<UsageError>([&] { require_table_path("--scores", path); }),
+              "--scores " + path + ": tables are written as .npy or .csv; end the name with one of these");
+  }
+}
+
+using LineFileTest = CsvWriterTest;
 
 TEST_F(LineFileTest, LinesAreThereAsSoonAsTheyAreWritten) {
   { const LineFile unwritten(path_, Existing::kKeep); }
@@ -280,14 +330,9 @@ TEST_F(LineFileTest, LinesAreThereAsSoonAsTheyAreWritten) {
   EXPECT_EQ(read_bytes(path_), "one\ntwo\n");
 }
 
-TEST_F(LineFileTest, AFileThatIsThereIsKept) {
-  write_bytes(path_, "mine");
-  EXPECT_THROW(LineFile(path_, Existing::kKeep), BadInput);
-  EXPECT_EQ(read_bytes(path_), "mine");
-}
-
-TEST_F(LineFileTest, AFileIsReplacedByTheFirstLineAndNotSooner) {
+TEST_F(LineFileTest, AFileThatIsThereIsKeptOrReplacedByTheFirstLineAndNotSooner) {
   write_bytes(path_, "a longer text than the new one");
+  EXPECT_THROW(LineFile(path_, Existing::kKeep), BadInput);
   { const LineFile unwritten(path_, Existing::kReplace); }
   EXPECT_EQ(read_bytes(path_), "a longer text than the new one");
   LineFile file(path_, Existing::kReplace);

@@ -66,19 +66,20 @@ TEST_F(PathsTest, GlobsAreOfFilesAndSortedAndPatternsKeepTheirOrder) {
   EXPECT_EQ(expand_paths({folder_ / "[ab]*.npy"}, 0).size(), 4u);
   write({"x0.h5", "x1.h5"});
   EXPECT_EQ(expand_paths({folder_ / "x?.h5:/f*"}, 0), (Paths{folder_ / "x0.h5:/f*", folder_ / "x1.h5:/f*"}));
+  write({"x[1].npy", "x1.npy"});
+  EXPECT_EQ(expand_paths({folder_ / "x[1].npy"}, 0), Paths{folder_ / "x[1].npy"});
 }
 
-TEST_F(PathsTest, RankIsReplacedByTheWorkersNumberWhereverItStands) {
+TEST_F(PathsTest, RankIsReplacedByTheWorkersNumberInAllPatternsOrInNone) {
   std::filesystem::create_directory(folder_ / "silo12");
   write({"silo12/x_12.npy"});
   EXPECT_EQ(expand_paths({folder_ / "silo{rank}/x_{rank}.npy"}, 12), Paths{folder_ / "silo12/x_12.npy"});
   EXPECT_EQ(expand_paths({folder_ / "silo{rank}/*.npy"}, 12), Paths{folder_ / "silo12/x_12.npy"});
   expect_bad_input([&] { expand_paths({folder_ / "silo{rank}/x_{rank}.npy"}, 3); }, {"silo3/x_3.npy", "No such file"});
-}
-
-TEST_F(PathsTest, ANameThatExistsIsNoGlob) {
-  write({"x[1].npy", "x1.npy"});
-  EXPECT_EQ(expand_paths({folder_ / "x[1].npy"}, 0), Paths{folder_ / "x[1].npy"});
+  EXPECT_TRUE(paths_are_per_worker({"a{rank}.npy", "b{rank}.npy"}));
+  EXPECT_FALSE(paths_are_per_worker({"a.npy", "b*.npy"}));
+  EXPECT_FALSE(paths_are_per_worker({}));
+  EXPECT_THROW(paths_are_per_worker({"a{rank}.npy", "b.npy"}), UsageError);
 }
 
 TEST_F(PathsTest, WhatCannotBeReadIsNamed) {
@@ -88,9 +89,6 @@ TEST_F(PathsTest, WhatCannotBeReadIsNamed) {
                    {folder_.path(), "is a directory; name the files in it"});
   write_bytes(folder_ / "empty.npy", "");
   expect_bad_input([&] { expand_paths({folder_ / "*.npy"}, 0); }, {"empty.npy", "is empty"});
-}
-
-TEST_F(PathsTest, AnUnreadableFileIsNamed) {
   write({"x.npy"});
   std::filesystem::permissions(folder_ / "x.npy", std::filesystem::perms::none);
   ASSERT_EQ(::chmod(folder_.path().c_str(), 0755), 0);
@@ -137,13 +135,6 @@ TEST_F(PathsTest, OfPlainFilesOnlyNumberZeroIsLeftOutWhereWorkersCountFromOne) {
   write({"x0.npy"});
   EXPECT_EQ(file_of_no_worker(folder_ / "x{rank}.npy", {1, 2}), folder_ / "x0.npy");
   EXPECT_EQ(file_of_no_worker(folder_ / "x{rank}.npy", {0, 2}), std::nullopt);
-}
-
-TEST_F(PathsTest, RankIsInAllPatternsOrInNone) {
-  EXPECT_TRUE(paths_are_per_worker({"a{rank}.npy", "b{rank}.npy"}));
-  EXPECT_FALSE(paths_are_per_worker({"a.npy", "b*.npy"}));
-  EXPECT_FALSE(paths_are_per_worker({}));
-  EXPECT_THROW(paths_are_per_worker({"a{rank}.npy", "b.npy"}), UsageError);
 }
 
 }  // namespace dpreduce::paths_test

@@ -7,14 +7,11 @@ namespace dpreduce::public_names_test {
 
 using Names = std::vector<std::string>;
 
-TEST(ClassNames, WordsOfAnyLanguageWithSpacesWithinAreNames) {
+TEST(ClassNames, WordsOfAnyLanguageWithSpacesWithinAreNamesAndEveryFlawIsTold) {
   for (const std::string name : {"a", "0", "Iris setosa", "café, crème", "猫", "\"quoted\"", "a\\b"}) {
     EXPECT_EQ(class_name_fault(name), "") << name;
   }
   EXPECT_EQ(class_name_fault(std::string(1000, 'x')), "");
-}
-
-TEST(ClassNames, EveryFlawIsTold) {
   EXPECT_EQ(class_name_fault(""), "is empty");
   EXPECT_EQ(class_name_fault(std::string(1001, 'x')), "is longer than 1000 bytes");
   EXPECT_EQ(class_name_fault("caf\xe9"), "is not UTF-8 text");
@@ -26,7 +23,7 @@ TEST(ClassNames, EveryFlawIsTold) {
   }
 }
 
-TEST(ClassNames, AListOfNamesHasOneForEachClass) {
+TEST(ClassNames, AListOfNamesHasOneForEachClassAndWithoutItNumbersAreNames) {
   const auto refusal_of = [](const Names& names, std::size_t classes) {
     return refusal<UsageError>([&] { require_class_names(names, classes); });
   };
@@ -35,9 +32,6 @@ TEST(ClassNames, AListOfNamesHasOneForEachClass) {
   EXPECT_THAT(refusal_of({"a", "b"}, 3), HasSubstr("there are 2 for 3 classes"));
   EXPECT_THAT(refusal_of({"a", "b", "a"}, 3), HasSubstr("\"a\" names both class 0 and class 2"));
   EXPECT_THAT(refusal_of({"a", "b\t"}, 2), HasSubstr("the name of class 1, holds a tab"));
-}
-
-TEST(ClassNames, AClassWithoutANameGoesByItsNumber) {
   EXPECT_EQ(name_of_class({}, 12), "12");
   EXPECT_EQ(name_of_class(std::vector<std::string>{"a", "b"}, 1), "b");
 }

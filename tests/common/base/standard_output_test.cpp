@@ -51,14 +51,11 @@ void print_much() {
   std::fputs("and a last\n", stdout);
 }
 
-TEST(StandardOutput, ThatIsFullIsAnErrorUnlessSomethingFailedBefore) {
+TEST(StandardOutput, ThatIsFullIsAnErrorUnlessSomethingFailedBeforeAndThatNobodyReadsIsNone) {
   EXPECT_EQ(end_of([] { to_file("/dev/full"); }, print_little), 3);
   EXPECT_EQ(end_of([] { to_file("/dev/full"); }, print_much), 3);
   EXPECT_EQ(end_of([] { to_file("/dev/full"); }, [] {}), 0) << "nothing was to be written";
   EXPECT_EQ(end_of([] { to_file("/dev/full"); }, print_little, 4), 4);
-}
-
-TEST(StandardOutput, WhoseReaderHasGoneIsNoBugOfOurs) {
   EXPECT_EQ(end_of(to_pipe_without_reader, print_little), kClosedPipe);
   EXPECT_EQ(end_of(to_pipe_without_reader, print_much), kClosedPipe);
 }
@@ -83,15 +80,12 @@ TEST(StandardOutput, ThatTheProcessWasStartedWithoutIsNoOtherFile) {
   EXPECT_EQ(end_of([] { ::close(STDOUT_FILENO); }, open_one), 0);
 }
 
-TEST(BrokenLine, EndsAtSpacesAndGoesOnAfterItsIndent) {
+TEST(BrokenLine, EndsAtSpacesAndGoesOnAfterItsIndentOrInItsColumn) {
   EXPECT_EQ(broken_line("delta      at most one in ten n", 24, 11), "delta      at most one\n           in ten n");
   EXPECT_EQ(broken_line("short", 5, 0), "short");
   EXPECT_EQ(broken_line("a verylongword b", 6, 2), "a verylongword\n  b");
   EXPECT_EQ(broken_line("verylongword", 6, 2), "verylongword");
   EXPECT_EQ(broken_line("      words", 6, 6), "      words") << "no line of spaces alone";
-}
-
-TEST(BrokenLines, StayInTheirColumnWhereItBeginsInTheFirstHalf) {
   EXPECT_EQ(broken_lines("  --x FILE  rows of features\n\n  --y  labels\n", 26),
             "  --x FILE  rows of\n            features\n\n  --y  labels\n");
   EXPECT_EQ(broken_lines("  --a-long-option FILE  rows of features\n", 24),

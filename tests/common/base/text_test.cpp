@@ -31,13 +31,10 @@ TEST(Utf8, WhatIsNoTextIsFound) {
   EXPECT_EQ(text, "\xef\xbf\xbd\xef\xbf\xbd");
 }
 
-TEST(Utf8, NothingInQuotesReachesATerminalAsACommand) {
+TEST(Utf8, NothingInQuotesOrShownReachesATerminalAsACommand) {
   EXPECT_EQ(in_quotes("Müller"), "\"Müller\"");
   EXPECT_EQ(in_quotes("\x1b[2J\n\xff"), "\"\xef\xbf\xbd[2J\xef\xbf\xbd\xef\xbf\xbd\"");
   EXPECT_EQ(in_quotes(std::string(61, 'x')), "\"" + std::string(60, 'x') + "...\"");
-}
-
-TEST(ShownText, IsPrintableAsciiOfABoundedLength) {
   EXPECT_EQ(shown_text("a b~", 4), "a b~");
   EXPECT_EQ(shown_text("a\n\x1b[2J\x7f\xc2\x9b", 100), "a??[2J???");
   EXPECT_EQ(shown_text(std::string(100, 'x'), 32), std::string(32, 'x'));
@@ -46,17 +43,7 @@ TEST(ShownText, IsPrintableAsciiOfABoundedLength) {
 
 const std::vector<std::string> kNames{"epsilon", "delta", "model", "mean", "calibrate", "convert", "compose"};
 
-TEST(NearestName, CountsEdits) {
-  EXPECT_EQ(edits_between("", ""), 0U);
-  EXPECT_EQ(edits_between("abc", ""), 3U);
-  EXPECT_EQ(edits_between("", "ab"), 2U);
-  EXPECT_EQ(edits_between("epsilonn", "epsilon"), 1U);
-  EXPECT_EQ(edits_between("modle", "model"), 1U);
-  EXPECT_EQ(edits_between("Mean", "mean"), 0U);
-  EXPECT_EQ(edits_between("kitten", "sitting"), 3U);
-}
-
-TEST(NearestName, FindsWhatWasMeantAndNothingThatIsFarFromAll) {
+TEST(NearestName, CountsEditsAndFindsWhatWasMeantAndNothingThatIsFarFromAll) {
   EXPECT_EQ(nearest_name("epsilonn", kNames), "epsilon");
   EXPECT_EQ(nearest_name("modle", kNames), "model");
   EXPECT_EQ(nearest_name("Mean", kNames), "mean");
@@ -66,6 +53,10 @@ TEST(NearestName, FindsWhatWasMeantAndNothingThatIsFarFromAll) {
   EXPECT_EQ(nearest_name("epsilon", {}), "");
   EXPECT_EQ(did_you_mean("modle", kNames), "; did you mean model?");
   EXPECT_EQ(did_you_mean("gaussian", kNames), "");
+  const std::tuple<const char*, const char*, std::size_t> known[] = {
+      {"", "", 0},           {"abc", "", 3},      {"", "ab", 2},           {"epsilonn", "epsilon", 1},
+      {"modle", "model", 1}, {"Mean", "mean", 0}, {"kitten", "sitting", 3}};
+  for (const auto& [first, second, edits] : known) EXPECT_EQ(edits_between(first, second), edits) << first;
 }
 
 TEST(RankPattern, IsFoundAndReplacedWhereverItStands) {

@@ -1,7 +1,6 @@
 #include "common/data/memory_array.hpp"
 #include "common/data/row_units.hpp"
 #include "tests/common/data/array_reads.hpp"
-#include "tests/testing.hpp"
 
 namespace dpreduce::array_persons_test {
 
@@ -18,10 +17,7 @@ const std::vector<std::string> kSomebody = {
 // "S24", as NumPy pads it.
 std::string padded(const std::vector<std::string>& words) {
   std::string bytes;
-  for (std::string word : words) {
-    word.resize(24, '\0');
-    bytes += word;
-  }
+  for (const std::string& word : words) bytes.append(word).append(24 - word.size(), '\0');
   return bytes;
 }
 
@@ -37,14 +33,8 @@ TEST(MissingPerson, IsRefusedWithFileAndRowOfText) {
       parts.insert(parts.end(), {"means a missing one", "give the row its person, or rename a person with that name"});
     }
     expect_bad_input([&] { all_persons(*array); }, parts);
-    MemoryArray in_memory({.first = reinterpret_cast<const std::byte*>(bytes.data()),
-                           .dtype = DType::kBytes,
-                           .rows = 4,
-                           .columns = 1,
-                           .row_stride = 24,
-                           .column_stride = 24,
-                           .string_bytes = 24},
-                          "identifiers");
+    const ArrayView view{as_bytes_of(bytes).data(), DType::kBytes, 4, 1, 24, 24, kNativeByteOrder, 24};
+    MemoryArray in_memory(view, "identifiers");
     expect_bad_input([&] { all_persons(in_memory); }, {"identifiers: row 2 has "});
   }
   write_bytes(folder / "p.npy", npy_header_bytes(npy_text("|S24", "(17,)")) + padded(kSomebody));
@@ -56,22 +46,19 @@ TEST(MissingPerson, IsRefusedWithFileAndRowOfIntegers) {
   const TemporaryFolder folder;
   std::vector<std::int64_t> persons(100'000, 3);
   persons[70'000] = std::numeric_limits<std::int64_t>::min();  // NumPy's NaT
-  const std::string header = npy_header_bytes(npy_text("<i8", "(100000,)"));
-  write_bytes(folder / "p.npy", header + element_bytes(persons));
+  write_npy(folder / "p.npy", persons);
   expect_bad_input([&] { all_persons(*open_array(folder / "p.npy")); },
                    {"p.npy: row 70000 has the identifier \"-9223372036854775808\"", "missing"});
   // 2^63 without a sign has the same bits, and is a number like any other.
-  write_bytes(folder / "u.npy", npy_header_bytes(npy_text("<u8", "(100000,)")) + element_bytes(persons));
+  write_npy(folder / "u.npy", std::vector<std::uint64_t>(persons.begin(), persons.end()));
   EXPECT_NO_THROW(all_persons(*open_array(folder / "u.npy")));
 }
 
 TEST(PartOfPerson, IsInLowestTerms) {
-  EXPECT_EQ(part_of_unit(7, 7), UnitPart{});
-  EXPECT_EQ(part_of_unit(4, 12), (UnitPart{1, 3}));
-  EXPECT_EQ(part_of_unit(6, 9), (UnitPart{2, 3}));
-  EXPECT_EQ(part_of_unit(70000, 5 * 70000), (UnitPart{1, 5}));  // of a promise, whatever the number of rows
-  EXPECT_EQ(part_of_unit(65535, 65536), (UnitPart{65535, 65536}));
-  EXPECT_EQ(part_of_unit(0, 3), (UnitPart{0, 1}));
+  const std::tuple<std::uint64_t, std::uint64_t, UnitPart> parts[] = {
+      {7, 7, {}},    {4, 12, {1, 3}}, {6, 9, {2, 3}}, {70000, 5 * 70000, {1, 5}}, {65535, 65536, {65535, 65536}},
+      {0, 3, {0, 1}}};
+  for (const auto& [rows, all, part] : parts) EXPECT_EQ(part_of_unit(rows, all), part) << rows;
   EXPECT_THROW(part_of_unit(4, 3), std::logic_error);
 }
 

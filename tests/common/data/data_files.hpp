@@ -4,7 +4,6 @@
 #include "common/base/error.hpp"
 #include "common/data/element_conversion.hpp"
 #include "tests/temporary_folder.hpp"
-#include "tests/testing.hpp"
 
 namespace dpreduce {
 
@@ -51,11 +50,16 @@ void write_npy(const std::string& path, const std::vector<Element>& elements, st
       path, npy_header_bytes(npy_text(fmt::format("<{}{}", kKind, sizeof(Element)), shape)) + element_bytes(elements));
 }
 
+/// first, first + 1, ...
+inline std::vector<float> counted(std::size_t count, float first = 0.0F) {
+  std::vector<float> entries(count);
+  std::iota(entries.begin(), entries.end(), first);
+  return entries;
+}
+
 /// An n x d float32 file, entries first, first + 1, ...
 inline void write_features(const std::string& path, std::size_t rows, std::size_t dim, float first) {
-  std::vector<float> entries(rows * dim);
-  for (std::size_t k = 0; k < entries.size(); ++k) entries[k] = first + static_cast<float>(k);
-  write_npy(path, entries, dim);
+  write_npy(path, counted(rows * dim, first), dim);
 }
 
 inline void write_labels(const std::string& path, const std::vector<std::int64_t>& labels) {

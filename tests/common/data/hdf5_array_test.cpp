@@ -10,7 +10,7 @@
 
 namespace dpreduce::hdf5_array_test {
 
-const std::vector<float> kSix = {0, 1, 2, 3, 4, 5};
+const std::vector<float> kSix = counted(6);
 
 // Strings of so many bytes, or of any number: H5T_VARIABLE.
 Hdf5Handle string_type(std::size_t bytes, H5T_str_t padding = H5T_STR_NULLTERM, H5T_cset_t set = H5T_CSET_ASCII) {
@@ -111,8 +111,7 @@ TEST_F(Hdf5ArrayTest, FeaturesOfEachStoredTypeAreRead) {
 TEST_F(Hdf5ArrayTest, ChunkedAndCompressedRowsAreReadByRanges) {
   constexpr std::uint64_t kRows = 1000;
   constexpr std::uint64_t kDim = 300;
-  std::vector<float> entries(kRows * kDim);
-  std::iota(entries.begin(), entries.end(), 0.0f);
+  const std::vector<float> entries = counted(kRows * kDim);
   write_floats("/x", {kRows, kDim}, entries, {900, 299});
   const auto array = opened("/x");
   for (std::uint64_t first = 0; first < kRows; first += 137) {
@@ -129,17 +128,16 @@ TEST_F(Hdf5ArrayTest, LabelsOfEachWidthAreRead) {
     SCOPED_TRACE(name);
     write<int>(name, stored, H5T_NATIVE_INT, {3, 1}, {0, 2, 100});
     const auto array = opened(name);
-    EXPECT_EQ(all_labels(*array, 101), (std::vector<std::int32_t>{0, 2, 100}));
+    EXPECT_THAT(all_labels(*array, 101), ElementsAre(0, 2, 100));
     expect_bad_input([&] { all_labels(*array, 100); }, {"x.h5:" + name, "row 2", "label 100"});
   }
 }
 
 TEST_F(Hdf5ArrayTest, BooleansOfH5pyAreLabels) {
   const Hdf5Handle boolean(H5Tenum_create(H5T_NATIVE_INT8));
-  const std::int8_t no = 0;
-  const std::int8_t yes = 1;
-  H5Tenum_insert(boolean.get(), "FALSE", &no);
-  H5Tenum_insert(boolean.get(), "TRUE", &yes);
+  const std::int8_t values[] = {0, 1};
+  H5Tenum_insert(boolean.get(), "FALSE", &values[0]);
+  H5Tenum_insert(boolean.get(), "TRUE", &values[1]);
   write<std::int8_t>("/y", boolean.get(), boolean.get(), {3}, {0, 1, 1});
   EXPECT_EQ(all_labels(*opened("/y"), 2), (std::vector<std::int32_t>{0, 1, 1}));
 }
@@ -188,9 +186,7 @@ TEST_F(Hdf5ArrayTest, AFileCutShortIsRefused) {
 }
 
 TEST_F(Hdf5ArrayTest, ADamagedChunkIsReportedWithItsRows) {
-  std::vector<float> entries(100'000);
-  std::iota(entries.begin(), entries.end(), 0.0f);
-  write_floats("/x", {1000, 100}, entries, {1000, 100});
+  write_floats("/x", {1000, 100}, counted(100'000), {1000, 100});
   std::string bytes = read_bytes(path_);
   for (std::size_t at = bytes.size() / 2; at < bytes.size() / 2 + 2000; ++at) bytes[at] = '\xff';
   write_bytes(path_, bytes);
@@ -230,11 +226,9 @@ TEST_F(Hdf5ArrayTest, StringsThatAreMissingAreNoPersonsAndNoNames) {
   const Hdf5Handle fixed = string_type(4, H5T_STR_SPACEPAD);
   const std::string stored = "ann     bob ";
   write<char>("/spaces", fixed.get(), fixed.get(), {3}, {stored.begin(), stored.end()});
-  for (const auto& [name, what] : {std::pair("/variable", "row 1 has the identifier \"<NA>\""),
-                                   std::pair("/none", "row 2 has no identifier"), std::pair("/spaces", "row 1 has ")}) {
-    const auto array = opened(name);
-    expect_bad_input([&] { all_persons(*array); }, {what});
-  }
+  expect_bad_input([&] { all_persons(*opened("/variable")); }, {"row 1 has the identifier \"<NA>\""});
+  expect_bad_input([&] { all_persons(*opened("/none")); }, {"row 2 has no identifier"});
+  expect_bad_input([&] { all_persons(*opened("/spaces")); }, {"row 1 has "});
   write<const char*>("/y", variable.get(), variable.get(), {2}, {"ash", nullptr});
   expect_bad_input([&] { named_labels("/y"); }, {"row 1 has label \"\""});
 }

@@ -1,7 +1,6 @@
 #include "common/data/named_classes.hpp"
 
 #include "tests/common/data/data_files.hpp"
-#include "tests/testing.hpp"
 
 namespace dpreduce::named_classes_test {
 
@@ -14,17 +13,16 @@ TEST(NamedClasses, ANameIsTheClassOfItsPlace) {
   ASSERT_EQ(classes.size(), 3u);
   for (std::int32_t k = 0; k < 3; ++k) EXPECT_EQ(classes.find(kNames[static_cast<std::size_t>(k)]), k);
   for (const std::string other : {"", "Setosa", "setosa ", "0"}) EXPECT_FALSE(classes.find(other)) << other;
+  EXPECT_EQ(named_classes({}), nullptr);
+  EXPECT_EQ(named_classes(kNames)->size(), 3u);
+  EXPECT_THROW(NamedClasses({"a", "a"}), UsageError);
 }
 
-TEST(NamedClasses, ARefusalNamesTheNearestClass) {
+TEST(NamedClasses, ARefusalNamesTheNearestClassAndTellsHowSeveralAreWritten) {
   const NamedClasses classes(kNames);
   EXPECT_THAT(classes.refusal("setoas"), AllOf(HasSubstr("label \"setoas\""), HasSubstr("did you mean \"setosa\"?")));
   EXPECT_THAT(classes.refusal("Virginica"), HasSubstr("did you mean \"virginica\"?"));
   EXPECT_THAT(classes.refusal("rose"), AllOf(HasSubstr("not in the list"), Not(HasSubstr("did you mean"))));
-}
-
-TEST(NamedClasses, ALabelOfSeveralNamesIsToldHowToBeWritten) {
-  const NamedClasses classes(kNames);
   for (const std::string label : {"setosa,virginica", "setosa; virginica", "setosa versicolor|virginica"}) {
     EXPECT_THAT(classes.refusal(label), HasSubstr("several classes")) << label;
   }
@@ -32,18 +30,12 @@ TEST(NamedClasses, ALabelOfSeveralNamesIsToldHowToBeWritten) {
   EXPECT_THAT(classes.refusal("setosa,rose"), HasSubstr("not in the list"));
 }
 
-TEST(NamedClasses, NoNamesAreNoList) {
-  EXPECT_EQ(named_classes({}), nullptr);
-  EXPECT_EQ(named_classes(kNames)->size(), 3u);
-  EXPECT_THROW(NamedClasses({"a", "a"}), UsageError);
-}
-
 TEST(ClassNamesFile, EachLineNamesTheNextClass) {
-  const Names expected = {"setosa", "Iris versicolor", "virginica, större"};
-  const std::string text = "setosa\nIris versicolor\nvirginica, större";
-  EXPECT_EQ(parse_class_names(text, "n"), expected);
-  EXPECT_EQ(parse_class_names(text + "\n", "n"), expected);
-  EXPECT_EQ(parse_class_names("\xef\xbb\xbfsetosa\r\nIris versicolor\r\nvirginica, större\r\n", "n"), expected);
+  for (const std::string text :
+       {"setosa\nIris versicolor\nvirginica, större", "setosa\nIris versicolor\nvirginica, större\n",
+        "\xef\xbb\xbfsetosa\r\nIris versicolor\r\nvirginica, större\r\n"}) {
+    EXPECT_THAT(parse_class_names(text, "n"), ElementsAre("setosa", "Iris versicolor", "virginica, större")) << text;
+  }
 }
 
 TEST(ClassNamesFile, ABadNameIsToldWithItsLine) {

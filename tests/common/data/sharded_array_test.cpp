@@ -1,7 +1,6 @@
 #include "common/data/sharded_array.hpp"
 
 #include "tests/common/data/array_reads.hpp"
-#include "tests/testing.hpp"
 
 namespace dpreduce::sharded_array_test {
 
@@ -26,23 +25,20 @@ TEST_F(FourFiles, EveryRangeOfRowsIsReadAcrossFiles) {
   ASSERT_EQ(array.columns(), 2u);
   for (std::uint64_t first = 0; first <= 8; ++first) {
     for (std::uint64_t count = 0; first + count <= 8; ++count) {
-      std::vector<float> wanted(2 * count);
-      std::iota(wanted.begin(), wanted.end(), static_cast<float>(2 * first));
       std::vector<float> out(2 * count);
       array.expect_rows(first, count);
       array.read_features(first, count, out);
       array.release_rows(first, count);
-      EXPECT_EQ(out, wanted) << first << " " << count;
+      EXPECT_EQ(out, counted(2 * count, static_cast<float>(2 * first))) << first;
     }
   }
 }
 
 TEST_F(FourFiles, ARowIsFoundInItsFile) {
   const ShardedArray array(paths, ArrayRole::kFeatures);
-  const std::vector<std::pair<std::size_t, std::uint64_t>> wanted = {{0, 0}, {0, 1}, {0, 2}, {2, 0},
-                                                                     {3, 0}, {3, 1}, {3, 2}, {3, 3}};
-  for (std::uint64_t row = 0; row < 8; ++row) {
-    EXPECT_EQ(array.where(row), fmt::format("{}: row {}", paths[wanted[row].first], wanted[row].second));
+  std::uint64_t row = 0;
+  for (const auto& [file, place] : {std::pair{0, 0}, {0, 1}, {0, 2}, {2, 0}, {3, 0}, {3, 1}, {3, 2}, {3, 3}}) {
+    EXPECT_EQ(array.where(row++), fmt::format("{}/x{}.npy: row {}", folder.path(), file, place));
   }
   EXPECT_THROW(array.where(8), std::logic_error);
   EXPECT_EQ(array.rows_in_file(3), 4u);
@@ -72,11 +68,9 @@ TEST_F(FourFiles, AFileOfTheSameRowsAtBothEndsIsFoundWhateverItsWidth) {
 
 TEST(ShardedArray, FilesAreAlikeWhoseSixteenRowsAtEachEndAreTheSame) {
   const TemporaryFolder folder;
-  std::vector<float> entries(2 * 100);
-  std::iota(entries.begin(), entries.end(), 0.0F);
-  write_npy(folder / "x.npy", entries, 2);
+  write_features(folder / "x.npy", 100, 2, 0.0F);
   const auto is_alike = [&](std::size_t changed_row, std::size_t rows) {
-    std::vector<float> other(entries.begin(), entries.begin() + static_cast<std::ptrdiff_t>(2 * rows));
+    std::vector<float> other = counted(2 * rows);
     if (changed_row < rows) other[2 * changed_row] += 1;
     write_npy(folder / "other.npy", other, 2);
     ShardedArray array({folder / "x.npy"}, ArrayRole::kFeatures);
@@ -117,6 +111,8 @@ TEST(ShardedArray, LabelsAreReadAcrossFilesAndABadOneIsFoundInItsFile) {
   array.read_labels(1, 3, 5, labels);
   EXPECT_EQ(labels, (std::vector<std::int32_t>{1, 2, 3}));
   expect_bad_input([&] { array.read_labels(2, 3, 4, labels); }, {"y1.npy", "row 1", "label 4", "0 to 3"});
+  EXPECT_THROW(array.read_labels(3, 3, 5, labels), std::logic_error);
+  EXPECT_THROW(ShardedArray(std::vector<std::string>{}, ArrayRole::kLabels), std::logic_error);
 }
 
 TEST(ShardedArray, ZerosAndOnesBecomeTheClassesOfEachRow) {
@@ -142,15 +138,6 @@ TEST(ShardedArray, ZerosAndOnesBecomeTheClassesOfEachRow) {
   write_labels(folder / "plain.npy", {0, 1});
   const std::vector<std::string> unlike{folder / "y0.npy", folder / "plain.npy"};
   expect_bad_input([&] { ShardedArray(unlike, ArrayRole::kLabels); }, {"y0.npy", "3", "plain.npy has 1"});
-}
-
-TEST(ShardedArray, RowsAndFilesMustExist) {
-  const TemporaryFolder folder;
-  write_labels(folder / "y.npy", {0, 1, 2});
-  ShardedArray array({folder / "y.npy"}, ArrayRole::kLabels);
-  std::vector<std::int32_t> labels(3);
-  EXPECT_THROW(array.read_labels(1, 3, 5, labels), std::logic_error);
-  EXPECT_THROW(ShardedArray(std::vector<std::string>{}, ArrayRole::kLabels), std::logic_error);
 }
 
 }  // namespace dpreduce::sharded_array_test

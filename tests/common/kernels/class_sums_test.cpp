@@ -1,8 +1,6 @@
 #include "common/kernels/class_sums.hpp"
 
-#include "common/base/error.hpp"
 #include "tests/common/kernels/test_matrix.hpp"
-#include "tests/testing.hpp"
 
 namespace dpreduce::class_sums_test {
 
@@ -24,20 +22,12 @@ void add_plainly(const TestMatrix& rows, const std::vector<std::int32_t>& labels
   }
 }
 
-TEST(ClassSums, AddUpByHand) {
-  const std::vector<std::int16_t> rows{1, 2, 30, 40, 500, 600, -7, -8};
-  const std::vector<std::int32_t> labels{1, -1, 0, 1};
-  std::vector<std::int64_t> sums{1000, 1000, 2000, 2000};
-  accumulate_class_sums({rows.data(), 4, 2, 2}, labels, {sums.data(), 2, 2, 2});
-  EXPECT_EQ(sums, (std::vector<std::int64_t>{1500, 1600, 1994, 1994}));
-}
-
 TEST(ClassSums, ARowOfSeveralClassesAddsToEach) {
   const std::vector<std::int16_t> rows{1, 2, 30, 40, 500, 600};
   const std::vector<std::int32_t> labels{0, 2, -1, -1, 1, 2};
-  std::vector<std::int64_t> sums(6, 0);
+  std::vector<std::int64_t> sums{1000, 1000, 2000, 2000, 3000, 3000};
   accumulate_class_sums({rows.data(), 3, 2, 2}, labels, {sums.data(), 3, 2, 2});
-  EXPECT_EQ(sums, (std::vector<std::int64_t>{1, 2, 500, 600, 501, 602}));
+  EXPECT_THAT(sums, ElementsAre(1001, 1002, 2500, 2600, 3501, 3602));
 }
 
 TEST(ClassSums, EqualThePlainLoopForAllShapes) {
@@ -65,7 +55,7 @@ TEST(ClassSums, ManyExtremeRowsAreExact) {
       std::vector<std::int64_t> sums(6);
       accumulate_class_sums({rows.data(), n, 3, 3}, labels, {sums.data(), 2, 3, 3}, 2);
       const std::int64_t sum = value * static_cast<std::int64_t>(n);
-      EXPECT_EQ(sums, (std::vector<std::int64_t>{0, 0, 0, sum, sum, sum}));
+      EXPECT_THAT(sums, ElementsAre(0, 0, 0, sum, sum, sum));
     }
   }
 }

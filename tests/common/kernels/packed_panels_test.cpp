@@ -1,8 +1,6 @@
 #include "common/kernels/packed_panels.hpp"
 
-#include "common/base/error.hpp"
 #include "tests/common/kernels/test_matrix.hpp"
-#include "tests/testing.hpp"
 
 namespace dpreduce::packed_panels_test {
 
@@ -116,31 +114,22 @@ TEST(EnergyUnits, AreNeverLessThanTheEnergy) {
   EXPECT_EQ(energy_units(32767, -32767), (2U * 32767 * 32767 >> 10) + 1);
 }
 
-TEST(EnergySegments, QuietRowsAreOneSegmentAndNoRowsNone) {
+TEST(EnergySegments, CloseBeforeTheStripeThatPassesTheBound) {
   EXPECT_TRUE(plan({}, {}, 0).empty());
-  EXPECT_EQ(plan(std::vector<std::uint32_t>(32, 8), std::vector<std::uint32_t>(32, 8), 1024),
-            (std::vector<Range>{{0, 1024}}));
-}
-
-// Each stripe of 2^20 units is 2^30: two stripes would reach 2^31, one passes.
-TEST(EnergySegments, SegmentClosesBeforeTheStripeThatPassesTheBound) {
+  const std::vector<std::uint32_t> low(32, 8);
+  EXPECT_THAT(plan(low, low, 1024), ElementsAre(Range{0, 1024}));
+  // Each stripe of 2^20 units is 2^30: two stripes would reach 2^31, one passes.
   const std::vector<std::uint32_t> stripes(3, 1U << 20);
-  EXPECT_EQ(plan(stripes, stripes, 96), (std::vector<Range>{{0, 32}, {32, 64}, {64, 96}}));
+  EXPECT_THAT(plan(stripes, stripes, 96), ElementsAre(Range{0, 32}, Range{32, 64}, Range{64, 96}));
   // One unit less in one of two: sqrt((2^21 - 1) 2^21) units = 2^31 - 512 fits.
-  EXPECT_EQ(plan({(1U << 20) - 1, 1U << 20}, {1U << 20, 1U << 20}, 64), (std::vector<Range>{{0, 64}}));
-}
-
-// A stripe of 2^22 units is 2^32, its halves reach 2^31, and their halves pass.
-TEST(EnergySegments, AStripeThatIsTooMuchAloneIsHalved) {
+  EXPECT_THAT(plan({(1U << 20) - 1, 1U << 20}, {1U << 20, 1U << 20}, 64), ElementsAre(Range{0, 64}));
+  // A stripe of 2^22 units is 2^32, its halves reach 2^31, and their halves pass.
   EXPECT_EQ(plan({1, 1U << 22, 1}, {1, 1U << 22, 1}, 70),
             (std::vector<Range>{{0, 32}, {32, 40}, {40, 48}, {48, 56}, {56, 64}, {64, 70}}));
-}
-
-TEST(EnergySegments, AHotPanelCutsLittleAgainstAQuietOne) {
   const std::vector<std::uint32_t> hot(32, 1U << 25);
   const std::vector<std::uint32_t> quiet(32, 1U << 15);
   EXPECT_EQ(plan(hot, hot, 1024).size(), 1024U) << "pair by pair";
-  EXPECT_EQ(plan(hot, quiet, 1024).size(), 32U);
+  EXPECT_EQ(plan(hot, quiet, 1024).size(), 32U) << "a hot panel cuts little against a quiet one";
 }
 
 TEST(EnergySegments, RandomEnergiesArePartitionedSafelyAndGreedily) {

@@ -1,9 +1,6 @@
 // Products that pack nothing large, by every kernel: around each tile, stripe and block, and at the bounds of int32.
-#include "common/base/error.hpp"
-#include "common/kernels/integer_kernel.hpp"
 #include "common/kernels/packed_panels.hpp"
 #include "tests/common/kernels/test_matrix.hpp"
-#include "tests/testing.hpp"
 
 namespace dpreduce::row_products_test {
 
@@ -34,12 +31,9 @@ TEST_P(RowProductsTest, DotsOfEqualRowsAtTheEnergyBoundAreExact) {
   for (const int value : {181, 724, 1023, 1448, 2896, 8191, 8192, 11585, 16383, 16384, 23170, 32766, 32767}) {
     for (const int sign : {1, -1}) {
       for (const std::size_t d : {1, 2, 15, 16, 17, 31, 32, 33, 63, 64, 65, 255, 256, 257, 1296, 2050}) {
-        const TestMatrix a = constant_matrix(4, d, 1, value);
-        const TestMatrix b = constant_matrix(9, d, 1, sign * value);
-        std::vector<std::int64_t> c(4 * 9, 5);
-        GetParam()->accumulate_row_products(a.view(), b.view(), {c.data(), 4, 9, 9});
-        const std::int64_t expected = 5 + std::int64_t{sign} * value * value * static_cast<std::int64_t>(d);
-        EXPECT_THAT(c, ::testing::Each(expected)) << "value " << value << ", " << d << " columns";
+        SCOPED_TRACE(sign * value);
+        expect_row_products_equal_reference(*GetParam(), constant_matrix(4, d, 1, value),
+                                            constant_matrix(9, d, 1, sign * value));
       }
     }
   }
@@ -105,6 +99,12 @@ void add_products(std::vector<std::int64_t>& sums, std::size_t first, const Int6
   }
 }
 
+std::vector<std::int64_t> reference_products(const TestMatrix& a, const TestMatrix& b) {
+  std::vector<std::int64_t> products(a.rows * b.rows);
+  ReferenceKernel().accumulate_row_products(a.view(), b.view(), {products.data(), a.rows, b.rows, b.rows});
+  return products;
+}
+
 TEST_P(RowProductsTest, EveryRowIsVisitedOnceWithItsProducts) {
   for (const std::size_t d : {33, 256, 1296, 8193}) {
     for (const std::size_t n : {0, 1, 47, 48, 49, 1025}) {
@@ -112,8 +112,7 @@ TEST_P(RowProductsTest, EveryRowIsVisitedOnceWithItsProducts) {
         if (d > 300 && n > 100) continue;
         const TestMatrix a = random_matrix(n, d, 1, n + d);
         const TestMatrix b = random_matrix(m, d, 0, m + d);
-        std::vector<std::int64_t> expected(n * m);
-        ReferenceKernel().accumulate_row_products(a.view(), b.view(), {expected.data(), n, m, m});
+        const std::vector<std::int64_t> expected = reference_products(a, b);
         for (const unsigned threads : {1U, 3U}) {
           std::vector<std::int64_t> visited(n * m);
           ThreadTeam team(threads);
@@ -183,8 +182,6 @@ TEST_P(RowProductsTest, MeasuredEnergiesAreBounds) {
 TEST_P(RowProductsTest, AVisitMayAskForProducts) {
   const TestMatrix a = random_matrix(100, 300, 1, 1);
   const TestMatrix b = random_matrix(9, 300, 0, 2);
-  std::vector<std::int64_t> expected(100 * 9);
-  ReferenceKernel().accumulate_row_products(a.view(), b.view(), {expected.data(), 100, 9, 9});
   std::vector<std::int64_t> visited(100 * 9);
   const auto nothing = [](std::size_t, const Int64View&) {};
   ThreadTeam team(1);
@@ -194,7 +191,7 @@ TEST_P(RowProductsTest, AVisitMayAskForProducts) {
     factors->visit(b.view(), other, nothing);
     add_products(visited, first, products);
   });
-  EXPECT_EQ(visited, expected);
+  EXPECT_EQ(visited, reference_products(a, b));
 }
 
 TEST_P(RowProductsTest, TheLowestInt16IsRejected) {

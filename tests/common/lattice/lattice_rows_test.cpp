@@ -6,6 +6,8 @@
 
 namespace dpreduce::lattice_rows_test {
 
+constexpr std::int64_t kSquaredNorm = kLatticeNorm * kLatticeNorm;
+
 std::int64_t exact_squared_norm(std::span<const std::int16_t> q) {
   std::int64_t sum = 0;
   for (const std::int16_t entry : q) sum += std::int64_t{entry} * entry;
@@ -40,7 +42,7 @@ TEST(Lattice, EveryClippedRowKeepsTheNormBoundAndIsNotShrunk) {
       ASSERT_TRUE(transform(random_rows(1, dim, seed), u));
       std::vector<std::int16_t> q(dim);
       ASSERT_TRUE(quantize_row(u, lattice, q));
-      ASSERT_LE(exact_squared_norm(q), kLatticeNorm * kLatticeNorm);
+      ASSERT_LE(exact_squared_norm(q), kSquaredNorm);
       for (std::size_t a = 0; a < dim; ++a) ASSERT_NEAR(q[a], u[a] * lattice.scale(), 0.5 + 1e-9);
     }
   }
@@ -53,7 +55,7 @@ TEST(Lattice, WorstRoundingOfTheLongestRowStillFits) {
     const std::vector<double> u(dim, 1.0 / std::sqrt(static_cast<double>(dim)));
     std::vector<std::int16_t> q(dim);
     ASSERT_TRUE(quantize_row(u, lattice, q));
-    ASSERT_LE(exact_squared_norm(q), kLatticeNorm * kLatticeNorm) << dim;
+    ASSERT_LE(exact_squared_norm(q), kSquaredNorm) << dim;
   }
 }
 
@@ -61,7 +63,7 @@ TEST(Lattice, RowsThatPassTheBoundAreShrunkOrZeroedNeverKept) {
   const Lattice lattice{1.0, 3};
   std::vector<std::int16_t> q(3);
   EXPECT_TRUE(quantize_row(std::vector<double>{1.0005, 0.0, 0.0}, lattice, q));
-  EXPECT_LE(exact_squared_norm(q), kLatticeNorm * kLatticeNorm);
+  EXPECT_LE(exact_squared_norm(q), kSquaredNorm);
   EXPECT_FALSE(quantize_row(std::vector<double>{2.0, 0.0, 1.0}, lattice, q)) << "a caller that does not clip";
   EXPECT_EQ(q, std::vector<std::int16_t>(3, 0));
   EXPECT_FALSE(quantize_row(std::vector<double>{1e300, -1e300, 1e300}, lattice, q));
@@ -69,10 +71,9 @@ TEST(Lattice, RowsThatPassTheBoundAreShrunkOrZeroedNeverKept) {
 }
 
 TEST(Lattice, RoundsToTheNearestInteger) {
-  const Lattice lattice{32766.0, 4};  // scale 1
   std::vector<std::int16_t> q(4);
-  ASSERT_TRUE(quantize_row(std::vector<double>{1.4999, -1.5001, 2.5, -3.5}, lattice, q));
-  EXPECT_EQ(q, (std::vector<std::int16_t>{1, -2, 2, -4}));
+  ASSERT_TRUE(quantize_row(std::vector<double>{1.4999, -1.5001, 2.5, -3.5}, Lattice{32766.0, 4}, q));  // scale 1
+  EXPECT_THAT(q, ElementsAre(1, -2, 2, -4));
 }
 
 TEST(LatticeRows, ARowsIntegersDoNotDependOnItsPlaceOrOnThreads) {
@@ -172,17 +173,16 @@ TEST(LatticeRows, RowsOnTheLatticeAreProjectedAsThoseTheyCameFrom) {
 
 TEST(LatticeRows, BadRowsCountNowhereAndTheFirstIsNamed) {
   const std::size_t dim = 4;
+  const RowTransform transform(unit_rows(dim));
   std::vector<float> features = random_rows(6, dim, 2);
   features[3 * dim + 1] = std::numeric_limits<float>::quiet_NaN();
   features[5 * dim] = std::numeric_limits<float>::infinity();
   LatticeRows rows({1.0, dim}, 6);
-  rows.assign(RowTransform(unit_rows(dim)), features, std::vector<std::int32_t>{0, 1, 2, 3, 4, 5}, 2);
+  rows.assign(transform, features, std::vector<std::int32_t>{0, 1, 2, 3, 4, 5}, 2);
   EXPECT_EQ(rows.first_bad_row(), 3U);
-  EXPECT_EQ(rows.labels()[3], kNoLabel);
-  EXPECT_EQ(rows.labels()[4], 4);
-  EXPECT_EQ(rows.labels()[5], kNoLabel);
+  EXPECT_THAT(rows.labels(), ElementsAre(0, 1, 2, kNoLabel, 4, kNoLabel));
   EXPECT_EQ(exact_squared_norm(rows.row(3)), 0);
-  rows.assign(RowTransform(unit_rows(dim)), random_rows(2, dim, 3), std::vector<std::int32_t>{0, 1}, 2);
+  rows.assign(transform, random_rows(2, dim, 3), std::vector<std::int32_t>{0, 1}, 2);
   EXPECT_EQ(rows.first_bad_row(), 2U) << "none";
 }
 
@@ -201,16 +201,11 @@ TEST(LatticeRows, ARowOfMoreClassesThanSlotsCountsNowhereOneOfNoClassCounts) {
   EXPECT_EQ(exact_squared_norm(rows.row(2)), 0);
 }
 
-constexpr std::int64_t kSquaredNorm = kLatticeNorm * kLatticeNorm;
-
-TEST(CosineClip, IsRoundedToTheLattice) {
+TEST(CosineClip, IsRoundedToTheLatticeAndActiveUnlessItLetsEverythingThrough) {
   const CosineClip clip = cosine_clip(0.5, 1.25);
   EXPECT_EQ(clip.lower, (kSquaredNorm + 1) / 2);
   EXPECT_NEAR(static_cast<double>(clip.upper), 1.25 * static_cast<double>(kSquaredNorm), 0.5);
   EXPECT_EQ(clip.range(), static_cast<std::uint64_t>(clip.upper - clip.lower));
-}
-
-TEST(CosineClip, IsActiveUnlessItLetsEverythingThrough) {
   EXPECT_FALSE(CosineClip{}.is_active());
   EXPECT_FALSE(cosine_clip(0, 2).is_active());
   EXPECT_EQ(cosine_clip(0, 2).range(), static_cast<std::uint64_t>(2 * kSquaredNorm));
@@ -219,7 +214,7 @@ TEST(CosineClip, IsActiveUnlessItLetsEverythingThrough) {
 }
 
 TEST(CosineClip, RefusesBoundsThatBoundNothing) {
-  // Those of the third are apart, but not on the lattice.
+  // The third pair is apart, but not on the lattice.
   for (const auto& [lower, upper] :
        {std::pair{-0.1, 1.0}, {0.0, 2.1}, {1.0, 1 + 1e-12}, {1.0, 1.0}, {1.5, 1.0}, {kNan, 1.0}, {0.0, kNan}}) {
     EXPECT_THROW(cosine_clip(lower, upper), UsageError) << lower << " " << upper;

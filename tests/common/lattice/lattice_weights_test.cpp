@@ -55,7 +55,7 @@ TEST(LatticeWeights, EntriesAreRoundedHalvesAwayFromZero) {
 TEST(LatticeWeights, ZeroWeightsHaveZeroScores) {
   const LatticeWeights weights(std::vector<double>(8, 0.0), {1.0, 4});
   EXPECT_EQ(weights.classes(), 2U);
-  for (std::size_t e = 0; e < 8; ++e) EXPECT_EQ(weights.values()[e], 0);
+  EXPECT_THAT(weights.values(), testing::Each(0));
   EXPECT_EQ(weights.factors()[1], 0.0);
 }
 
@@ -84,16 +84,13 @@ TEST(LatticeWeights, ValuesAndLargestEntriesSayAllOfThem) {
   EXPECT_EQ(once.largest()[0], 0.0);
   EXPECT_EQ(once.largest()[1], 0.0);
   const std::vector<double> back = weights_of(once.values(), once.largest());
-  const LatticeWeights twice(back, lattice);
-  EXPECT_TRUE(std::ranges::equal(once.values(), twice.values()));
-  EXPECT_TRUE(std::ranges::equal(once.factors(), twice.factors()));
-  EXPECT_TRUE(std::ranges::equal(once.largest(), twice.largest()));
-  EXPECT_EQ(weights_of(twice.values(), twice.largest()), back);
   const LatticeWeights parts({once.values().begin(), once.values().end()},
                              {once.largest().begin(), once.largest().end()});
-  const LatticeWeights of_parts = parts.on(lattice);
-  EXPECT_TRUE(std::ranges::equal(once.values(), of_parts.values()));
-  EXPECT_TRUE(std::ranges::equal(once.factors(), of_parts.factors()));
+  for (const LatticeWeights& again : {LatticeWeights(back, lattice), parts.on(lattice)}) {
+    EXPECT_TRUE(std::ranges::equal(once.values(), again.values()));
+    EXPECT_TRUE(std::ranges::equal(once.factors(), again.factors()));
+    EXPECT_TRUE(std::ranges::equal(once.largest(), again.largest()));
+  }
   EXPECT_THROW(weights_of(once.values().first(5), std::vector<double>{1.0, 2.0}), std::logic_error);
 }
 

@@ -3,13 +3,14 @@
 #include "common/base/error.hpp"
 #include "common/base/text.hpp"
 #include "common/ledger/ledger.hpp"
-#include "common/ledger/spending.hpp"
 #include "tests/common/ledger/sample_ledger.hpp"
 #include "tests/temporary_folder.hpp"
 #include "tests/testing.hpp"
 
 namespace dpreduce::data_set_budget_test {
 
+using enum Adjacency;
+using enum SelectionMechanism;
 constexpr double kDelta = 1e-6;
 
 LedgerEntry gaussian(const std::string& id, double mu, double sampling_rate = 1) {
@@ -22,6 +23,10 @@ LedgerEntry gaussian(const std::string& id, double mu, double sampling_rate = 1)
 LedgerEntry seeded(LedgerEntry entry) {
   entry.terms.is_private = false;
   return entry;
+}
+
+Reservation needs(double mu) {
+  return reservation_for(gaussian("run-9/a", mu));
 }
 
 void expect_no_room(const LedgerState& state, const Reservation& reservation, const DataSetBudget& limit,
@@ -39,9 +44,9 @@ LedgerState charged(const std::vector<LedgerEntry>& entries) {
 }
 
 TEST(DataSetBudget, MuCountsPrivateReleasesAlone) {
-  EXPECT_EQ(spending_of(LedgerState().charges(), Adjacency::kAddRemove).mu, 0);
+  EXPECT_EQ(spending_of(LedgerState().charges(), kAddRemove).mu, 0);
   const LedgerState state = charged({gaussian("run-1/a", 3), gaussian("run-2/a", 4), seeded(gaussian("run-3/a", 100))});
-  const double mu = spending_of(state.charges(), Adjacency::kAddRemove).mu;
+  const double mu = spending_of(state.charges(), kAddRemove).mu;
   EXPECT_NEAR(mu, 5, 1e-14);
   EXPECT_GE(mu, 5);
 }
@@ -52,13 +57,11 @@ TEST(DataSetBudget, LinesWithNamesOfDataSetsAreReadAndCountedForAll) {
   ASSERT_EQ(state.charges().size(), 2U);
   EXPECT_EQ(state.charges()[0].entry.terms.data_set, "train");
   EXPECT_EQ(state.charges()[1].entry.terms.data_set, "test");
-  EXPECT_NEAR(spending_of(state.charges(), Adjacency::kAddRemove).mu, std::sqrt(0.09 + 0.08), 1e-12);
-  EXPECT_NEAR(spending_of_all(state, Adjacency::kAddRemove).mu, 0.5, 1e-12);
-  const auto needs = [&](double mu) {
-    require_room(state, reservation_for(gaussian("run-9/a", mu)), {gdp_epsilon(0.7, kDelta) * (1 + 1e-9), kDelta}, "l");
-  };
-  EXPECT_NO_THROW(needs(std::sqrt(0.24)));
-  EXPECT_THROW(needs(std::sqrt(0.25)), BudgetRefused);
+  EXPECT_NEAR(spending_of(state.charges(), kAddRemove).mu, std::sqrt(0.09 + 0.08), 1e-12);
+  EXPECT_NEAR(spending_of_all(state, kAddRemove).mu, 0.5, 1e-12);
+  const DataSetBudget limit{gdp_epsilon(0.7, kDelta) * (1 + 1e-9), kDelta};
+  EXPECT_NO_THROW(require_room(state, needs(std::sqrt(0.24)), limit, "l"));
+  EXPECT_THROW(require_room(state, needs(std::sqrt(0.25)), limit, "l"), BudgetRefused);
 }
 
 // Written by a build that drew by permute-and-flip: a choice of epsilon 0.5 and a release of mu 0.25 are charged, a
@@ -67,17 +70,17 @@ TEST(DataSetBudget, LinesOfPermuteAndFlipAreVerifiedAndCountedAsPureDp) {
   const char* const path = DPREDUCE_TEST_DATA "/reference/ledger_with_permute_and_flip.jsonl";
   const LedgerState state = Ledger::read(path);
   ASSERT_EQ(state.charges().size(), 2U);
-  EXPECT_EQ(state.charges()[0].entry.selection->mechanism, SelectionMechanism::kPermuteAndFlip);
-  const Spending spent = spending_of(state.charges(), Adjacency::kAddRemove);
+  EXPECT_EQ(state.charges()[0].entry.selection->mechanism, kPermuteAndFlip);
+  const Spending spent = spending_of(state.charges(), kAddRemove);
   ASSERT_EQ(spent.selections.size(), 1U);
   EXPECT_EQ(std::get<PureMechanism>(spent.selections[0].mechanism).epsilon, 0.5);
   EXPECT_NEAR(spent.mu, 0.25, 1e-15);
   EXPECT_NEAR(rho_of(spent), 0.15625, 1e-15);
   EXPECT_NEAR(epsilon_of(spent, kDelta), 1.534260960199745, 1e-9);
-  const Spending all = spending_of_all(state, Adjacency::kAddRemove);
+  const Spending all = spending_of_all(state, kAddRemove);
   ASSERT_EQ(all.selections.size(), 2U);
   EXPECT_NEAR(rho_of(all), 0.15625 + 0.045, 1e-14);
-  const Spending exchanged = spending_of(state.charges(), Adjacency::kReplaceOne);
+  const Spending exchanged = spending_of(state.charges(), kReplaceOne);
   EXPECT_EQ(std::get<PureMechanism>(exchanged.selections[0].mechanism).epsilon, 1.0);
   for (const char* edited : {"exponential", "permute-and-flap"}) {
     EXPECT_THROW(state_of(replaced(read_bytes(path), "permute-and-flip", edited), path), LedgerCorrupt) << edited;
@@ -85,11 +88,10 @@ TEST(DataSetBudget, LinesOfPermuteAndFlipAreVerifiedAndCountedAsPureDp) {
 }
 
 TEST(DataSetBudget, SelectionsHaveNoMuAndTheirRho) {
-  const LedgerState state =
-      charged({gaussian("run-1/a", 0.5), sample_selection("run-2/c", SelectionMechanism::kExponential, 2),
-               sample_selection("run-3/c", SelectionMechanism::kPermuteAndFlip, 1),
-               seeded(sample_selection("run-4/c", SelectionMechanism::kExponential, 100))});
-  const Spending spent = spending_of(state.charges(), Adjacency::kAddRemove);
+  const LedgerState state = charged({gaussian("run-1/a", 0.5), sample_selection("run-2/c", kExponential, 2),
+                                     sample_selection("run-3/c", kPermuteAndFlip, 1),
+                                     seeded(sample_selection("run-4/c", kExponential, 100))});
+  const Spending spent = spending_of(state.charges(), kAddRemove);
   EXPECT_NEAR(spent.mu, 0.5, 1e-15);
   EXPECT_NEAR(rho_of(spent), 0.125 + 0.5 + 0.5, 1e-14);
   EXPECT_GE(rho_of(spent), 1.125);
@@ -97,7 +99,7 @@ TEST(DataSetBudget, SelectionsHaveNoMuAndTheirRho) {
 
 TEST(DataSetBudget, SampledRoundsAreNoGaussians) {
   const LedgerState state = charged({gaussian("run-1/a", 0.5, 0.1), gaussian("run-2/a", 0.5, 0.1)});
-  const Spending spent = spending_of(state.charges(), Adjacency::kAddRemove);
+  const Spending spent = spending_of(state.charges(), kAddRemove);
   EXPECT_EQ(spent.mu, 0);
   EXPECT_FALSE(spent.is_gaussian());
   ASSERT_EQ(spent.samples.size(), 2U);
@@ -108,15 +110,13 @@ TEST(DataSetBudget, SampledRoundsAreNoGaussians) {
 }
 
 TEST(DataSetBudget, LinesUnderAddRemoveCountTwiceWhereTheQuestionIsReplaceOne) {
-  const LedgerState state =
-      charged({gaussian("run-1/a", 0.3), sample_selection("run-2/c", SelectionMechanism::kExponential, 0.5)});
-  const Spending one = spending_of(state.charges(), Adjacency::kAddRemove);
-  const Spending exchange = spending_of(state.charges(), Adjacency::kReplaceOne);
-  EXPECT_NEAR(one.mu, 0.3, 1e-15);
-  EXPECT_EQ(std::get<ExponentialMechanism>(one.selections.at(0).mechanism).epsilon, 0.5);
-  EXPECT_NEAR(exchange.mu, 0.6, 1e-15);
-  EXPECT_EQ(std::get<ExponentialMechanism>(exchange.selections.at(0).mechanism).epsilon, 1.0);
-  const Spending sampled = spending_of(charged({gaussian("run-1/a", 0.5, 0.1)}).charges(), Adjacency::kReplaceOne);
+  const LedgerState state = charged({gaussian("run-1/a", 0.3), sample_selection("run-2/c", kExponential, 0.5)});
+  for (const auto& [question, factor] : {std::pair{kAddRemove, 1.0}, std::pair{kReplaceOne, 2.0}}) {
+    const Spending spent = spending_of(state.charges(), question);
+    EXPECT_NEAR(spent.mu, 0.3 * factor, 1e-15);
+    EXPECT_EQ(std::get<ExponentialMechanism>(spent.selections.at(0).mechanism).epsilon, 0.5 * factor);
+  }
+  const Spending sampled = spending_of(charged({gaussian("run-1/a", 0.5, 0.1)}).charges(), kReplaceOne);
   const std::vector<RepeatedMechanism> exchanged{{GaussianMechanism{2, 0.1, true}, 1}};
   ASSERT_EQ(sampled.samples.size(), 1U);
   EXPECT_NEAR(epsilon_of(sampled, kDelta), pld_epsilon_upper(exchanged, kDelta), 1e-6);
@@ -127,46 +127,44 @@ TEST(DataSetBudget, LinesUnderAddRemoveCountTwiceWhereTheQuestionIsReplaceOne) {
 // Under replace-one a charge of a round on a sample states twice the mu of one record.
 TEST(DataSetBudget, SampledRoundsUnderReplaceOneCountForOneRecordAsHalf) {
   LedgerEntry exchange = gaussian("run-1/a", 1.0, 0.1);
-  exchange.terms.adjacency = Adjacency::kReplaceOne;
+  exchange.terms.adjacency = kReplaceOne;
   const LedgerState state = charged({exchange});
   const LedgerState half = charged({gaussian("run-1/a", 0.5, 0.1)});
-  for (const Adjacency question : {Adjacency::kAddRemove, Adjacency::kReplaceOne}) {
+  for (const Adjacency question : {kAddRemove, kReplaceOne}) {
     EXPECT_EQ(spending_of(state.charges(), question).samples, spending_of(half.charges(), question).samples);
   }
 }
 
 TEST(DataSetBudget, TotalsAreUnderTheStrictestRelationOfTheLines) {
   LedgerEntry exchange = gaussian("run-2/a", 0.4);
-  exchange.terms.adjacency = Adjacency::kReplaceOne;
+  exchange.terms.adjacency = kReplaceOne;
   const LedgerState one = charged({gaussian("run-1/a", 0.3), seeded(exchange)});
-  EXPECT_EQ(strictest_adjacency(one), Adjacency::kAddRemove);
-  EXPECT_EQ(strictest_adjacency(one, Adjacency::kReplaceOne), Adjacency::kReplaceOne);
+  EXPECT_EQ(strictest_adjacency(one), kAddRemove);
+  EXPECT_EQ(strictest_adjacency(one, kReplaceOne), kReplaceOne);
   const LedgerState both = charged({gaussian("run-1/a", 0.3), exchange});
-  EXPECT_EQ(strictest_adjacency(both), Adjacency::kReplaceOne);
+  EXPECT_EQ(strictest_adjacency(both), kReplaceOne);
   SampleText open;
   open.add(reservation_for(exchange));
-  EXPECT_EQ(strictest_adjacency(state_of(open.text(), "l")), Adjacency::kReplaceOne);
+  EXPECT_EQ(strictest_adjacency(state_of(open.text(), "l")), kReplaceOne);
   // 0.6 of the first, and 0.4; one more of 0.1 under add-remove is 0.2.
-  EXPECT_THAT(balance_text(both, Adjacency::kAddRemove, std::nullopt, kDelta),
+  EXPECT_THAT(balance_text(both, kAddRemove, std::nullopt, kDelta),
               fmt::format("epsilon {} at delta 1e-06 (replace-one) is spent in total, no budget is set",
                           upper_figure(gdp_epsilon(std::sqrt(0.52), kDelta))));
-  const auto needs = [&](double mu) {
-    require_room(both, reservation_for(gaussian("run-9/a", mu)), {gdp_epsilon(std::sqrt(0.56), kDelta), kDelta}, "l");
-  };
-  EXPECT_NO_THROW(needs(0.0999));
-  EXPECT_THROW(needs(0.1001), BudgetRefused);
+  const DataSetBudget limit{gdp_epsilon(std::sqrt(0.56), kDelta), kDelta};
+  EXPECT_NO_THROW(require_room(both, needs(0.0999), limit, "l"));
+  EXPECT_THROW(require_room(both, needs(0.1001), limit, "l"), BudgetRefused);
 }
 
 TEST(DataSetBudget, AReservationCountsAllItsRounds) {
   Reservation reservation = sample_reservation("run-1", 4);
-  EXPECT_NEAR(spending_of(reservation, Adjacency::kAddRemove).mu, 0.5, 1e-15);
-  EXPECT_NEAR(spending_of(reservation, Adjacency::kReplaceOne).mu, 1, 1e-15);
+  EXPECT_NEAR(spending_of(reservation, kAddRemove).mu, 0.5, 1e-15);
+  EXPECT_NEAR(spending_of(reservation, kReplaceOne).mu, 1, 1e-15);
   reservation.releases[0].sampling_rate = 0.1;
-  for (const Adjacency question : {Adjacency::kAddRemove, Adjacency::kReplaceOne}) {
+  for (const Adjacency question : {kAddRemove, kReplaceOne}) {
     EXPECT_EQ(spending_of(reservation, question).samples.at(0).count, 4U);
   }
   reservation.terms.is_private = false;
-  EXPECT_EQ(spending_of(reservation, Adjacency::kReplaceOne).mu, 0);
+  EXPECT_EQ(spending_of(reservation, kReplaceOne).mu, 0);
 }
 
 // mu 0.1 a run under a budget that allows mu 0.2, and what rounding adds to that.
@@ -178,7 +176,7 @@ TEST(DataSetBudget, GaussiansAreComparedInMu) {
     require_room(charged(entries), reservation_for(next), limit, "ledger.jsonl");
     entries.push_back(next);
   }
-  Reservation fifth = reservation_for(gaussian("run-4/a", 0.1));
+  Reservation fifth = needs(0.1);
   expect_no_room(
       charged(entries), fifth, limit,
       {"ledger.jsonl: recorded runs have spent epsilon 0.835", "; with this run's 0.", " the total would be 0.9",
@@ -191,7 +189,7 @@ TEST(DataSetBudget, GaussiansAreComparedInMu) {
 TEST(DataSetBudget, SelectionsAreComparedInEpsilon) {
   const DataSetBudget limit{1.0, 1e-12};
   const auto choice = [](const std::string& id, double epsilon) {
-    return sample_selection(id, SelectionMechanism::kPermuteAndFlip, epsilon);
+    return sample_selection(id, kPermuteAndFlip, epsilon);
   };
   const LedgerState state = charged({choice("run-1/c", 0.4), choice("run-2/c", 0.4)});
   expect_no_room(state, reservation_for(choice("run-3/c", 0.21)), limit,
@@ -203,7 +201,7 @@ TEST(DataSetBudget, SelectionsAreComparedInEpsilon) {
 TEST(DataSetBudget, GaussiansAndSelectionsShareOneBudget) {
   const DataSetBudget limit{2.0, 1e-6};
   const LedgerEntry sums = gaussian("run-1/a", gdp_mu(1.9, 1e-6));
-  const LedgerEntry choice = sample_selection("run-2/c", SelectionMechanism::kExponential, 0.5);
+  const LedgerEntry choice = sample_selection("run-2/c", kExponential, 0.5);
   require_room({}, reservation_for(sums), limit, "ledger.jsonl");
   require_room({}, reservation_for(choice), limit, "ledger.jsonl");
   expect_no_room(charged({sums}), reservation_for(choice), limit, {"budget of epsilon 2 at delta 1e-06"});
@@ -247,19 +245,14 @@ TEST(DataSetBudget, ARefusalSaysHowToGetBackWhatOpenRunsHaveReserved) {
 }
 
 TEST(DataSetBudget, ABudgetThatCannotBeIsRefusedNamingTheArgument) {
-  const LedgerEntry choice = sample_selection("run-1/c", SelectionMechanism::kExponential, 0.5);
-  const std::vector<std::tuple<DataSetBudget, LedgerEntry, std::string>> impossible{
-      {{-1, 1e-6}, gaussian("run-1/a", 0.1), "epsilon"},
-      {{std::nan(""), 1e-6}, gaussian("run-1/a", 0.1), "epsilon"},
-      {{1, 0}, gaussian("run-1/a", 0.1), "delta"},
-      {{1, 2}, gaussian("run-1/a", 0.1), "delta"},
-      {{1, 2}, choice, "delta"},
-      {{1, 1e-300}, choice, "delta"}};
-  for (const auto& [limit, entry, argument] : impossible) {
+  const auto expect_impossible = [](const DataSetBudget& limit, const Reservation& reservation, const char* argument) {
     SCOPED_TRACE(fmt::format("{} {}", limit.epsilon, limit.delta));
-    expect_refusal<UsageError>(
-        [&limit = limit, &entry = entry] { require_room({}, reservation_for(entry), limit, "l"); }, {argument});
-  }
+    expect_refusal<UsageError>([&] { require_room({}, reservation, limit, "l"); }, {argument});
+  };
+  const Reservation choice = reservation_for(sample_selection("run-1/c", kExponential, 0.5));
+  for (const double epsilon : {-1.0, std::nan("")}) expect_impossible({epsilon, 1e-6}, needs(0.1), "epsilon");
+  for (const double delta : {0, 2}) expect_impossible({1, delta}, needs(0.1), "delta");
+  for (const double delta : {2.0, 1e-300}) expect_impossible({1, delta}, choice, "delta");
 }
 
 TEST(DataSetBudget, ChargesOfRowsAndOfPersonsDoNotAddUp) {
@@ -282,41 +275,35 @@ TEST(DataSetBudget, WhatNoAccountantReachesIsToldAsRho) {
   beyond.mu = 2e4;
   EXPECT_EQ(spent_text(beyond, kDelta), "rho 2.01e+08");
   const LedgerState state = charged({gaussian("run-1/a", 2e4), gaussian("run-2/a", 0.5, 0.1)});
-  EXPECT_THAT(balance_text(state, Adjacency::kAddRemove, std::nullopt), StartsWith("rho 2.01e+08 is spent in total"));
-  expect_no_room(state, reservation_for(gaussian("run-3/a", 0.1)), {1, kDelta}, {"have spent epsilon inf"});
+  EXPECT_THAT(balance_text(state, kAddRemove, std::nullopt), StartsWith("rho 2.01e+08 is spent in total"));
+  expect_no_room(state, needs(0.1), {1, kDelta}, {"have spent epsilon inf"});
 }
 
-TEST(DataSetBudget, TheBalanceSubtractsWhatOpenRunsHaveReserved) {
+TEST(DataSetBudget, TheBalanceSaysWhatIsChargedAndWhatIsLeftBesideOpenRuns) {
+  const DataSetBudget limit{gdp_epsilon(0.5, 1e-6), 1e-6};
+  EXPECT_EQ(balance_text({}, kAddRemove, std::nullopt), "epsilon 0 at delta 1e-05 is spent in total, no budget is set");
+  const LedgerState state = charged({gaussian("run-1/a", 0.3)});
+  EXPECT_EQ(balance_text(state, kAddRemove, std::nullopt, 1e-6),
+            fmt::format("epsilon {} at delta 1e-06 is spent in total, no budget is set",
+                        upper_figure(gdp_epsilon(0.3, 1e-6))));
+  EXPECT_THAT(balance_text(state, kAddRemove, limit),
+              AllOf(HasSubstr("at delta 1e-06 is spent in total, of the data set's budget of epsilon 2.25; "),
+                    HasSubstr("a run of epsilon 1.7")));
+  EXPECT_THAT(balance_text(state, kReplaceOne, limit), HasSubstr("room for a run of epsilon 0"));
+  const LedgerState choice = charged({sample_selection("run-2/c", kExponential, 0.5)});
+  EXPECT_EQ(balance_text(choice, kAddRemove, std::nullopt),
+            "epsilon 0.497 at delta 1e-05 is spent in total, no budget is set");
+  EXPECT_THAT(balance_text(choice, kAddRemove, {{2.0, 1e-6}}),
+              AllOf(HasSubstr("epsilon 0."), HasSubstr("spent in total, of the data set's budget of epsilon 2")));
   SampleText text;
   text.add(sample_reservation("run-1", 2)).add(sample_entry("run-1/means/1"));
-  const LedgerState state = state_of(text.text(), "l");
-  const auto balance = [&](double mu) {
-    return balance_text(state, Adjacency::kAddRemove, {{gdp_epsilon(mu, kDelta), kDelta}});
-  };
+  const LedgerState open = state_of(text.text(), "l");
+  const auto balance = [&](double mu) { return balance_text(open, kAddRemove, {{gdp_epsilon(mu, kDelta), kDelta}}); };
   EXPECT_THAT(balance(0.5),
               AllOf(StartsWith("epsilon 1.07 at delta 1e-06 is spent in total, of the data set's budget"),
                     testing::EndsWith("; room for a run of epsilon " +
                                       lower_figure(gdp_epsilon(std::sqrt(0.125), kDelta)) + " beside open runs")));
   EXPECT_THAT(balance(0.3), testing::EndsWith("; room for a run of epsilon 0 beside open runs"));
-}
-
-TEST(DataSetBudget, TheBalanceSaysWhatIsChargedAndWhatIsLeft) {
-  const DataSetBudget limit{gdp_epsilon(0.5, 1e-6), 1e-6};
-  EXPECT_EQ(balance_text({}, Adjacency::kAddRemove, std::nullopt),
-            "epsilon 0 at delta 1e-05 is spent in total, no budget is set");
-  const LedgerState state = charged({gaussian("run-1/a", 0.3)});
-  EXPECT_EQ(balance_text(state, Adjacency::kAddRemove, std::nullopt, 1e-6),
-            fmt::format("epsilon {} at delta 1e-06 is spent in total, no budget is set",
-                        upper_figure(gdp_epsilon(0.3, 1e-6))));
-  EXPECT_THAT(balance_text(state, Adjacency::kAddRemove, limit),
-              AllOf(HasSubstr("at delta 1e-06 is spent in total, of the data set's budget of epsilon 2.25; "),
-                    HasSubstr("a run of epsilon 1.7")));
-  EXPECT_THAT(balance_text(state, Adjacency::kReplaceOne, limit), HasSubstr("room for a run of epsilon 0"));
-  const LedgerState choice = charged({sample_selection("run-2/c", SelectionMechanism::kExponential, 0.5)});
-  EXPECT_EQ(balance_text(choice, Adjacency::kAddRemove, std::nullopt),
-            "epsilon 0.497 at delta 1e-05 is spent in total, no budget is set");
-  EXPECT_THAT(balance_text(choice, Adjacency::kAddRemove, {{2.0, 1e-6}}),
-              AllOf(HasSubstr("epsilon 0."), HasSubstr("spent in total, of the data set's budget of epsilon 2")));
 }
 
 // A plan that takes all of a budget has room in it, whatever the number of its rounds: also when half of it is charged
@@ -326,7 +313,7 @@ TEST(DataSetBudget, APlanThatTakesAllOfABudgetHasRoom) {
     const DataSetBudget limit{epsilon, 1e-6};
     for (const std::uint64_t rounds : {1, 2, 3, 5, 6, 7, 10, 19, 50, 100}) {
       const NoisePlan plan = make_noise_plan(
-          gdp_mu(epsilon, 1e-6), Adjacency::kAddRemove,
+          gdp_mu(epsilon, 1e-6), kAddRemove,
           {{.name = "gradient",
             .share = 2,
             .rounds = rounds,

@@ -5,7 +5,6 @@
 
 #include "common/base/error.hpp"
 #include "common/ledger/ledger.hpp"
-#include "common/ledger/ledger_line.hpp"
 #include "common/ledger/run_file.hpp"
 #include "tests/common/ledger/sample_ledger.hpp"
 #include "tests/temporary_folder.hpp"

@@ -6,25 +6,6 @@
 
 namespace dpreduce::ledger_record_test {
 
-TEST(LedgerRecord, ARunIsNamedBeforeTheFirstSlash) {
-  EXPECT_EQ(run_of("run-1/gradient/3"), "run-1");
-  EXPECT_EQ(run_of("run-1"), "run-1");
-  EXPECT_EQ(run_of("/means"), "");
-}
-
-TEST(LedgerRecord, FaultsOfEndsAndStartsNameTheField) {
-  EXPECT_EQ(fault_of(RunEnd{"run-1", RunOutcome::kStopped}), "");
-  EXPECT_THAT(fault_of(RunEnd{"run/1", RunOutcome::kStopped}), HasSubstr("run must"));
-  EXPECT_THAT(fault_of(RunEnd{"..", RunOutcome::kStopped}), HasSubstr("run must"));
-  EXPECT_THAT(fault_of(RunEnd{".", RunOutcome::kStopped}), HasSubstr("run must"));
-  EXPECT_EQ(fault_of(LedgerStart{std::string(64, 'a'), "1.0"}), "");
-  EXPECT_THAT(fault_of(LedgerStart{std::string(65, 'a'), "1.0"}), HasSubstr("public key must"));
-  EXPECT_FALSE((LedgerStart{std::string(64, 'a'), "1.0"} == LedgerStart{std::string(64, 'a'), "1.1"}));
-  EXPECT_FALSE((RunEnd{"run-1", RunOutcome::kStopped} == RunEnd{"run-1", RunOutcome::kReleased}));
-  EXPECT_THAT(fault_of(LedgerStart{std::string(63, 'a'), "1.0"}), HasSubstr("public key must"));
-  EXPECT_THAT(fault_of(LedgerStart{std::string(64, 'a'), ""}), HasSubstr("version must"));
-}
-
 template <typename T>
 void expect_faults(const T& good, const Spoils<T>& spoils) {
   ASSERT_EQ(fault_of(good), "");
@@ -36,59 +17,65 @@ void expect_faults(const T& good, const Spoils<T>& spoils) {
   }
 }
 
+TEST(LedgerRecord, ARunIsNamedBeforeTheFirstSlash) {
+  EXPECT_EQ(run_of("run-1/gradient/3"), "run-1");
+  EXPECT_EQ(run_of("run-1"), "run-1");
+  EXPECT_EQ(run_of("/means"), "");
+}
+
+TEST(LedgerRecord, FaultsOfEndsAndStartsNameTheField) {
+  EXPECT_EQ(fault_of(RunEnd{"run-1", RunOutcome::kStopped}), "");
+  for (const char* run : {"run/1", "..", "."}) {
+    EXPECT_THAT(fault_of(RunEnd{run, RunOutcome::kStopped}), HasSubstr("run must")) << run;
+  }
+  EXPECT_FALSE((RunEnd{"run-1", RunOutcome::kStopped} == RunEnd{"run-1", RunOutcome::kReleased}));
+  const LedgerStart start{std::string(64, 'a'), "1.0"};
+  expect_faults(start, {{[](LedgerStart& bad) { bad.public_key += 'a'; }, "public key must"},
+                        {[](LedgerStart& bad) { bad.public_key.pop_back(); }, "public key must"},
+                        {[](LedgerStart& bad) { bad.version.clear(); }, "version must"}});
+  EXPECT_FALSE((start == LedgerStart{start.public_key, "1.1"}));
+}
+
 TEST(LedgerRecord, FaultsOfEntriesNameTheField) {
-  expect_faults(sample_entry("run-1/means"),
-                {{[](auto& entry) { entry.release_id = ""; }, "release id must"},
-                 {[](auto& entry) { entry.release_id.assign(129, 'x'); }, "release id must"},
-                 {[](auto& entry) { entry.terms.method = "a\nb"; }, "method must"},
-                 {[](auto& entry) { entry.terms.version = "\""; }, "version must"},
-                 {[](auto& entry) { entry.terms.method = "\xff"; }, "method must"},
-                 {[](auto& entry) { entry.blocks.clear(); }, "blocks must not be empty"},
-                 {[](auto& entry) { entry.blocks[1].name = "<"; }, "a block's name"},
-                 {[](auto& entry) { entry.blocks[1].elements = 0; }, "block count: has no"},
-                 {[](auto& entry) { entry.blocks[1].sigma = 0; }, "block count: sigma = 0"},
-                 {[](auto& entry) { entry.blocks[0].sigma = kNan; }, "block sum: sigma = nan"},
-                 {[](auto& entry) { entry.blocks[0].sensitivity = kInfinity; }, "block sum: sensitivity = inf"},
-                 {[](auto& entry) { entry.mu = -1; }, "mu = -1"},
-                 {[](auto& entry) { entry.mu = 1e200; }, "rho = mu^2 / 2 = inf"},
-                 {[](auto& entry) { entry.terms.delta.reset(); }, "together"},
-                 {[](auto& entry) { entry.terms.epsilon.reset(); }, "together"},
-                 {[](auto& entry) { entry.terms.epsilon = kNan; }, "epsilon = nan"},
-                 {[](auto& entry) { entry.terms.delta = 1; }, "delta = 1"},
-                 {[](auto& entry) { entry.terms.config_digest = "abc"; }, "config digest must"},
-                 {[](auto& entry) { entry.terms.config_digest.assign(64, 'A'); }, "config digest must"},
-                 {[](auto& entry) { entry.terms.config_digest.assign(129, 'a'); }, "config digest must"},
-                 {[](auto& entry) { entry.terms.asked = "a\tb"; }, "requested method must"},
-                 {[](auto& entry) { entry.terms.data_set = "a\tb"; }, "data set must"},
-                 {[](auto& entry) { entry.terms.delta = 0; }, "delta = 0"},
-                 {[](auto& entry) { entry.terms.forfeits = {Forfeit::kModel}; }, "private, and forfeited, cannot be"},
-                 {[](auto& entry) { entry.blocks[0].elements = 0; }, "block sum: has no"},
-                 {[](auto& entry) { entry.sampling_rate = 0; }, "sampling rate = 0"},
-                 {[](auto& entry) { entry.sampling_rate = 1.5; }, "sampling rate = 1.5"},
-                 {[](auto& entry) {
-                    entry.terms.silos = LedgerSilos{NoiseSource::kCentral, 3, 0, 0};
-                  },
-                  "silos: 3 left, threshold 0, 0 colluding cannot be"},
-                 {[](auto& entry) {
-                    entry.terms.silos = LedgerSilos{NoiseSource::kCentral, 4, 4, 4};
-                  },
-                  "silos: 4 left, threshold 4, 4 colluding cannot be"},
-                 {[](auto& entry) {
-                    entry.terms.silos = LedgerSilos{NoiseSource::kDistributed, 3, 4, 1};
-                  },
-                  "silos: 3 left, threshold 4, 1 colluding cannot be"},
-                 {[](auto& entry) {
-                    entry.terms.silos = LedgerSilos{NoiseSource::kDistributed, 5, 4, 1, 2};
-                  },
-                  "silos: silo 2, 5 left, threshold 4, 1 colluding cannot be"}});
+  const auto silos = [](const LedgerSilos& some) { return [some](LedgerEntry& entry) { entry.terms.silos = some; }; };
+  expect_faults(
+      sample_entry("run-1/means"),
+      {{[](auto& entry) { entry.release_id = ""; }, "release id must"},
+       {[](auto& entry) { entry.release_id.assign(129, 'x'); }, "release id must"},
+       {[](auto& entry) { entry.terms.method = "a\nb"; }, "method must"},
+       {[](auto& entry) { entry.terms.version = "\""; }, "version must"},
+       {[](auto& entry) { entry.terms.method = "\xff"; }, "method must"},
+       {[](auto& entry) { entry.blocks.clear(); }, "blocks must not be empty"},
+       {[](auto& entry) { entry.blocks[1].name = "<"; }, "a block's name"},
+       {[](auto& entry) { entry.blocks[1].elements = 0; }, "block count: has no"},
+       {[](auto& entry) { entry.blocks[1].sigma = 0; }, "block count: sigma = 0"},
+       {[](auto& entry) { entry.blocks[0].sigma = kNan; }, "block sum: sigma = nan"},
+       {[](auto& entry) { entry.blocks[0].sensitivity = kInfinity; }, "block sum: sensitivity = inf"},
+       {[](auto& entry) { entry.mu = -1; }, "mu = -1"},
+       {[](auto& entry) { entry.mu = 1e200; }, "rho = mu^2 / 2 = inf"},
+       {[](auto& entry) { entry.terms.delta.reset(); }, "together"},
+       {[](auto& entry) { entry.terms.epsilon.reset(); }, "together"},
+       {[](auto& entry) { entry.terms.epsilon = kNan; }, "epsilon = nan"},
+       {[](auto& entry) { entry.terms.delta = 1; }, "delta = 1"},
+       {[](auto& entry) { entry.terms.config_digest = "abc"; }, "config digest must"},
+       {[](auto& entry) { entry.terms.config_digest.assign(64, 'A'); }, "config digest must"},
+       {[](auto& entry) { entry.terms.config_digest.assign(129, 'a'); }, "config digest must"},
+       {[](auto& entry) { entry.terms.asked = "a\tb"; }, "requested method must"},
+       {[](auto& entry) { entry.terms.data_set = "a\tb"; }, "data set must"},
+       {[](auto& entry) { entry.terms.delta = 0; }, "delta = 0"},
+       {[](auto& entry) { entry.terms.forfeits = {Forfeit::kModel}; }, "private, and forfeited, cannot be"},
+       {[](auto& entry) { entry.blocks[0].elements = 0; }, "block sum: has no"},
+       {[](auto& entry) { entry.sampling_rate = 0; }, "sampling rate = 0"},
+       {[](auto& entry) { entry.sampling_rate = 1.5; }, "sampling rate = 1.5"},
+       {silos({NoiseSource::kCentral, 3, 0, 0}), "silos: 3 left, threshold 0, 0 colluding cannot be"},
+       {silos({NoiseSource::kCentral, 4, 4, 4}), "silos: 4 left, threshold 4, 4 colluding cannot be"},
+       {silos({NoiseSource::kDistributed, 3, 4, 1}), "silos: 3 left, threshold 4, 1 colluding cannot be"},
+       {silos({NoiseSource::kDistributed, 5, 4, 1, 2}), "silos: silo 2, 5 left, threshold 4, 1 colluding cannot be"}});
 }
 
 TEST(LedgerRecord, FaultsOfSelectionsNameTheField) {
   expect_faults(sample_selection("run-1/choice", SelectionMechanism::kExponential, 0.5),
-                {{[](auto& entry) {
-                    entry.blocks = {{"sum", 1, 1, 1}};
-                  },
-                  "has no blocks"},
+                {{[](auto& entry) { entry.blocks = sample_entry("run-1/means").blocks; }, "has no blocks"},
                  {[](auto& entry) { entry.sampling_rate = 0.5; }, "sampling rate = 0.5"},
                  {[](auto& entry) { entry.mu = 0.1; }, "mu = 0.1"},
                  {[](auto& entry) { entry.selection->epsilon = 0; }, "selection: epsilon = 0"},
@@ -135,15 +122,15 @@ TEST(Reservation, CoversEveryLabelOfItsRoundsAndNoOtherRelease) {
   }
   LedgerEntry dearer = sample_entry("run-1/means/1");
   dearer.mu = std::nextafter(0.25, 1);
-  EXPECT_THAT(uncovered(reservation, dearer), HasSubstr("no (further) release"));
-  LedgerEntry cheaper = sample_entry("run-1/means/1");
+  LedgerEntry cheaper = dearer;
   cheaper.mu = 0.125;
   EXPECT_EQ(uncovered(reservation, cheaper), "");
   LedgerEntry sampled = sample_entry("run-1/means/1");
   sampled.sampling_rate = 0.5;
-  EXPECT_THAT(uncovered(reservation, sampled), HasSubstr("no (further) release"));
-  EXPECT_THAT(uncovered(reservation, sample_selection("run-1/means", SelectionMechanism::kExponential, 0.1)),
-              HasSubstr("no (further) release"));
+  for (const LedgerEntry& other :
+       {dearer, sampled, sample_selection("run-1/means", SelectionMechanism::kExponential, 0.1)}) {
+    EXPECT_THAT(uncovered(reservation, other), HasSubstr("no (further) release")) << other.mu;
+  }
 }
 
 TEST(Reservation, CoversASelectionOfItsTermsAlone) {
@@ -183,7 +170,7 @@ TEST(Reservation, CoversOneNumberOfSilosLeftAsWellAsAnother) {
   EXPECT_THAT(uncovered(reservation, entry), HasSubstr("silos is not that"));
 }
 
-TEST(Reservation, TermsOfAChargeMustBeTheReservations) {
+TEST(Reservation, TermsOfAChargeMustBeTheReservationsButForTheMethodThatWasAskedFor) {
   const Spoils<RunTerms> changes{{[](auto& terms) { terms.method = "gd"; }, "method"},
                                  {[](auto& terms) { terms.adjacency = Adjacency::kReplaceOne; }, "adjacency"},
                                  {[](auto& terms) { terms.accountant = Accountant::kRdp; }, "accountant"},
@@ -202,10 +189,7 @@ TEST(Reservation, TermsOfAChargeMustBeTheReservations) {
     EXPECT_EQ(uncovered(sample_reservation("run-1"), entry), field + " is not that of the run's reservation");
     EXPECT_FALSE(entry == sample_entry("run-1/means")) << field;
   }
-}
-
-// Ledgers of builds that did not tell it have open runs, too.
-TEST(Reservation, WhatWasAskedForBindsNothing) {
+  // Ledgers of builds that did not tell it have open runs, too.
   LedgerEntry entry = sample_entry("run-1/means");
   entry.terms.asked = "auto";
   EXPECT_EQ(uncovered(sample_reservation("run-1"), entry), "");

@@ -1,7 +1,6 @@
 #include "common/ledger/ledger_state.hpp"
 
 #include "common/base/error.hpp"
-#include "common/ledger/ledger_record.hpp"
 #include "tests/common/ledger/sample_ledger.hpp"
 #include "tests/testing.hpp"
 
@@ -18,11 +17,15 @@ LedgerState state_after(const std::vector<LineContent>& lines) {
   return state_of(ledger.text(), "ledger.jsonl");
 }
 
-TEST(LedgerState, OfNothingIsEmpty) {
+TEST(LedgerState, OfNothingIsEmptyAndTellsItsHeadInWords) {
   const LedgerState state = state_of("", "ledger.jsonl");
   EXPECT_TRUE(state.charges().empty());
   EXPECT_TRUE(state.open_runs().empty());
   EXPECT_EQ(state.head(), (LedgerHead{"", 0, std::string(64, '0')}));
+  EXPECT_EQ(text_of(LedgerState{}.head()), "no line yet");
+  const std::string digest = "012345678901234567" + std::string(46, 'f');
+  EXPECT_EQ(text_of({"", 1, digest}), "1 line, the last of SHA-256 0123456789012345...");
+  EXPECT_EQ(text_of({"", 7, digest}), "7 lines, the last of SHA-256 0123456789012345...");
 }
 
 TEST(LedgerState, HasChargesOpenRunsAndOutcomes) {
@@ -44,22 +47,18 @@ TEST(LedgerState, HasChargesOpenRunsAndOutcomes) {
   EXPECT_EQ(state.head(), (LedgerHead{to_hex(ledger.key().public_key()), 7, SampleText::last_sha256(ledger.text())}));
 }
 
-TEST(LedgerState, IsTheSameReadAtOnceAndLineByLine) {
+TEST(LedgerState, IsTheSameReadAtOnceAndLineByLineAndContainsEveryHeadThatItHad) {
   const std::string text = sample_text().text();
+  const LedgerState whole = state_of(text, "ledger.jsonl");
   LedgerState grown;
   std::string read;
   for (const std::string& line : lines_of(text)) {
     read += line;
     grown.extend(read, "ledger.jsonl");
     EXPECT_EQ(grown.head(), state_of(read, "ledger.jsonl").head());
+    require_contains(whole, grown.head(), "ledger.jsonl");
   }
   EXPECT_EQ(grown.charges().size(), 3U);
-}
-
-TEST(LedgerState, ALaterReservationOfARunTakesTheEarlierOnesPlace) {
-  const LedgerState state = state_after({sample_reservation("run-2", 7)});
-  EXPECT_EQ(state.open_run("run-2")->remains.releases.at(0).rounds, 7U);
-  EXPECT_EQ(state.open_runs().size(), 1U);
 }
 
 TEST(LedgerState, AReservationInsteadOfAnotherEndsThatOne) {
@@ -71,14 +70,14 @@ TEST(LedgerState, AReservationInsteadOfAnotherEndsThatOne) {
   EXPECT_NE(state.open_run("run-3"), nullptr);
 }
 
-TEST(LedgerState, AStoppedRunMayReserveAgain) {
-  const LedgerState state = state_after(
+TEST(LedgerState, AStoppedRunMayReserveAgainOrBeReleasedAndAFinishedOneNot) {
+  const LedgerState later = state_after({sample_reservation("run-2", 7)});
+  EXPECT_EQ(later.open_run("run-2")->remains.releases.at(0).rounds, 7U);
+  EXPECT_EQ(later.open_runs().size(), 1U);
+  const LedgerState again = state_after(
       {RunEnd{"run-2", RunOutcome::kStopped}, sample_reservation("run-2", 2), sample_entry("run-2/means/2")});
-  EXPECT_EQ(state.outcome("run-2"), std::nullopt);
-  EXPECT_EQ(state.open_run("run-2")->remains.releases.at(0).rounds, 1U);
-}
-
-TEST(LedgerState, AStoppedRunMayBeReleasedAndAFinishedOneNot) {
+  EXPECT_EQ(again.outcome("run-2"), std::nullopt);
+  EXPECT_EQ(again.open_run("run-2")->remains.releases.at(0).rounds, 1U);
   SampleText ledger = sample_text();
   ledger.add(RunEnd{"run-2", RunOutcome::kStopped}).add(RunEnd{"run-2", RunOutcome::kReleased});
   EXPECT_EQ(state_of(ledger.text(), "ledger.jsonl").outcome("run-2"), RunOutcome::kReleased);
@@ -133,22 +132,19 @@ TEST(LedgerState, AConsistentEditOfTheLastLineIsFound) {
                        "ledger.jsonl:7: the signature does not match this line");
 }
 
-TEST(LedgerState, LinesOfAnotherKeyAreFound) {
+TEST(LedgerState, LinesOfAnotherKeyAreFoundAndOneBeforeTheKey) {
   SampleText other(sample_text().text());
   expect_corrupt_state(other.text(), "ledger.jsonl:8: a second line");
   const SampleText ledger = sample_text();
   const LedgerRecord record = SampleText::record_of(sample_entry("run-2/means/2"), ledger.text());
   const std::string forged = sign_line(print_unsigned(record), SigningKey::generate()) + "\n";
   expect_corrupt_state(ledger.text() + forged, "ledger.jsonl:8: the signature does not match this line");
-}
-
-TEST(LedgerState, ASignedLineBeforeTheKeyIsRefused) {
   const SigningKey key = SigningKey::generate();
-  const LedgerRecord record = SampleText::record_of(sample_reservation("run-1"), {});
-  expect_corrupt_state(sign_line(print_unsigned(record), key) + "\n", "ledger.jsonl:1: a line precedes");
+  const LedgerRecord first = SampleText::record_of(sample_reservation("run-1"), {});
+  expect_corrupt_state(sign_line(print_unsigned(first), key) + "\n", "ledger.jsonl:1: a line precedes");
 }
 
-TEST(LedgerState, AMissingRepeatedOrMovedLineIsFound) {
+TEST(LedgerState, AMissingRepeatedOrMovedLineIsFoundAndATornOneWhereverItIsTorn) {
   const std::vector<std::string> lines = lines_of(sample_text().text());
   const auto without = [&](std::size_t gone) {
     std::string text;
@@ -160,31 +156,11 @@ TEST(LedgerState, AMissingRepeatedOrMovedLineIsFound) {
   }
   expect_corrupt_state(lines[0] + lines[1] + lines[1] + lines[2], "ledger.jsonl:3: the chain is broken");
   expect_corrupt_state(lines[0] + lines[2] + lines[1], "ledger.jsonl:2: the chain is broken");
-}
-
-TEST(LedgerState, ATornLastLineIsFoundWhereverItIsTorn) {
   const std::string intact = sample_text().text();
   const std::size_t last = intact.rfind('\n', intact.size() - 2) + 1;
   for (std::size_t length = last + 1; length < intact.size(); ++length) {
     expect_corrupt_state(intact.substr(0, length), "ledger.jsonl:7: the last line is torn");
   }
-}
-
-TEST(LedgerState, ContainsEveryHeadThatItHad) {
-  const std::string text = sample_text().text();
-  const LedgerState whole = state_of(text, "ledger.jsonl");
-  std::string read;
-  for (const std::string& line : lines_of(text)) {
-    read += line;
-    require_contains(whole, state_of(read, "ledger.jsonl").head(), "ledger.jsonl");
-  }
-}
-
-TEST(LedgerState, TellsItsHeadInWords) {
-  EXPECT_EQ(text_of(LedgerState{}.head()), "no line yet");
-  const std::string digest = "012345678901234567" + std::string(46, 'f');
-  EXPECT_EQ(text_of({"", 1, digest}), "1 line, the last of SHA-256 0123456789012345...");
-  EXPECT_EQ(text_of({"", 7, digest}), "7 lines, the last of SHA-256 0123456789012345...");
 }
 
 TEST(LedgerState, ACutAnotherAndARewrittenLedgerAreToldByAHead) {

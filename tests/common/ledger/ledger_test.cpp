@@ -8,7 +8,6 @@
 
 #include "common/accounting/gaussian_dp.hpp"
 #include "common/base/error.hpp"
-#include "common/ledger/ledger_line.hpp"
 #include "tests/common/ledger/sample_ledger.hpp"
 #include "tests/temporary_folder.hpp"
 #include "tests/testing.hpp"
@@ -72,14 +71,11 @@ int status_in_child(const std::function<int()>& body) {
   return statuses_in_children(1, [&](int) { return body(); }).begin()->first;
 }
 
-TEST_F(LedgerFile, AMissingFileIsAnEmptyLedgerAndStaysMissing) {
+TEST_F(LedgerFile, AMissingFileIsAnEmptyLedgerAndStaysMissingAndAnEmptyOneIsOneToo) {
   EXPECT_EQ(Ledger::read(path_).head().lines, 0U);
   EXPECT_EQ(Ledger(path_).current().head().lines, 0U);
   EXPECT_FALSE(Ledger(path_).end("run-1", RunOutcome::kReleased));
   EXPECT_THAT(folder_.names(), IsEmpty());
-}
-
-TEST_F(LedgerFile, AnEmptyFileIsAnEmptyLedger) {
   set_content("");
   const std::string line = charge(path_, "run-1");
   EXPECT_EQ(line, Ledger::read(path_).head().last_line_sha256);
@@ -99,6 +95,8 @@ TEST_F(LedgerFile, WhatWasWrittenIsRead) {
   EXPECT_EQ(state.head().lines, 4U);
   EXPECT_EQ(state.head().public_key, to_hex(find_signing_key(path_)->public_key()));
   EXPECT_EQ(ledger_.current().head(), state.head());
+  EXPECT_THAT(content(), StartsWith(R"({"schema":2,"kind":"ledger",)"));
+  EXPECT_THAT(lines_of(content()).front(), HasSubstr(R"("version":"0.1.0")"));
 }
 
 TEST_F(LedgerFile, TellsTimesInWholeMinutesOfUtc) {
@@ -114,14 +112,6 @@ TEST_F(LedgerFile, TellsTimesInWholeMinutesOfUtc) {
   EXPECT_NEAR(static_cast<double>(::timegm(&parts)), static_cast<double>(std::time(nullptr)), 60);
 }
 
-TEST_F(LedgerFile, BeginsWithALineThatHasThePublicKeyAndTheVersion) {
-  charge(path_, "run-1");
-  const std::string first = lines_of(content()).front();
-  EXPECT_THAT(first, HasSubstr(R"({"schema":2,"kind":"ledger",)"));
-  EXPECT_THAT(first, HasSubstr("\"public_key\":\"" + to_hex(find_signing_key(path_)->public_key()) + "\""));
-  EXPECT_THAT(first, HasSubstr(R"("version":"0.1.0")"));
-}
-
 TEST_F(LedgerFile, ARunThatHasEndedChargesNothingMore) {
   ledger_.reserve(sample_reservation("run-1", 2));
   ledger_.append(sample_entry("run-1/means/1"));
@@ -132,6 +122,9 @@ TEST_F(LedgerFile, ARunThatHasEndedChargesNothingMore) {
   EXPECT_EQ(Ledger::read(path_).outcome("run-1"), RunOutcome::kStopped);
   expect_refusal<ResumeMismatch>([&] { ledger_.reserve(sample_reservation("run-1")); },
                                  {"run run-1 is already recorded; a run reserves once"});
+  EXPECT_TRUE(ledger_.end("run-1", RunOutcome::kReleased));
+  EXPECT_FALSE(ledger_.end("run-1", RunOutcome::kReleased));
+  EXPECT_EQ(Ledger::read(path_).outcome("run-1"), RunOutcome::kReleased);
 }
 
 TEST_F(LedgerFile, ARunThatWasReleasedMayGoOnInNoWay) {
@@ -147,14 +140,6 @@ TEST_F(LedgerFile, ARunThatWasReleasedMayGoOnInNoWay) {
   EXPECT_EQ(lines(), 3U);
 }
 
-TEST_F(LedgerFile, AStoppedRunCanBeReleasedOnce) {
-  charge(ledger_, "run-1");
-  EXPECT_TRUE(ledger_.end("run-1", RunOutcome::kStopped));
-  EXPECT_TRUE(ledger_.end("run-1", RunOutcome::kReleased));
-  EXPECT_FALSE(ledger_.end("run-1", RunOutcome::kReleased));
-  EXPECT_EQ(Ledger::read(path_).outcome("run-1"), RunOutcome::kReleased);
-}
-
 TEST_F(LedgerFile, AReplacedRunEndsInTheSameStep) {
   ledger_.reserve(sample_reservation("run-1", 2));
   ledger_.append(sample_entry("run-1/means/1"));
@@ -163,7 +148,7 @@ TEST_F(LedgerFile, AReplacedRunEndsInTheSameStep) {
   anew.releases[0].mu = 0.26;
   anew.instead_of = "run-1";
   expect_refusal<BudgetRefused>([&] { ledger_.reserve(anew, limit); },
-                                {"recorded runs have spent epsilon 1.07", "; with this run's 1.11"});
+                                {path_.string() + ": recorded runs have spent epsilon 1.07", "; with this run's 1.11"});
   EXPECT_NE(Ledger::read(path_).open_run("run-1"), nullptr) << "nothing was written";
   anew.releases[0].mu = 0.25;
   ledger_.reserve(anew, limit);
@@ -271,17 +256,24 @@ TEST_F(LedgerFile, WhatARunGivesBackIsFreeForOthers) {
   ledger_.reserve(sample_reservation("run-2"), limit);
 }
 
-TEST_F(LedgerFile, AnEditedLedgerIsNeitherReadNorExtended) {
+TEST_F(LedgerFile, AnEditedOrTornLedgerIsNeitherReadNorExtended) {
   for (const char* run : {"run-1", "run-2"}) charge(ledger_, run);
-  std::string edited = content();
+  const std::string intact = content();
+  std::string edited = intact;
   edited.replace(edited.rfind("122241.5"), 8, "122241.6");
-  set_content(edited);
-  const std::vector<std::string> messages{path_.string() + ":5", "the signature does not match this line"};
-  expect_refused<LedgerCorrupt>([&] { ledger_.append(sample_entry("run-2/means/2")); }, messages);
-  expect_refused<LedgerCorrupt>([&] { ledger_.reserve(sample_reservation("run-3")); }, messages);
-  expect_refused<LedgerCorrupt>([&] { ledger_.end("run-1", RunOutcome::kFinished); }, messages);
-  expect_refused<LedgerCorrupt>([&] { ledger_.current(); }, messages);
-  expect_refused<LedgerCorrupt>([&] { Ledger::read(path_); }, messages);
+  const std::string torn = intact.substr(0, intact.size() - 10);
+  for (const auto& [text, fault] : {std::pair{edited, "the signature does not match this line"}, {torn, "torn"}}) {
+    set_content(text);
+    const std::vector<std::string> messages{path_.string() + ":5", fault};
+    expect_refused<LedgerCorrupt>([&] { ledger_.append(sample_entry("run-2/means/2")); }, messages);
+    expect_refused<LedgerCorrupt>([&] { ledger_.reserve(sample_reservation("run-3")); }, messages);
+    expect_refused<LedgerCorrupt>([&] { ledger_.end("run-1", RunOutcome::kFinished); }, messages);
+    expect_refused<LedgerCorrupt>([&] { ledger_.current(); }, messages);
+    expect_refused<LedgerCorrupt>([&] { charge(path_, "run-3"); }, messages);
+    expect_refused<LedgerCorrupt>([&] { Ledger::read(path_); }, messages);
+  }
+  set_content(replaced(intact, "\"schema\":2", "\"schema\":1"));
+  expect_refused<LedgerCorrupt>([&] { charge(path_, "run-3"); }, {path_.string() + ":1", "its schema is not 2"});
 }
 
 // Lines that an object has read before are checked by their hash; an edit among them is found all the same.
@@ -333,21 +325,6 @@ TEST_F(LedgerFile, WithAnotherSigningKeyItIsNotExtended) {
                                 {path_.string() + ": is signed with the key ", "was replaced"});
 }
 
-TEST_F(LedgerFile, ASigningKeyThatOthersMayReadIsRefused) {
-  charge(path_, "run-1");
-  fs::permissions(signing_key_path(path_), fs::perms::owner_read | fs::perms::owner_write | fs::perms::group_read);
-  expect_refusal<BadInput>([&] { charge(path_, "run-2"); }, {signing_key_path(path_).string(), "0640", "chmod 600"});
-}
-
-TEST_F(LedgerFile, OfAnotherSchemaIsNeitherReadNorExtended) {
-  charge(path_, "run-1");
-  set_content(replaced(content(), "\"schema\":2", "\"schema\":1"));
-  expect_refused<LedgerCorrupt>([&] { charge(path_, "run-2"); },
-                                {path_.string() + ":1",
-                                 "its schema is not 2, the one that this version reads; start a new ledger, and keep "
-                                 "counting the charges of this one"});
-}
-
 TEST_F(LedgerFile, ObjectsThatTakeTurnsSeeEachOthersLines) {
   Ledger left(path_);
   Ledger right(path_);
@@ -357,14 +334,6 @@ TEST_F(LedgerFile, ObjectsThatTakeTurnsSeeEachOthersLines) {
   }
   EXPECT_THROW(left.append(sample_entry("right-4/means/1")), ResumeMismatch);
   EXPECT_EQ(lines(), 21U);
-}
-
-TEST_F(LedgerFile, ATornLastLineIsNeitherReadNorExtended) {
-  charge(path_, "run-1");
-  set_content(content().substr(0, content().size() - 10));
-  const std::vector<std::string> messages{path_.string() + ":3", "torn"};
-  expect_refused<LedgerCorrupt>([&] { charge(path_, "run-3"); }, messages);
-  expect_refused<LedgerCorrupt>([&] { Ledger::read(path_); }, messages);
 }
 
 TEST_F(LedgerFile, EightProcessesOfFiftyReleasesLeaveAllTheirLines) {
@@ -386,22 +355,24 @@ TEST_F(LedgerFile, EightProcessesOfFiftyReleasesLeaveAllTheirLines) {
 }
 
 TEST_F(LedgerFile, WhatIsNoRegularFileIsRefusedWithoutWaiting) {
-  expect_refusal<BadInput>([&] { charge(folder_.path(), "run-1"); }, {folder_.path(), "directory"});
-  expect_refusal<BadInput>([&] { Ledger::read(folder_.path()); }, {folder_.path(), "regular file"});
   ASSERT_EQ(::mkfifo(path_.c_str(), 0600), 0);
-  expect_refusal<BadInput>([&] { charge(path_, "run-1"); }, {path_.string(), "regular file"});
-  expect_refusal<BadInput>([&] { Ledger::read(path_); }, {path_.string(), "regular file"});
-  expect_refusal<BadInput>([&] { charge("/dev/null", "run-1"); }, {"/dev/null", "regular file"});
   const fs::path in_none = folder_ / "missing/ledger.jsonl";
-  expect_refusal<BadInput>([&] { charge(in_none, "run-1"); }, {in_none.string(), "No such file"});
+  const std::vector<std::pair<fs::path, std::string>> paths{
+      {folder_.path(), "directory"}, {path_, "regular file"}, {"/dev/null", "regular file"}, {in_none, "No such file"}};
+  for (const auto& [path, reason] : paths) {
+    expect_refusal<BadInput>([&, path = path] { charge(path, "run-1"); }, {path.string(), reason});
+  }
+  for (const fs::path& path : {fs::path(folder_.path()), path_}) {
+    expect_refusal<BadInput>([&] { Ledger::read(path); }, {path.string(), "regular file"});
+  }
 }
 
 TEST_F(LedgerFile, AFileSystemWithoutLocksIsNamedWithACure) {
   set_content("");
-  const bool could = run_without({SYS_flock}, ENOLCK, [&] {
+  const auto read = [&] {
     expect_refusal<BadInput>([&] { Ledger::read(path_); }, {"cannot lock the ledger", "has no locks (flock)"});
-  });
-  if (!could) GTEST_SKIP();
+  };
+  if (!run_without({SYS_flock}, ENOLCK, read)) GTEST_SKIP();
 }
 
 TEST_F(LedgerFile, AFileWithoutPermissionIsNamed) {
@@ -451,12 +422,7 @@ TEST_F(LedgerFile, AWaitingProcessWritesToTheFileThatHasTheName) {
   EXPECT_NE(Ledger::read(path_).open_run("run-2"), nullptr);
 }
 
-class LedgerKey : public LedgerFile {
- protected:
-  void expect_key_refused(const std::string& message) const {
-    expect_refusal<BadInput>([&] { find_signing_key(path_); }, {signing_key_path(path_).string(), message});
-  }
-};
+class LedgerKey : public LedgerFile {};
 
 TEST_F(LedgerKey, IsMadeOnceForItsOwnerAloneBesideTheLedger) {
   EXPECT_FALSE(find_signing_key(path_).has_value());
@@ -468,10 +434,12 @@ TEST_F(LedgerKey, IsMadeOnceForItsOwnerAloneBesideTheLedger) {
 }
 
 TEST_F(LedgerKey, IsRefusedWithOtherPermissions) {
-  find_or_make_signing_key(path_);
+  charge(path_, "run-1");
   for (const mode_t mode : {0640, 0644, 0660, 0400, 0700}) {
     ::chmod(signing_key_path(path_).c_str(), mode);
-    expect_key_refused("chmod 600");
+    const std::vector<std::string> words{signing_key_path(path_).string(), fmt::format("{:04o}", mode), "chmod 600"};
+    expect_refusal<BadInput>([&] { find_signing_key(path_); }, words);
+    expect_refusal<BadInput>([&] { charge(path_, "run-2"); }, words);
   }
 }
 
@@ -480,7 +448,8 @@ TEST_F(LedgerKey, IsNeverTakenFromAFileOfAnotherKind) {
                                   std::string("-----BEGIN PRIVATE KEY-----\nAAAA\n")}) {
     write_bytes(signing_key_path(path_), text);
     ::chmod(signing_key_path(path_).c_str(), 0600);
-    expect_key_refused("must hold an Ed25519 private key");
+    expect_refusal<BadInput>([&] { find_signing_key(path_); },
+                             {signing_key_path(path_).string(), "must hold an Ed25519 private key"});
   }
 }
 

@@ -82,12 +82,6 @@ TEST_F(RunFileTest, IsTakenOverByAnotherRunWithAllThatItHeld) {
   EXPECT_EQ(third.values_of(third.records()[1]).front().second, one_);
 }
 
-TEST_F(RunFileTest, OfAnotherConfigurationIsLeftAlone) {
-  charged_run(kOtherConfig);
-  EXPECT_FALSE(taken().has_value());
-  EXPECT_TRUE(taken(kOtherConfig).has_value());
-}
-
 // Of a run that finished, was given up, or never wrote a line.
 TEST_F(RunFileTest, OfARunThatIsOverIsNeverTakenAndGoes) {
   const std::string unwritten = made().run_id();
@@ -159,13 +153,17 @@ TEST_F(RunFileTest, DamageBeforeItsEndIsRefused) {
   const std::string first = "dpreduce releases 1\n";
   const std::string config = "config " + kConfig + "\n";
   const std::string name = "run " + run + "\n";
-  std::vector<std::string> damaged{"", "\n", first, "dpreduce releases 9" + whole.substr(19), whole.substr(20)};
+  std::vector<std::string> damaged{"",
+                                   "\n",
+                                   first,
+                                   "dpreduce releases 9" + whole.substr(19),
+                                   whole.substr(20),
+                                   first + config,
+                                   first + config + record,
+                                   first + config + "run " + std::string(32, 'A') + "\n"};
   for (const std::string& line :
-       std::vector<std::string>{"", "config", "config " + run, "config " + std::string(64, 'B')}) {
+       {std::string(), std::string("config"), "config " + run, "config " + std::string(64, 'B')}) {
     damaged.push_back(first + line + "\n" + name);
-  }
-  for (const std::string& rest : {std::string(), record, "run " + std::string(32, 'A') + "\n"}) {
-    damaged.push_back(first + config + rest);
   }
   for (const char* line : {"rest", "run 7", "release", "release ", "release {", "release []", "release {}", ""}) {
     damaged.push_back(begin + line + "\n" + record);
@@ -255,17 +253,14 @@ TEST_F(RunFileTest, ThatLosesItsEndOrItsNameInTheMeantimeIsRefused) {
   EXPECT_NO_THROW(file.remove());
 }
 
-TEST_F(RunFileTest, ACopyUnderAnotherNameIsRefused) {
-  const std::string run = charged_run();
-  put(path_of(std::string(32, '0')), read_bytes(path_of(run)));
-  expect_refusal<BadInput>([&] { RunFile::of_run(ledger_, std::string(32, '1')); },
-                           {"is a copy of the file of run " + run});
-}
-
-TEST_F(RunFileTest, OthersThanItsOwnerMayNotUseIt) {
+TEST_F(RunFileTest, ThatOthersMayReadIsRefusedAndACopyUnderAnotherName) {
   const std::string run = charged_run();
   fs::permissions(path_of(run), fs::perms(0640));
   expect_refusal<BadInput>([&] { taken(); }, {path_of(run).string(), "must have 0600"});
+  fs::permissions(path_of(run), fs::perms(0600));
+  put(path_of(std::string(32, '0')), read_bytes(path_of(run)));
+  expect_refusal<BadInput>([&] { RunFile::of_run(ledger_, std::string(32, '1')); },
+                           {"is a copy of the file of run " + run});
 }
 
 TEST_F(RunFileTest, SavesNothingWhereNothingIsToBeSaved) {
@@ -351,8 +346,10 @@ TEST_F(RunFileTest, OfALivingRunGrowsWhileOthersReadIt) {
   }
 }
 
-TEST_F(RunFileTest, OfAnotherLedgerIsNotRemoved) {
-  const std::string run = charged_run();
+TEST_F(RunFileTest, OfAnotherConfigurationOrLedgerIsLeftAlone) {
+  const std::string run = charged_run(kOtherConfig);
+  EXPECT_FALSE(taken().has_value());
+  EXPECT_TRUE(taken(kOtherConfig).has_value());
   fs::rename(ledger_, folder_ / "newer.jsonl");
   Ledger older(ledger_);
   RunFile::remove_ended(ledger_, state());

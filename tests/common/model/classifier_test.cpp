@@ -84,14 +84,7 @@ std::vector<double> naive_scores(const ClassifierParts& parts, std::span<const f
   return g;
 }
 
-TEST(Classifier, ScoresOfASmallModelByHand) {
-  const Classifier classifier(small_parts());
-  const std::vector<float> rows = {1.0F, 1.0F, 2.0F, 0.0F};
-  EXPECT_EQ(classifier.predict_scores(rows), (std::vector<double>{3.5, 2.0, 2.5, 6.0}));
-  EXPECT_EQ(classifier.predict_labels(rows), (std::vector<std::int32_t>{0, 1}));
-}
-
-TEST(Classifier, TheCenterIsSubtractedAfterClippingAndTheRowClippedAgain) {
+TEST(Classifier, ScoresByHandWithTheCenterSubtractedAfterClippingAndTheRowClippedAgain) {
   ClassifierParts parts = small_parts();
   parts.weights = {1.0, 0.0, 0.0, 1.0};
   parts.bias = {0.0, 0.0};
@@ -100,6 +93,10 @@ TEST(Classifier, TheCenterIsSubtractedAfterClippingAndTheRowClippedAgain) {
   parts.preprocessing.center = {0.0, 4.0};
   // (6, 8) has norm 10: u = (3, 4), less the center (3, 0), at norm 5 again (5, 0).
   EXPECT_EQ(Classifier(parts).predict_scores(std::vector<float>{6.0F, 8.0F}), (std::vector<double>{5.0, 0.0}));
+  const Classifier classifier(small_parts());
+  const std::vector<float> rows = {1.0F, 1.0F, 2.0F, 0.0F};
+  EXPECT_EQ(classifier.predict_scores(rows), (std::vector<double>{3.5, 2.0, 2.5, 6.0}));
+  EXPECT_EQ(classifier.predict_labels(rows), (std::vector<std::int32_t>{0, 1}));
 }
 
 TEST(Classifier, TiesGoToTheSmallestClass) {
@@ -147,7 +144,7 @@ TEST(Classifier, TwoHeadsEqualThePlainLoops) {
   }
 }
 
-TEST(Classifier, AZeroRowAndAZeroPrototypeHaveCosineZero) {
+TEST(Classifier, AZeroRowAndAZeroPrototypeHaveCosineZeroAndLargeLogitsDoNotOverflow) {
   ClassifierParts parts = small_parts();
   parts.weights.assign(4, 0.0);
   parts.bias = {0.0, 0.0};
@@ -157,15 +154,12 @@ TEST(Classifier, AZeroRowAndAZeroPrototypeHaveCosineZero) {
   EXPECT_EQ(scores[1], 1.0);
   EXPECT_DOUBLE_EQ(scores[2], 0.5 + 1.0 / (1.0 + std::exp(-1.0)));  // cosines 0 and -1
   EXPECT_DOUBLE_EQ(scores[2] + scores[3], 2.0);
-}
-
-TEST(Classifier, LargeLogitsDoNotOverflowTheSoftmax) {
-  ClassifierParts parts = small_parts();
-  parts.bias = {1e300, 0.0};
-  parts.cosine_head = {1.0, 0.0, 0.0, 1.0};
-  const std::vector<double> scores = Classifier(parts).predict_scores(std::vector<float>{1.0F, 1.0F});
-  EXPECT_DOUBLE_EQ(scores[0], 1.5);
-  EXPECT_DOUBLE_EQ(scores[1], 0.5);
+  ClassifierParts large = small_parts();
+  large.bias = {1e300, 0.0};
+  large.cosine_head = {1.0, 0.0, 0.0, 1.0};
+  const std::vector<double> sums = Classifier(large).predict_scores(std::vector<float>{1.0F, 1.0F});
+  EXPECT_DOUBLE_EQ(sums[0], 1.5);
+  EXPECT_DOUBLE_EQ(sums[1], 0.5);
 }
 
 TEST(Classifier, ARowsScoresDoNotDependOnOtherRowsOrThreads) {
@@ -182,9 +176,12 @@ TEST(Classifier, ARowsScoresDoNotDependOnOtherRowsOrThreads) {
   }
 }
 
-TEST(Classifier, NoRowsHaveNoLabels) {
+TEST(Classifier, NoRowsHaveNoLabelsAndRowsOfAnotherWidthAreRefused) {
   EXPECT_TRUE(Classifier(small_parts()).predict_labels({}).empty());
   EXPECT_TRUE(Classifier(small_parts()).predict_scores({}, 3).empty());
+  expect_refusal<BadInput>([] { Classifier(small_parts()).predict_scores(std::vector<float>(3)); },
+                           {"the model needs 2 per row"});
+  EXPECT_THROW(Classifier(small_parts()).predict_labels(std::vector<float>(5)), BadInput);
 }
 
 TEST(Classifier, TheFirstBadRowIsNamedWhateverTheThreads) {
@@ -196,12 +193,6 @@ TEST(Classifier, TheFirstBadRowIsNamedWhateverTheThreads) {
     expect_refusal<BadInput>([&] { classifier.predict_labels(rows, threads, 1000); },
                              {"row 1077 has a NaN or an infinity"});
   }
-}
-
-TEST(Classifier, RowsOfAnotherWidthAreRefused) {
-  expect_refusal<BadInput>([] { Classifier(small_parts()).predict_scores(std::vector<float>(3)); },
-                           {"the model needs 2 per row"});
-  EXPECT_THROW(Classifier(small_parts()).predict_labels(std::vector<float>(5)), BadInput);
 }
 
 const PrivacyStatement kStatement = {.epsilon = 1.0, .delta = 1e-5, .mu = 0.3, .rho = {}};

@@ -8,6 +8,8 @@
 
 namespace dpreduce::metrics_test {
 
+using nlohmann::json;
+
 //            given 0  1  2  3
 // class 0           3  1  0  0     support 4
 // class 1           2  1  2  0     support 5
@@ -24,56 +26,31 @@ ClassCounts small_counts() {
   return counts;
 }
 
-std::optional<double> figure_of(const nlohmann::json& figure) {
-  return figure.is_null() ? std::nullopt : std::optional(figure.get<double>());
-}
-
-std::optional<double> accuracy(const ClassCounts& counts) {
-  return figure_of(to_json(counts).at("accuracy"));
-}
-
-std::optional<double> precision(const ClassCounts& counts, std::size_t label) {
-  return figure_of(to_json(counts).at("per_class_precision").at(label));
-}
-
-std::optional<double> f1_score(const ClassCounts& counts, std::size_t label) {
-  return figure_of(to_json(counts).at("per_class_f1").at(label));
-}
-
-std::optional<double> balanced_accuracy(const ClassCounts& counts) {
-  return figure_of(to_json(counts).at("balanced_accuracy"));
-}
-
-std::optional<double> minority_accuracy(const ClassCounts& counts, const std::vector<double>& training_shares) {
-  return figure_of(to_json(counts, training_shares).at("minority_accuracy"));
-}
-
 TEST(Metrics, FiguresOfASmallMatrixByHand) {
   const ClassCounts counts = small_counts();
   EXPECT_EQ(counts.total(), 10u);
   EXPECT_EQ(counts.support(1), 5u);
   EXPECT_EQ(counts.predicted(2), 3u);
   EXPECT_EQ(counts.count(1, 2), 2u);
-  EXPECT_DOUBLE_EQ(*accuracy(counts), 0.5);
-  EXPECT_DOUBLE_EQ(*recall(counts, 0), 0.75);
-  EXPECT_DOUBLE_EQ(*recall(counts, 1), 0.2);
-  EXPECT_DOUBLE_EQ(*recall(counts, 2), 1.0);
-  EXPECT_DOUBLE_EQ(*balanced_accuracy(counts), (0.75 + 0.2 + 1.0) / 3.0);
-  EXPECT_DOUBLE_EQ(*precision(counts, 0), 0.6);
-  EXPECT_DOUBLE_EQ(*precision(counts, 1), 0.5);
-  EXPECT_DOUBLE_EQ(*precision(counts, 2), 1.0 / 3.0);
-  EXPECT_DOUBLE_EQ(*f1_score(counts, 0), 2.0 * 3.0 / (4.0 + 5.0));
+  const json figures = to_json(counts);
+  EXPECT_EQ(figures.at("rows"), 10);
+  EXPECT_EQ(figures.at("accuracy"), 0.5);
+  EXPECT_DOUBLE_EQ(figures.at("balanced_accuracy"), (0.75 + 0.2 + 1.0) / 3.0);
+  EXPECT_EQ(figures.at("per_class"), json({0.75, 0.2, 1.0, nullptr}));
+  EXPECT_EQ(figures.at("per_class_support"), json({4, 5, 1, 0}));
+  EXPECT_EQ(figures.at("per_class_precision"), json({0.6, 0.5, 1.0 / 3.0, nullptr}));
+  EXPECT_DOUBLE_EQ(figures.at("per_class_f1").at(0), 2.0 * 3.0 / (4.0 + 5.0));
+  EXPECT_TRUE(figures.at("per_class_f1").at(3).is_null());
+  EXPECT_FALSE(figures.contains("minority_accuracy"));
+  for (std::size_t label = 0; label < 3; ++label) EXPECT_EQ(figures["per_class"][label], *recall(counts, label));
+  EXPECT_FALSE(recall(counts, 3));
 }
 
-TEST(Metrics, FiguresWithoutADenominatorAreEmpty) {
-  const ClassCounts counts = small_counts();
-  EXPECT_FALSE(recall(counts, 3));
-  EXPECT_FALSE(precision(counts, 3));
-  EXPECT_FALSE(f1_score(counts, 3));
-  const ClassCounts empty(2);
-  EXPECT_FALSE(accuracy(empty));
-  EXPECT_FALSE(balanced_accuracy(empty));
-  EXPECT_FALSE(minority_accuracy(empty, std::vector<double>{1.0, 2.0}));
+TEST(Metrics, FiguresOfNoRowsAreEmpty) {
+  const json figures = to_json(ClassCounts(2), std::vector<double>{1.0, 2.0});
+  for (const char* name : {"accuracy", "balanced_accuracy", "minority_accuracy"}) {
+    EXPECT_TRUE(figures.at(name).is_null()) << name;
+  }
 }
 
 TEST(Metrics, CountsOfPartsAddUpToThoseOfAllRows) {
@@ -98,51 +75,39 @@ TEST(Metrics, OfManyClassesCountsAreLinearAndFiguresTheSame) {
   counts.add(kMany - 1, kMany - 1);
   counts.add(kMany - 1, 7);
   counts.add(7, 7);
-  EXPECT_DOUBLE_EQ(*accuracy(counts), 2.0 / 3.0);
+  const json figures = to_json(counts);
+  EXPECT_DOUBLE_EQ(figures["accuracy"], 2.0 / 3.0);
   EXPECT_DOUBLE_EQ(*recall(counts, kMany - 1), 0.5);
-  EXPECT_DOUBLE_EQ(*precision(counts, 7), 0.5);
-  EXPECT_DOUBLE_EQ(*balanced_accuracy(counts), 0.75);
+  EXPECT_EQ(figures["per_class_precision"][7], 0.5);
+  EXPECT_EQ(figures["balanced_accuracy"], 0.75);
   EXPECT_THROW(counts.count(7, 7), std::logic_error);
   EXPECT_TRUE(ClassCounts(kMostClassesInMatrix).has_matrix());
 }
 
-TEST(Metrics, MinorityClassesAreAQuarterRoundedUp) {
+TEST(Metrics, MinorityClassesAreAQuarterRoundedUpOfWhatAreShares) {
   EXPECT_EQ(minority_classes(std::vector<double>{5.0}), (std::vector<std::size_t>{0}));
   EXPECT_EQ(minority_classes(std::vector<double>{4.0, 3.0, 2.0, 1.0}), (std::vector<std::size_t>{3}));
   EXPECT_EQ(minority_classes(std::vector<double>{9.0, 1.0, 8.0, 0.0, 7.0}), (std::vector<std::size_t>{1, 3}));
   EXPECT_EQ(minority_classes(std::vector<double>{2.0, 1.0, 1.0, 1.0, 1.0}), (std::vector<std::size_t>{1, 2}))
       << "of equal shares the smaller class";
+  for (const std::vector<double>& shares : std::vector<std::vector<double>>{{}, {0.5, -0.1}, {kNan}, {kInfinity}}) {
+    EXPECT_THROW(minority_classes(shares), UsageError) << testing::PrintToString(shares);
+  }
+  EXPECT_THROW(to_json(small_counts(), std::vector<double>{1.0}), UsageError);
 }
 
 TEST(Metrics, MinorityAccuracyIsTheMeanRecallOfItsClassesThatOccur) {
-  const std::vector<double> rare_one = {0.3, 0.1, 0.3, 0.3};
-  EXPECT_DOUBLE_EQ(*minority_accuracy(small_counts(), rare_one), 0.2);
-
+  const auto minority = [](const ClassCounts& counts, const std::vector<double>& shares) {
+    return to_json(counts, shares).at("minority_accuracy");
+  };
+  EXPECT_EQ(minority(small_counts(), {0.3, 0.1, 0.3, 0.3}), 0.2);
+  EXPECT_EQ(to_json(small_counts(), std::vector{0.3, 0.1, 0.3, 0.3}).at("minority_classes"), json({1}));
   ClassCounts five(5);  // minority: classes 3 (recall 1/2) and 4 (absent)
   five.add(3, 3);
   five.add(3, 0);
   five.add(0, 1);
-  EXPECT_DOUBLE_EQ(*minority_accuracy(five, std::vector<double>{5, 4, 3, 2, 1}), 0.5);
-
-  const std::vector<double> rare_absent = {0.3, 0.3, 0.3, 0.1};
-  EXPECT_FALSE(minority_accuracy(small_counts(), rare_absent));
-}
-
-TEST(Metrics, JsonHoldsTheFiguresWithNullForAbsentOnes) {
-  const nlohmann::json figures = to_json(small_counts());
-  EXPECT_DOUBLE_EQ(figures.at("accuracy"), 0.5);
-  EXPECT_DOUBLE_EQ(figures.at("balanced_accuracy"), 0.65);
-  EXPECT_EQ(figures.at("rows"), 10);
-  EXPECT_EQ(figures.at("per_class"), nlohmann::json::parse("[0.75, 0.2, 1.0, null]"));
-  EXPECT_EQ(figures.at("per_class_support"), nlohmann::json::parse("[4, 5, 1, 0]"));
-  EXPECT_EQ(figures.at("per_class_precision").at(0), 0.6);
-  EXPECT_TRUE(figures.at("per_class_f1").at(3).is_null());
-  EXPECT_FALSE(figures.contains("minority_accuracy"));
-
-  const std::vector<double> shares = {0.3, 0.1, 0.3, 0.3};
-  const nlohmann::json with_shares = to_json(small_counts(), shares);
-  EXPECT_DOUBLE_EQ(with_shares.at("minority_accuracy"), 0.2);
-  EXPECT_EQ(with_shares.at("minority_classes"), nlohmann::json::parse("[1]"));
+  EXPECT_EQ(minority(five, {5, 4, 3, 2, 1}), 0.5);
+  EXPECT_TRUE(minority(small_counts(), {0.3, 0.3, 0.3, 0.1}).is_null());
 }
 
 TEST(Metrics, NoClassesAndLabelsOutsideOfThemAreRefused) {
@@ -157,14 +122,6 @@ TEST(Metrics, NoClassesAndLabelsOutsideOfThemAreRefused) {
   EXPECT_THROW(small_counts().count(4, 0), std::logic_error);
   EXPECT_THROW(small_counts().count(0, 4), std::logic_error);
   EXPECT_THROW(small_counts().support(4), std::logic_error);
-}
-
-TEST(Metrics, SharesThatAreNoSharesAreRefused) {
-  const std::vector<std::vector<double>> wrong{{}, {0.5, -0.1}, {kNan}, {kInfinity}};
-  for (const std::vector<double>& shares : wrong) {
-    EXPECT_THROW(minority_classes(shares), UsageError) << testing::PrintToString(shares);
-  }
-  EXPECT_THROW(to_json(small_counts(), std::vector<double>{1.0}), UsageError);
 }
 
 const TargetColumns kOne{.count = 1, .center = {10.0}, .scale = {4.0}};
@@ -203,15 +160,12 @@ TEST(TargetFigures, TakeTheSameBitsInAnyOrderAndParts) {
   EXPECT_EQ(forward.rmse(0), backward.rmse(0));
 }
 
-TEST(TargetFigures, HoldNumbersFarBeyondTheRange) {
+TEST(TargetFigures, HoldNumbersFarBeyondTheRangeAndAreNoneWhereNoSumDoes) {
   for (const double far : {1e12, -1e25}) {
     const TargetFigures figures = figures_of({far, 10.0, 10.0, 14.0}, {10.0, 10.0, 10.0, 10.0});
     EXPECT_NEAR(figures.rmse(0).value() / (std::abs(far) / 2.0), 1.0, 1e-9);
     EXPECT_NEAR(figures.r2(0).value(), 1.0 - 4.0 / 3.0, 1e-9);
   }
-}
-
-TEST(TargetFigures, AreNoneWhereNoSumHoldsANumber) {
   for (const double predicted : {1e200, kNan}) {
     const TargetFigures figures = figures_of({11.0}, {predicted});
     EXPECT_FALSE(figures.r2(0) || figures.rmse(0));
@@ -260,16 +214,13 @@ double by_definition(const std::vector<RankedRow>& rows) {
   return sum / positives;
 }
 
-TEST(AveragePrecision, ByHand) {
+TEST(AveragePrecision, ByHandWithRowsOfEqualScoreTogetherInAnyOrder) {
   // Positives at ranks 1 and 3: (1 + 2/3) / 2.
   EXPECT_DOUBLE_EQ(average_precision({{0.1, false}, {0.9, true}, {0.5, true}, {0.7, false}}).value(), 5.0 / 6.0);
   EXPECT_DOUBLE_EQ(average_precision({{2.0, true}, {1.0, false}}).value(), 1.0);
   EXPECT_DOUBLE_EQ(average_precision({{1.0, true}, {2.0, false}}).value(), 0.5);
   EXPECT_FALSE(average_precision({}).has_value());
   EXPECT_FALSE(average_precision({{1.0, false}}).has_value());
-}
-
-TEST(AveragePrecision, RowsOfEqualScoreComeTogetherInAnyOrder) {
   // One of three at the top, then one alone: (1/3 + 2/4) / 2.
   const double expected = (1.0 / 3.0 + 2.0 / 4.0) / 2.0;
   EXPECT_DOUBLE_EQ(average_precision({{1.0, true}, {1.0, false}, {1.0, false}, {0.0, true}}).value(), expected);
@@ -290,10 +241,10 @@ TEST(LabelSetFigures, PrecisionAndRecallOfTheTopAreSharesOfItsHits) {
   LabelSetFigures figures = label_set_figures({10, 8, 0, 9, 4, 0, 0, 8, 0, 0}, {0.5, 0.5});
   EXPECT_FALSE(to_json(figures).contains("precision_at_k"));
   figures.top_k = 2;
-  const nlohmann::json json = to_json(figures);
-  EXPECT_EQ(json["top_k"], 2);
-  EXPECT_DOUBLE_EQ(json["precision_at_k"].get<double>(), 9.0 / 16.0);
-  EXPECT_DOUBLE_EQ(json["recall_at_k"].get<double>(), 9.0 / 12.0);
+  const json told = to_json(figures);
+  EXPECT_EQ(told["top_k"], 2);
+  EXPECT_DOUBLE_EQ(told["precision_at_k"].get<double>(), 9.0 / 16.0);
+  EXPECT_DOUBLE_EQ(told["recall_at_k"].get<double>(), 9.0 / 12.0);
 }
 
 // The last row is of no class: it counts as a row, and for the class that its score gives it.
@@ -319,15 +270,15 @@ TEST(AveragePrecision, AgreesWithItsDefinition) {
 TEST(LabelSetFigures, MeansAreOverClassesWithPositives) {
   LabelSetFigures figures = label_set_figures({10, 8, 6, 0, 4, 2, 1, 0, 3, 0, 2, 2, 2}, {0.5, std::nullopt, 1.0});
   figures.threshold = 0.5;
-  const nlohmann::json json = to_json(figures);
-  EXPECT_EQ(json["rows_without_labels"], 2);
-  EXPECT_DOUBLE_EQ(json["hit_rate"].get<double>(), 0.75);
-  EXPECT_DOUBLE_EQ(json["mean_average_precision"].get<double>(), 0.75);
-  EXPECT_EQ(json["classes_without_positives"], nlohmann::json::array({1}));
-  EXPECT_TRUE(json["per_class_average_precision"][1].is_null());
-  EXPECT_EQ(json["per_class_support"], nlohmann::json::array({4, 0, 2}));
-  EXPECT_DOUBLE_EQ(json["micro_f1"].get<double>(), 6.0 / 13.0);
-  EXPECT_DOUBLE_EQ(json["macro_f1"].get<double>(), (2.0 / 6.0 + 1.0) / 2.0);
+  const json told = to_json(figures);
+  EXPECT_EQ(told["rows_without_labels"], 2);
+  EXPECT_DOUBLE_EQ(told["hit_rate"].get<double>(), 0.75);
+  EXPECT_DOUBLE_EQ(told["mean_average_precision"].get<double>(), 0.75);
+  EXPECT_EQ(told["classes_without_positives"], json::array({1}));
+  EXPECT_TRUE(told["per_class_average_precision"][1].is_null());
+  EXPECT_EQ(told["per_class_support"], json::array({4, 0, 2}));
+  EXPECT_DOUBLE_EQ(told["micro_f1"].get<double>(), 6.0 / 13.0);
+  EXPECT_DOUBLE_EQ(told["macro_f1"].get<double>(), (2.0 / 6.0 + 1.0) / 2.0);
   figures.threshold.reset();
   EXPECT_FALSE(to_json(figures).contains("micro_f1"));
 }
@@ -335,9 +286,9 @@ TEST(LabelSetFigures, MeansAreOverClassesWithPositives) {
 TEST(LabelSetFigures, WithoutRowsAreNull) {
   LabelSetFigures figures(0);
   figures.top_k = 1;
-  const nlohmann::json json = to_json(figures);
+  const json told = to_json(figures);
   for (const char* figure : {"hit_rate", "mean_average_precision", "precision_at_k"}) {
-    EXPECT_TRUE(json.at(figure).is_null()) << figure;
+    EXPECT_TRUE(told.at(figure).is_null()) << figure;
   }
 }
 

@@ -1,13 +1,10 @@
 #include "common/randomness/private_file.hpp"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/base/error.hpp"
-#include "common/base/file_descriptor.hpp"
 #include "tests/temporary_folder.hpp"
-#include "tests/testing.hpp"
 #include "tests/without_calls.hpp"
 
 namespace dpreduce::private_file_test {
@@ -69,9 +66,11 @@ TEST_F(PrivateFile, OneThatCannotBePrivateIsNotMade) {
   EXPECT_THAT(folder_.names(), IsEmpty());
 }
 
-TEST_F(PrivateFile, AMissingOneIsNothing) {
+TEST_F(PrivateFile, AMissingOneIsNothingAndAMissingFolderIsNamed) {
   EXPECT_EQ(content(), "none");
   EXPECT_FALSE(destroy_private_file(path_, "the secret"));
+  path_ = folder_ / "missing/secret";
+  expect_refusal([&] { make("secret"); }, "cannot be made: No such file");
 }
 
 TEST_F(PrivateFile, OneThatIsTooLongShowsByOneByte) {
@@ -104,11 +103,6 @@ TEST_F(PrivateFile, FoldersAndPipesAreRefusedWithoutWaiting) {
   fs::remove(path_);
   fs::create_directory(path_);
   expect_refusal([&] { content(); }, "must be a regular file");
-}
-
-TEST_F(PrivateFile, AFolderThatIsMissingIsNamed) {
-  path_ = folder_ / "missing/secret";
-  expect_refusal([&] { make("secret"); }, "cannot be made: No such file");
 }
 
 // Whoever still has it open, or has another name for it, reads zeros.

@@ -48,10 +48,8 @@ ContradictorySurvivors contradictory_survivors(std::uint32_t silos, std::uint32_
     left_out.resize(std::min<std::size_t>(left_out.size(), silos - threshold));
     if (left_out.empty() && !graph.are_neighbors(1, silo)) continue;
     for (const std::uint32_t of : left_out) --wanted.at(of);
-    SiloList summed;
-    for (const std::uint32_t other : all) {
-      if (std::find(left_out.begin(), left_out.end(), other) == left_out.end()) summed.push_back(other);
-    }
+    SiloList summed = all;
+    std::erase_if(summed, [&](std::uint32_t other) { return std::ranges::count(left_out, other) > 0; });
     stories[silo] = {all, all, summed};
   }
   for (std::uint32_t silo = 1; silo <= silos; ++silo) {
@@ -59,8 +57,7 @@ ContradictorySurvivors contradictory_survivors(std::uint32_t silos, std::uint32_
     for (const std::uint32_t neighbor : graph.neighbors(silo)) needed.insert(neighbor);
   }
   for (const std::uint32_t silo : needed) stories[silo].participants = all;
-  const bool is_enough = std::all_of(wanted.begin(), wanted.end(), [](const auto& entry) { return entry.second == 0; });
-  return {stories, is_enough};
+  return {stories, std::ranges::all_of(wanted, [](const auto& entry) { return entry.second == 0; })};
 }
 
 struct Case {
@@ -146,32 +143,23 @@ class OneOfManySilos {
       advertisement.signature = parties_.identity(neighbor).sign(signed_part(attempt, neighbor, advertisement));
       keys.plain(advertisement);
     }
-    give(keys, [&](PayloadReader& reader) { silo.take_keys(reader); });
+    give(keys.take(), &MaskingSilo::take_keys, silo);
     PayloadWriter delivery;
     delivery.numbers(shown);
     for (const std::uint32_t from : shown) {
       if (graph.are_neighbors(1, from)) deal(delivery, attempt, from);
     }
-    give(delivery, [&](PayloadReader& reader) { silo.take_delivery(reader); });
+    give(delivery.take(), &MaskingSilo::take_delivery, silo);
     const auto text = signed_part(attempt, ListStage::kSharing, {all_, shown, {}});
     std::map<std::uint32_t, Signature> quorum;
     for (std::size_t place = 0; place < signatures; ++place) {
       quorum.emplace(shown[place], parties_.identity(shown[place]).sign(text));
     }
-    return dpreduce::refusal<AggregationAborted>([&] {
-      PayloadWriter writer;
-      writer.bytes(make_quorum(ListStage::kSharing, quorum));
-      give(writer, [&](PayloadReader& reader) { silo.take_sharing_quorum(reader); });
-    });
+    return dpreduce::refusal<AggregationAborted>(
+        [&] { give(make_quorum(ListStage::kSharing, quorum), &MaskingSilo::take_sharing_quorum, silo); });
   }
 
  private:
-  template <typename Take>
-  static void give(PayloadWriter& writer, const Take& take) {
-    const std::vector<std::byte> bytes = writer.take();
-    PayloadReader reader(bytes);
-    take(reader);
-  }
   // What a neighbor has shared with silo 1. Whether shares are of one secret no single holder can tell.
   void deal(PayloadWriter& delivery, const SumAttempt& attempt, std::uint32_t from) const {
     const SaltedShare share{{1, {1, 2, 3, 4, 5}}, {}};
@@ -180,11 +168,10 @@ class OneOfManySilos {
     PayloadWriter both;
     write(both, share);
     write(both, share);
-    PayloadWriter bound_to;
-    bound_to.u32(from).u32(1).plain(commitments);
+    const std::vector<std::byte> bound_to = PayloadWriter().u32(from).u32(1).plain(commitments).take();
     std::array<std::byte, kSealedSharesBytes> sealed{};
     SealingKey(derive_key(parties_.self(1).pair_secrets.at(from), attempt.context("shares", from, 1)))
-        .seal(0, bound_to.take(), both.take(), sealed);
+        .seal(0, bound_to, both.take(), sealed);
     delivery.plain(commitments);
     delivery.bytes(sealed);
   }

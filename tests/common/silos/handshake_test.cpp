@@ -22,10 +22,6 @@ class HandshakeTest : public testing::Test {
   AgreementKey key_ = AgreementKey::generate();
 };
 
-TEST_F(HandshakeTest, AnOfferOfTheSameIsTaken) {
-  EXPECT_EQ(refusal(frame(offer())), "");
-}
-
 TEST_F(HandshakeTest, AnotherVersionIsRefusedAndBothAreNamed) {
   Offer other = offer();
   other.version = {};
@@ -56,6 +52,10 @@ TEST_F(HandshakeTest, WhatDiffersIsNamed) {
   other = offer();
   other.roster_digest[0] = std::byte{1};
   EXPECT_THAT(refusal(frame(other)), HasSubstr("another --roster"));
+  std::vector<std::byte> changed = frame(offer());
+  EXPECT_EQ(refusal(changed), "");
+  changed[kHeaderBytes + 60] ^= std::byte{1};  // of the run
+  EXPECT_THAT(refusal(changed), HasSubstr("not signed by its identity"));
 }
 
 // A silo that has said hello has signed the version, too.
@@ -80,6 +80,18 @@ TEST_F(HandshakeTest, OffersAndHellosFitOneLine) {
   const std::vector<std::byte> said = make_hello(hello, silo, offer(), 1);
   EXPECT_NO_THROW(open_hello(said, offer(), 1, std::nullopt, line));
   EXPECT_THROW(open_hello(said, offer(), 1, std::nullopt), AggregationAborted);
+}
+
+// A signature of one run fits no other, even where a coordinator makes the very same offer again: everybody's
+// keys of the run are in what is signed.
+TEST_F(HandshakeTest, AnOfferThatIsMadeAgainIsAnotherRun) {
+  std::vector<std::byte> members(100, std::byte{1});
+  Offer again = offer();
+  const RunId run = run_of(again, members);
+  again.key[0] ^= std::byte{1};
+  EXPECT_NE(run_of(again, members), run);
+  members.back() = std::byte{2};
+  EXPECT_NE(run_of(offer(), members), run);
 }
 
 }  // namespace dpreduce::handshake_test

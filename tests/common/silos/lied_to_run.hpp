@@ -96,19 +96,15 @@ inline std::vector<Combination> known_sums(const std::vector<SeenWord>& words) {
   for (std::size_t word = 0; word < words.size(); ++word) {
     for (const auto& entry : words[word].unknown_masks) words_with[entry.first].push_back(word);
   }
-  std::vector<bool> is_hidden(words.size(), false);
   for (const auto& [mask, with] : words_with) {
-    if (with.size() == 1) {
-      is_hidden[with.front()] = true;
-      continue;
-    }
+    if (with.size() == 1) continue;
     DPREDUCE_ASSERT(with.size() == 2 &&
                     words[with[0]].unknown_masks.at(mask) + words[with[1]].unknown_masks.at(mask) == 0);
     parent[root(with[0])] = root(with[1]);
   }
   std::set<std::size_t> hidden_roots;
-  for (std::size_t word = 0; word < words.size(); ++word) {
-    if (is_hidden[word]) hidden_roots.insert(root(word));
+  for (const auto& entry : words_with) {
+    if (entry.second.size() == 1) hidden_roots.insert(root(entry.second.front()));
   }
   std::map<std::size_t, Combination> sums;
   for (std::size_t word = 0; word < words.size(); ++word) {
@@ -134,17 +130,17 @@ inline std::string leak_in(const std::vector<Combination>& sums, std::size_t lea
   std::set<std::uint32_t> statistics;
   for (const Combination& sum : sums) {
     const SiloList silos = silos_in(sum);
-    const auto& [first, factor] = *sum.begin();
-    bool is_plain = true;
-    bool is_at_same_values = true;
-    for (const auto& term : sum) {
-      is_plain = is_plain && term.second == factor && term.first.sum == first.sum;
-      is_at_same_values = is_at_same_values && term.first.public_values == first.public_values;
-    }
+    const StatisticName& first = sum.begin()->first;
+    const FieldElement factor = sum.begin()->second;
+    const auto all = [&](const auto& is) { return std::ranges::all_of(sum, is); };
     std::vector<std::string> reasons;
     if (silos.size() < least_silos) reasons.push_back(fmt::format("over {} silos", silos.size()));
-    if (!is_plain) reasons.emplace_back("with factors");
-    if (!is_at_same_values) reasons.emplace_back("at different values");
+    if (!all([&](const auto& term) { return term.second == factor && term.first.sum == first.sum; })) {
+      reasons.emplace_back("with factors");
+    }
+    if (!all([&](const auto& term) { return term.first.public_values == first.public_values; })) {
+      reasons.emplace_back("at different values");
+    }
     if (!statistics.insert(first.sum).second) reasons.emplace_back("a second one");
     if (!reasons.empty()) {
       leak += fmt::format("[{}] of sum {}: {}; ", fmt::join(silos, " "), first.sum, fmt::join(reasons, ", "));
@@ -213,7 +209,11 @@ class LiedToAttempt {
     each([](LiedToAttempt& of, std::uint32_t silo) { of.show_quorum(silo, ListStage::kSummed); });
   }
 
-  std::set<std::uint32_t> masked() const { return keys_of(sent_); }
+  std::set<std::uint32_t> masked() const {
+    std::set<std::uint32_t> silos;
+    for (const auto& entry : sent_) silos.insert(entry.first);
+    return silos;
+  }
   const std::set<std::uint32_t>& revealed() const { return revealed_; }
 
   /// The words of honest silos, without what the coordinator knows of them.
@@ -243,8 +243,7 @@ class LiedToAttempt {
   /// The statistic of a silo, by the real bytes that were sent and revealed; nothing where masks are missing.
   std::optional<std::uint64_t> opened(std::uint32_t silo) const {
     if (!sent_.contains(silo) || !knows(silo, SecretKind::kSelfMask)) return std::nullopt;
-    SumAttempt attempt = sum_.terms.at(silo);
-    attempt.attempt = number_;
+    const SumAttempt attempt = attempt_of(silo);
     MaskStreams masks;
     masks.add(self_mask_key(attempt, silo, secret(silo, SecretKind::kSelfMask)), MaskSign::kSubtract);
     for (const std::uint32_t neighbor : masked_with(silo)) {
@@ -260,13 +259,6 @@ class LiedToAttempt {
   static std::uint64_t statistic_of(std::uint32_t silo) { return 0x9e3779b97f4a7c15U * silo; }
 
  private:
-  template <typename Map>
-  static std::set<std::uint32_t> keys_of(const Map& map) {
-    std::set<std::uint32_t> keys;
-    for (const auto& entry : map) keys.insert(entry.first);
-    return keys;
-  }
-
   template <typename Step>
   void attempt_to(const Step& step, std::uint32_t silo) {
     if (refusals_.contains(silo)) return;
@@ -283,15 +275,18 @@ class LiedToAttempt {
     }
   }
   std::vector<std::byte> answer(std::uint32_t silo, FrameKind kind, const std::vector<std::byte>& body) {
-    PayloadReader reader(body);
-    return sum_.silos.at(silo).take(kind, number_, reader).payload;
+    return give(body, &SiloSum::take, sum_.silos.at(silo), kind, number_).payload;
   }
   std::uint32_t threshold() const { return sum_.terms.begin()->second.threshold; }
+  SumAttempt attempt_of(std::uint32_t silo) const {
+    SumAttempt attempt = sum_.terms.at(silo);
+    attempt.attempt = number_;
+    return attempt;
+  }
 
   void begin(std::uint32_t silo) {
-    const auto advertisement = answer(silo, FrameKind::kBegin, PayloadWriter().u64(1).take());
-    PayloadReader reader(advertisement);
-    advertisements_.emplace(silo, reader.plain<Advertisement>());
+    const auto advertised = answer(silo, FrameKind::kBegin, PayloadWriter().u64(1).take());
+    advertisements_.emplace(silo, give(advertised, &PayloadReader::plain<Advertisement>));
   }
 
   void send_keys(std::uint32_t silo) {
@@ -347,11 +342,9 @@ class LiedToAttempt {
   }
 
   void take_consent(std::uint32_t silo, ListStage stage, const std::vector<std::byte>& consent) {
-    SumAttempt attempt = sum_.terms.at(silo);
-    attempt.attempt = number_;
     PayloadReader reader(consent);
     reader.u32();
-    auto text = signed_part(attempt, stage, lists_of(silo));
+    auto text = signed_part(attempt_of(silo), stage, lists_of(silo));
     signatures_[text].emplace(silo, reader.array<64>());
     signed_text_[stage].emplace(silo, std::move(text));
   }

@@ -95,11 +95,7 @@ TEST(Line, CutShortAllHasArrivedInItsOrderAndNothingIsHeldAnyMore) {
   line.put(message_of(10, 2), at(0));
   line.cut_short();
   line.put({3, {}, true}, at(1));
-  for (const std::uint32_t expected : {1U, 2U, 3U}) {
-    const auto message = line.take(at(1));
-    ASSERT_TRUE(message.has_value());
-    EXPECT_EQ(message->from, expected);
-  }
+  for (const std::uint32_t expected : {1U, 2U, 3U}) EXPECT_EQ(line.take(at(1)).value().from, expected);
 }
 
 TEST(Line, WhatTakesLongerThanClocksCountArrivesAfterAnyTimeout) {
@@ -114,50 +110,48 @@ TEST(Line, ALineThatMovesNothingIsRefused) {
   EXPECT_THROW(line_of({.round_trip = -1.0}), std::logic_error);
 }
 
-double seconds_since(WireClock::time_point began) {
-  return std::chrono::duration<double>(WireClock::now() - began).count();
-}
+class LineWireTest : public testing::Test {
+ protected:
+  static std::optional<Message> next_of(Wire& wire) {
+    return wire.receive(WireClock::now() + std::chrono::seconds(20));
+  }
+  double seconds() const { return seconds_of(WireClock::now() - began_); }
 
-std::optional<Message> next_of(Wire& wire) {
-  return wire.receive(WireClock::now() + std::chrono::seconds(20));
-}
+  MessageQueues queues_{2};
+  MemoryWire coordinator_{queues_, 0};
+  MemoryWire own_{queues_, 1};
+  WireClock::time_point began_ = WireClock::now();
+};
 
-TEST(LineWire, MessagesTakeTheTimeOfTheLineInEitherDirection) {
-  MessageQueues queues(2);
-  MemoryWire coordinator(queues, 0);
-  MemoryWire own(queues, 1);
-  LineWire silo(own);
-  coordinator.send(1, std::vector<std::byte>(1));
+TEST_F(LineWireTest, MessagesTakeTheTimeOfTheLineInEitherDirection) {
+  LineWire silo(own_);
+  coordinator_.send(1, std::vector<std::byte>(1));
   EXPECT_TRUE(silo.receive(WireClock::now()).has_value()) << "without a line at once";
   silo.set_line({.round_trip = 0.4});
-  const auto began = WireClock::now();
+  began_ = WireClock::now();
   silo.send(0, std::vector<std::byte>(2));
-  coordinator.send(1, std::vector<std::byte>(3));
-  EXPECT_FALSE(silo.receive(began + milliseconds(100)).has_value());
+  coordinator_.send(1, std::vector<std::byte>(3));
+  EXPECT_FALSE(silo.receive(began_ + milliseconds(100)).has_value());
   EXPECT_EQ(next_of(silo)->bytes.size(), 3U);
-  EXPECT_GE(seconds_since(began), 0.2);
-  EXPECT_EQ(next_of(coordinator)->bytes.size(), 2U);
-  EXPECT_GE(seconds_since(began), 0.2);
+  EXPECT_GE(seconds(), 0.2);
+  EXPECT_EQ(next_of(coordinator_)->bytes.size(), 2U);
+  EXPECT_GE(seconds(), 0.2);
 }
 
-TEST(LineWire, TheEndOfTheCoordinatorTakesNoTimeAndWhatWasSentStillArrives) {
-  MessageQueues queues(2);
-  MemoryWire coordinator(queues, 0);
-  MemoryWire own(queues, 1);
-  const auto began = WireClock::now();
+TEST_F(LineWireTest, TheEndOfTheCoordinatorTakesNoTimeAndWhatWasSentStillArrives) {
   {
-    LineWire silo(own);
+    LineWire silo(own_);
     silo.set_line({.round_trip = 20});
-    queues.post(1, {0, {}, true});
+    queues_.post(1, {0, {}, true});
     EXPECT_TRUE(next_of(silo)->is_farewell);
-    EXPECT_LT(seconds_since(began), 9);
+    EXPECT_LT(seconds(), 9);
   }
   {
-    LineWire silo(own);
+    LineWire silo(own_);
     silo.set_line({.round_trip = 0.4});
     silo.send(0, std::vector<std::byte>(5));
   }
-  EXPECT_EQ(coordinator.receive(WireClock::now())->bytes.size(), 5U);
+  EXPECT_EQ(coordinator_.receive(WireClock::now())->bytes.size(), 5U);
 }
 
 }  // namespace dpreduce::line_test

@@ -2,13 +2,7 @@
 // waits: where the silo waits for a message that does not come, it is told at once that its time is over.
 #pragma once
 
-#include <cstdint>
 #include <deque>
-#include <functional>
-#include <optional>
-#include <span>
-#include <utility>
-#include <vector>
 
 #include "common/base/error.hpp"
 #include "common/silos/frame.hpp"
@@ -16,6 +10,7 @@
 #include "common/silos/masking_coordinator.hpp"
 #include "common/silos/masking_silo.hpp"
 #include "common/silos/silo_session.hpp"
+#include "tests/common/silos/give.hpp"
 
 namespace dpreduce {
 
@@ -40,7 +35,10 @@ class LyingCoordinator final : public Wire {
             .timeout = std::chrono::milliseconds(1000)};
   }
 
-  void post(std::vector<std::byte> bytes) { queue_.push_back({0, std::move(bytes), false}); }
+  void post(std::vector<std::byte> bytes) {
+    if (talks_between_) queue_.insert(queue_.end(), {{2, std::vector<std::byte>(1), false}, {2, {}, true}});
+    queue_.push_back({0, std::move(bytes), false});
+  }
   void post(Message message) { queue_.push_back(std::move(message)); }
   /// The next message of the channel, of that round.
   void post(FrameKind kind, std::uint64_t round, std::vector<std::byte> payload) {
@@ -50,12 +48,20 @@ class LyingCoordinator final : public Wire {
   /// What begins the sum that follows the agreement on the plan; nothing more is said in it.
   void begin_after_plan(std::vector<std::byte> payload) { begin_ = std::move(payload); }
   /// The sum of so many words that follows a number: with silo 2, which adds zeros, to its end; then a broadcast of 8
-  /// bytes.
-  void sum_after_number(std::size_t words) { words_ = words; }
+  /// bytes. All attempts but the last, each of a number larger by 3, are given up once all is masked.
+  void sum_after_number(std::size_t words, std::uint32_t attempts = 1) {
+    words_ = words;
+    attempts_ = attempts;
+  }
+  /// From here on silo 2 says something, and that it leaves, before each message.
+  void let_silo_2_talk() { talks_between_ = true; }
+  /// Shown each frame of the silo behind its hello before it is answered.
+  void watch(std::function<void(std::span<const std::byte>)> seen) { seen_ = std::move(seen); }
 
   /// Answers as a coordinator does, but for the verdicts and changes.
   void send(std::uint32_t, std::vector<std::byte> bytes) override {
     if (!channel_) return welcome(open_hello(bytes, offer_, 1, std::nullopt, binding_));
+    if (seen_) seen_(bytes);
     const FrameKind kind = claimed_header(bytes)->kind;
     sent_.push_back(kind);
     try {
@@ -76,8 +82,6 @@ class LyingCoordinator final : public Wire {
   const std::vector<std::uint64_t>& result() const { return result_; }
 
  private:
-  static constexpr std::uint32_t kAttempt = 1;
-
   void answer(FrameKind kind, std::span<const std::byte> bytes) {
     switch (kind) {
       case FrameKind::kStatus:
@@ -111,7 +115,12 @@ class LyingCoordinator final : public Wire {
 
   void begin_sum() {
     ++round_;
-    const SumAttempt attempt{run_, round_, kAttempt, words_, 2, 0, transcript_.digest()};
+    tried_ = 0;
+    begin_attempt();
+  }
+  void begin_attempt() {
+    attempt_ = 1 + 3 * tried_++;
+    const SumAttempt attempt{run_, round_, attempt_, words_, 2, 0, transcript_.digest()};
     sum_.emplace(roster_, attempt);
     second_.emplace(second_self_, attempt);
     is_masked_ = false;
@@ -119,70 +128,67 @@ class LyingCoordinator final : public Wire {
   }
 
   void post_in_sum(FrameKind kind, std::span<const std::byte> body) {
-    post(kind, round_, PayloadWriter().u32(kAttempt).bytes(body).take());
+    post(kind, round_, PayloadWriter().u32(attempt_).bytes(body).take());
   }
 
   // Silo 2 gives its own message of each phase when silo 1 has.
   void answer_in_sum(FrameKind kind, const OpenedMessage& opened) {
     PayloadReader own(opened.payload);
     own.u32();  // attempt
-    const auto read = [](const std::vector<std::byte>& bytes) { return PayloadReader(bytes); };
+    const auto take_both = [&](auto take, const std::vector<std::byte>& of_second, auto... stage) {
+      std::invoke(take, *sum_, 1U, stage..., own);
+      give(of_second, take, *sum_, 2U, stage...);
+    };
     if (kind == FrameKind::kAdvertise) {
-      sum_->take_advertisement(1, own);
-      const std::vector<std::byte> advertised = second_->advertise();
-      auto reader = read(advertised);
-      sum_->take_advertisement(2, reader);
+      take_both(&MaskingCoordinator::take_advertisement, second_->advertise());
       sum_->close_advertising();
       post_in_sum(FrameKind::kKeys, sum_->keys_for(1));
     } else if (kind == FrameKind::kShares) {
-      sum_->take_shares(1, own);
-      const std::vector<std::byte> keys = sum_->keys_for(2);
-      auto reader = read(keys);
-      const std::vector<std::byte> shares = second_->take_keys(reader);
-      auto of_second = read(shares);
-      sum_->take_shares(2, of_second);
+      take_both(&MaskingCoordinator::take_shares, give(sum_->keys_for(2), &MaskingSilo::take_keys, *second_));
       sum_->close_sharing();
       post_in_sum(FrameKind::kDelivery, sum_->delivery_for(1));
     } else if (kind == FrameKind::kConsent) {
       const ListStage stage = is_masked_ ? ListStage::kSummed : ListStage::kSharing;
-      sum_->take_consent(1, stage, own);
-      const std::vector<std::byte> list = is_masked_ ? sum_->unmask_for(2) : sum_->delivery_for(2);
-      auto reader = read(list);
-      const std::vector<std::byte> consent = is_masked_ ? second_->take_unmask(reader) : second_->take_delivery(reader);
-      auto of_second = read(consent);
-      sum_->take_consent(2, stage, of_second);
+      take_both(&MaskingCoordinator::take_consent,
+                is_masked_ ? give(sum_->unmask_for(2), &MaskingSilo::take_unmask, *second_)
+                           : give(sum_->delivery_for(2), &MaskingSilo::take_delivery, *second_),
+                stage);
       const std::vector<std::byte> quorum = sum_->quorum(stage);
-      auto for_second = read(quorum);
       if (is_masked_) {
-        second_reveals_ = second_->take_summed_quorum(for_second);
+        second_reveals_ = give(quorum, &MaskingSilo::take_summed_quorum, *second_);
       } else {
-        second_->take_sharing_quorum(for_second);
+        give(quorum, &MaskingSilo::take_sharing_quorum, *second_);
       }
       post_in_sum(FrameKind::kQuorum, quorum);
     } else if (kind == FrameKind::kMasked) {
       sum_->add_piece(1, own);
-      if (!sum_->has_masked_all(1)) return;
-      std::vector<std::uint64_t> zeros(words_, 0);
-      second_->mask(0, zeros);
-      const std::vector<std::byte> piece = PayloadWriter().u64(0).bytes(std::as_bytes(std::span(zeros))).take();
-      auto reader = read(piece);
-      sum_->add_piece(2, reader);
-      sum_->close_masking();
-      is_masked_ = true;
-      post_in_sum(FrameKind::kUnmask, sum_->unmask_for(1));
+      if (sum_->has_masked_all(1)) end_masking();
     } else if (kind == FrameKind::kReveal) {
-      sum_->take_reveal(1, own);
-      auto reader = read(second_reveals_);
-      sum_->take_reveal(2, reader);
-      result_.assign(words_, 0);
-      sum_->add_sum_to(result_);
-      sum_.reset();
-      post_in_sum(FrameKind::kDone, {});
-      ++round_;
-      const std::vector<std::byte> told(sizeof(std::uint64_t), std::byte{7});
-      transcript_.add(FrameKind::kBroadcast, round_, told);
-      post(FrameKind::kBroadcast, round_, told);
+      take_both(&MaskingCoordinator::take_reveal, second_reveals_);
+      end_sum();
     }
+  }
+
+  void end_masking() {
+    if (tried_ < attempts_) return begin_attempt();
+    std::vector<std::uint64_t> zeros(words_, 0);
+    second_->mask(0, zeros);
+    give(PayloadWriter().u64(0).bytes(std::as_bytes(std::span(zeros))).take(), &MaskingCoordinator::add_piece, *sum_,
+         2U);
+    sum_->close_masking();
+    is_masked_ = true;
+    post_in_sum(FrameKind::kUnmask, sum_->unmask_for(1));
+  }
+
+  void end_sum() {
+    result_.assign(words_, 0);
+    sum_->add_sum_to(result_);
+    sum_.reset();
+    post_in_sum(FrameKind::kDone, {});
+    ++round_;
+    const std::vector<std::byte> told(sizeof(std::uint64_t), std::byte{7});
+    transcript_.add(FrameKind::kBroadcast, round_, told);
+    post(FrameKind::kBroadcast, round_, told);
   }
 
   void welcome(const Hello& hello) {
@@ -218,6 +224,11 @@ class LyingCoordinator final : public Wire {
   SiloSelf second_self_;
   std::vector<std::byte> begin_;
   std::size_t words_ = 0;
+  std::uint32_t attempts_ = 1;
+  std::uint32_t tried_ = 0;    // attempts at this sum
+  std::uint32_t attempt_ = 0;  // the number of the last of them
+  bool talks_between_ = false;
+  std::function<void(std::span<const std::byte>)> seen_;
   std::optional<MaskingCoordinator> sum_;
   std::optional<MaskingSilo> second_;
   std::vector<std::byte> second_reveals_;

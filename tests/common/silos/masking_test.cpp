@@ -27,17 +27,14 @@ class MaskingTest : public testing::Test {
   // What a silo answers to the coordinator's message.
   template <typename Answer>
   Answer give(std::uint32_t silo, Answer (MaskingSilo::*take)(PayloadReader&), const Bytes& message) {
-    PayloadReader reader(message);
-    return (silos_.at(silo).*take)(reader);
+    return dpreduce::give(message, take, silos_.at(silo));
   }
   // A silo's message, or its consent, to the coordinator.
   void give(std::uint32_t silo, void (MaskingCoordinator::*take)(std::uint32_t, PayloadReader&), const Bytes& message) {
-    PayloadReader reader(message);
-    ((*coordinator_).*take)(silo, reader);
+    dpreduce::give(message, take, *coordinator_, silo);
   }
   void give(std::uint32_t silo, ListStage stage, const Bytes& consent) {
-    PayloadReader reader(consent);
-    coordinator_->take_consent(silo, stage, reader);
+    dpreduce::give(consent, &MaskingCoordinator::take_consent, *coordinator_, silo, stage);
   }
   // Why it is not taken.
   template <typename Take>
@@ -101,7 +98,7 @@ class MaskingTest : public testing::Test {
   }
   // That and a sum of such words.
   std::vector<std::uint64_t> added_to(std::uint64_t word) {
-    std::vector<std::uint64_t> sum(attempt_.words, word);
+    std::vector<std::uint64_t> sum = all_words(word);
     coordinator_->add_sum_to(sum);
     return sum;
   }
@@ -189,33 +186,19 @@ TEST_F(MaskingTest, AKeyThatItsSiloHasNotSignedIsRefused) {
   EXPECT_THAT(refusal(1, &MaskingSilo::take_keys, keys), HasSubstr("the mask key of silo 2 is not signed by it"));
 }
 
-// The points of X25519 whose order divides 8, and forms of them that are not reduced: no key pair gives a secret with
-// one.
-std::vector<PublicKey> points_of_small_order() {
-  const auto key_of = [](std::string_view hex) {
-    PublicKey key{};
-    for (std::size_t byte = 0; byte < key.size(); ++byte) {
-      key[byte] = static_cast<std::byte>(std::stoul(std::string(hex.substr(2 * byte, 2)), nullptr, 16));
-    }
-    return key;
-  };
-  const std::string zeros(62, '0');
-  const std::string middle(60, 'f');
-  return {key_of("00" + zeros),
-          key_of("01" + zeros),
-          key_of("e0eb7a7c3b41b8ae1656e3faf19fc46ada098deb9c32b1fd866205165f49b800"),
-          key_of("5f9c95bca3508c24b1d0b1559c83ef5b04445cc4581c8e86d8224eddd09f1157"),
-          key_of("ec" + middle + "7f"),
-          key_of("ed" + middle + "7f"),
-          key_of("ee" + middle + "7f")};
-}
-
+// The points of X25519 whose order divides 8, and forms of them that are not reduced, give no secret with any key pair.
 // A silo that signs such a key would end each of its neighbors. It is refused by the coordinator; a silo that gets one
 // all the same names who has signed it.
 TEST_F(MaskingTest, AMaskKeyOfSmallOrderIsRefusedByTheCoordinatorAndBySilos) {
   const std::string said = "is a point of small order, which gives no shared secret";
-  for (const PublicKey& point : points_of_small_order()) {
-    SCOPED_TRACE(to_hex(point));
+  const std::string zeros(62, '0');
+  const std::string middle(60, 'f');
+  for (const std::string& hex :
+       {"00" + zeros, "01" + zeros, "ec" + middle + "7f", "ed" + middle + "7f", "ee" + middle + "7f",
+        std::string("e0eb7a7c3b41b8ae1656e3faf19fc46ada098deb9c32b1fd866205165f49b800"),
+        std::string("5f9c95bca3508c24b1d0b1559c83ef5b04445cc4581c8e86d8224eddd09f1157")}) {
+    SCOPED_TRACE(hex);
+    const PublicKey point = public_key_of_hex(hex).value();
     EXPECT_FALSE(gives_secret(point));
     begin();
     Advertisement low{point, PublicKey{}, {}};
@@ -493,29 +476,24 @@ TEST_F(MaskingTest, ASiloRefusesMessagesOfAnotherLengthForGood) {
   const Refusal refusals[] = {by(&MaskingSilo::take_keys), by(&MaskingSilo::take_delivery),
                               by(&MaskingSilo::take_sharing_quorum), by(&MaskingSilo::take_unmask),
                               by(&MaskingSilo::take_summed_quorum)};
+  const auto message_of = [this](std::size_t phase) {
+    advertise(kAll);
+    if (phase == 0) return coordinator_->keys_for(1);
+    share(kAll);
+    if (phase == 1) return coordinator_->delivery_for(1);
+    sign_sharing(kAll);
+    if (phase == 2) return coordinator_->quorum(ListStage::kSharing);
+    may_mask(kAll);
+    mask(kAll);
+    if (phase == 3) return coordinator_->unmask_for(1);
+    sign_summed(kAll);
+    return coordinator_->quorum(ListStage::kSummed);
+  };
   for (std::size_t phase = 0; phase < std::size(refusals); ++phase) {
     for (const bool is_longer : {false, true}) {
       SCOPED_TRACE(testing::Message() << "phase " << phase << (is_longer ? ", longer" : ", shorter"));
       begin();
-      advertise(kAll);
-      Bytes message = coordinator_->keys_for(1);
-      if (phase >= 1) {
-        share(kAll);
-        message = coordinator_->delivery_for(1);
-      }
-      if (phase >= 2) {
-        sign_sharing(kAll);
-        message = coordinator_->quorum(ListStage::kSharing);
-      }
-      if (phase >= 3) {
-        may_mask(kAll);
-        mask(kAll);
-        message = coordinator_->unmask_for(1);
-      }
-      if (phase >= 4) {
-        sign_summed(kAll);
-        message = coordinator_->quorum(ListStage::kSummed);
-      }
+      const Bytes message = message_of(phase);
       Bytes changed = message;
       changed.resize(is_longer ? changed.size() + 1 : changed.size() - 1);
       EXPECT_NE(refusals[phase](changed), "");

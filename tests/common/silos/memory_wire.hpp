@@ -3,6 +3,7 @@
 
 #include <condition_variable>
 #include <deque>
+#include <latch>
 #include <mutex>
 
 #include "common/base/error.hpp"
@@ -141,53 +142,43 @@ inline void take_coordinators_part(Wire& wire, const SiloRunPlan& plan, SiloEntr
 
 /// One thread a party.
 inline SiloRunResult run_silos(const SiloRunPlan& plan) {
-  MessageQueues queues(plan.terms.silos + 1);
+  const std::uint32_t silos = plan.terms.silos;
+  MessageQueues queues(silos + 1);
   if (plan.watcher) queues.watch(plan.watcher);
   SiloRunResult result;
   std::mutex results;
-  std::mutex hang_mutex;
-  std::condition_variable run_ends;
-  bool has_ended = false;
-  std::uint32_t silos_ended = 0;
   // A silo hangs until the coordinator has ended, a coordinator until all silos have.
-  const SelfHarm harm{[] { throw Killed(); },
-                      [&] {
-                        std::unique_lock lock(hang_mutex);
-                        run_ends.wait(lock, [&] { return has_ended || silos_ended == plan.terms.silos; });
-                        throw Killed();
-                      }};
-  const LyingSessions maker(plan.fault, harm);
-  std::vector<std::thread> silos;
-  for (std::uint32_t silo = 1; silo <= plan.terms.silos; ++silo) {
-    silos.emplace_back([&, silo] {
-      MemoryWire plain(queues, silo);
-      try {
-        SiloEntry entry = simulated_entry(plan);
-        entry.timeout = plan.of_silos.value_or(plan.timeout);
-        std::vector<std::vector<std::uint64_t>> told;
-        take_silos_part(plain, silo, plan, std::move(entry), told, maker);
-      } catch (const Killed&) {
-      } catch (const Error& error) {
-        const std::lock_guard lock(results);
-        result.silo_refusals[silo] = error.what();
-      }
-      queues.post(0, {silo, {}, true});
-      const std::lock_guard lock(hang_mutex);
-      ++silos_ended;
-      run_ends.notify_all();
-    });
-  }
-  {
-    MemoryWire plain(queues, 0);
-    take_coordinators_part(plain, plan, simulated_entry(plan), result, maker);
-  }
-  {
-    const std::lock_guard lock(hang_mutex);
-    has_ended = true;
-    run_ends.notify_all();
-  }
-  for (std::uint32_t silo = 1; silo <= plan.terms.silos; ++silo) queues.post(silo, {0, {}, true});
-  for (std::thread& silo : silos) silo.join();
+  std::latch coordinator_runs(1);
+  std::latch silos_run(silos);
+  const auto maker = [&](std::latch& awaited) {
+    return LyingSessions(plan.fault, {[] { throw Killed(); },
+                                      [&] {
+                                        awaited.wait();
+                                        throw Killed();
+                                      }});
+  };
+  const auto take_part = [&](std::uint32_t silo) {
+    MemoryWire plain(queues, silo);
+    try {
+      SiloEntry entry = simulated_entry(plan);
+      entry.timeout = plan.of_silos.value_or(plan.timeout);
+      std::vector<std::vector<std::uint64_t>> told;
+      take_silos_part(plain, silo, plan, std::move(entry), told, maker(coordinator_runs));
+    } catch (const Killed&) {
+    } catch (const Error& error) {
+      const std::lock_guard lock(results);
+      result.silo_refusals[silo] = error.what();
+    }
+    queues.post(0, {silo, {}, true});
+    silos_run.count_down();
+  };
+  std::vector<std::jthread> threads;
+  for (std::uint32_t silo = 1; silo <= silos; ++silo) threads.emplace_back(take_part, silo);
+  MemoryWire plain(queues, 0);
+  take_coordinators_part(plain, plan, simulated_entry(plan), result, maker(silos_run));
+  coordinator_runs.count_down();
+  for (std::uint32_t silo = 1; silo <= silos; ++silo) queues.post(silo, {0, {}, true});
+  threads.clear();
   return result;
 }
 

@@ -28,8 +28,9 @@ TEST(NeighborGraph, IsCompleteForFewSilos) {
 }
 
 TEST(NeighborGraph, HasFewerEdgesFrom32SilosOn) {
-  EXPECT_EQ(NeighborGraph(all_silos(33), 23, 0).degree(), 20U);
-  EXPECT_EQ(NeighborGraph(all_silos(33), 23, 0).share_threshold(), 11U);
+  const NeighborGraph of_33(all_silos(33), 23, 0);
+  EXPECT_EQ(of_33.degree(), 20U);
+  EXPECT_EQ(of_33.share_threshold(), 11U);
   EXPECT_EQ(NeighborGraph(all_silos(100), 90, 0).degree(), 20U);
   EXPECT_EQ(NeighborGraph(all_silos(1000), 990, 5).degree(), 26U);
 }
@@ -50,9 +51,8 @@ TEST(NeighborGraph, KeepsItsPromisesForAnyLostAndColludingSilos) {
           for (std::uint32_t silo = 1; silo <= silos; ++silo) {
             const auto holders = graph.holders(silo);
             ASSERT_EQ(holders.size(), graph.degree() + 1);
-            const auto live = static_cast<std::uint32_t>(
-                std::count_if(holders.begin(), holders.end(), [&](std::uint32_t h) { return stays.contains(h); }));
-            EXPECT_GE(live, graph.share_threshold());
+            const auto live = std::ranges::count_if(holders, [&](std::uint32_t h) { return stays.contains(h); });
+            EXPECT_GE(static_cast<std::uint32_t>(live), graph.share_threshold());
             EXPECT_GE(graph.neighbors_in(silo, {stays.begin(), stays.end()}), graph.least_neighbors());
           }
           EXPECT_TRUE(is_connected(graph, honest));

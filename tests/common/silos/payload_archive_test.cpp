@@ -101,10 +101,7 @@ TEST(PayloadArchiveTest, AnotherVersionIsShownInPrintableCharactersAndNotManyOfT
       body.u32(static_cast<std::uint32_t>(text.size())).text(text);
     }
     const std::vector<std::byte> head = body.take();
-    PayloadWriter message;
-    message.bytes(head).bytes(sha256(head));
-    const std::vector<std::byte> bytes = message.take();
-    return std::string(text_in(bytes));
+    return std::string(text_in(PayloadWriter().bytes(head).bytes(sha256(head)).take()));
   };
   const auto said_of = [&](const std::string& version) {
     return refusal<UsageError>([&] { value_in(made_by(version), "everything"); });

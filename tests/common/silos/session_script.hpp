@@ -15,10 +15,12 @@ struct SessionEnd {
 
 inline constexpr std::size_t kScriptWords = 5;
 
-/// Two rounds of agreement, number, sum and broadcast.
-inline SessionEnd play_session(const LyingCoordinator::Change& change) {
+/// Two rounds of agreement, number, sum (in so many attempts) and broadcast.
+inline SessionEnd play_session(const LyingCoordinator::Change& change, std::uint32_t attempts = 1,
+                               bool silo_2_talks = false) {
   LyingCoordinator coordinator({}, change);
-  coordinator.sum_after_number(kScriptWords);
+  coordinator.sum_after_number(kScriptWords, attempts);
+  if (silo_2_talks) coordinator.let_silo_2_talk();
   SiloSession session(coordinator, 1, LyingCoordinator::entry());
   const std::vector<std::uint64_t> values(kScriptWords, 5);
   std::size_t before_masking = 0;

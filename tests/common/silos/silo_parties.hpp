@@ -2,6 +2,7 @@
 #pragma once
 
 #include "common/silos/masking_silo.hpp"
+#include "tests/common/silos/give.hpp"
 #include "tests/testing.hpp"
 
 namespace dpreduce {
@@ -45,8 +46,8 @@ class SiloParties {
 };
 
 inline SiloList all_silos(std::uint32_t silos) {
-  SiloList all;
-  for (std::uint32_t silo = 1; silo <= silos; ++silo) all.push_back(silo);
+  SiloList all(silos);
+  std::iota(all.begin(), all.end(), 1U);
   return all;
 }
 

@@ -1,260 +1,116 @@
 // What a silo refuses to do for a coordinator that does not keep to the protocol.
 #include "common/silos/silo_session.hpp"
 
-#include <atomic>
-#include <future>
-
-#include "common/base/error.hpp"
-#include "tests/common/silos/memory_wire.hpp"
 #include "tests/common/silos/one_honest_silo.hpp"
-#include "tests/testing.hpp"
+#include "tests/common/silos/session_script.hpp"
 
 namespace dpreduce::silo_session_test {
 
-constexpr std::size_t kWords = 10;
+using Bytes = std::vector<std::byte>;
 
-// A silo's wire, whose line can break.
-class BreakableWire final : public Wire {
- public:
-  explicit BreakableWire(Wire& wire) : wire_(wire) {}
-  void break_off() { is_broken_ = true; }
-  void send(std::uint32_t to, std::vector<std::byte> bytes) override {
-    if (is_broken_) throw AggregationAborted("the coordinator is gone");
-    wire_.send(to, std::move(bytes));
-  }
-  std::optional<Message> receive(WireClock::time_point until) override { return wire_.receive(until); }
+const std::vector<std::uint64_t> kValues(kScriptWords, 7);
 
- private:
-  Wire& wire_;
-  bool is_broken_ = false;
+// The head of a message of an attempt, and with it the number of words to be summed.
+Bytes in(std::uint32_t attempt) {
+  return PayloadWriter().u32(attempt).take();
+}
+Bytes sum_in(std::uint32_t attempt, std::uint64_t words = kScriptWords) {
+  return PayloadWriter().u32(attempt).u64(words).take();
+}
+
+// A message in the place of the number-th one of a kind. Attempts at each sum have the numbers 1 and 4.
+struct Told {
+  FrameKind due;
+  int number;
+  FrameKind told;
+  Bytes payload;
+  std::string refusal;
 };
 
-// Two honest silos that want to sum once, and a coordinator in the test's hands.
-class SiloSessionTest : public testing::Test {
- protected:
-  SiloSessionTest() : queues_(3), wire_(queues_, 0) {
-    for (std::uint32_t silo = 1; silo <= 2; ++silo) {
-      refusals_.push_back(std::async(std::launch::async, [this, silo] { return sum_once(silo); }));
-    }
-  }
-  ~SiloSessionTest() override {
-    for (std::uint32_t silo = 1; silo <= 2; ++silo) queues_.post(silo, {0, {}, true});
-  }
-
-  std::string sum_once(std::uint32_t silo) {
-    MemoryWire plain(queues_, silo);
-    BreakableWire wire(plain);
-    try {
-      SiloSession session(wire, silo,
-                          {.terms = terms_,
-                           .roster = std::nullopt,
-                           .identity = Identity::generate(),
-                           .timeout = std::chrono::milliseconds(20000)});
-      session.set_before_masking([&](std::span<const std::uint64_t> values) {
-        EXPECT_EQ(values.size(), kWords);
-        EXPECT_EQ(values[0], silo) << "not masked yet";
-        ++steps_before_masking_.at(silo - 1);
-        if (silo == refuses_to_mask_) throw BudgetRefused("no room");
-      });
-      session.connect();
-      if (silo == loses_its_line_) wire.break_off();
-      if (silo == refuses_the_run_) session.refuse(ExitCode::kBudgetRefused);
-      if (hears_first_) {
-        std::array<std::byte, 8> heard{};
-        session.receive_broadcast(heard);
+// Two sums of one statistic over different silos would show what the silos between them have: who has signed who is
+// summed takes part in no other attempt. One that is given up costs a silo its place: of two that must stay there are
+// two at most. Pieces of a broadcast are as long as they can be: there is no end to those of one byte.
+TEST(SiloSession, WhatIsNotDueIsRefusedByName) {
+  using enum FrameKind;
+  const SessionEnd whole = play_session(nullptr, 2);  // an attempt may be given up for a later one, under new keys
+  EXPECT_EQ(whole.refusal + whole.broken_promise, "");
+  const Told all[] = {{kDone, 1, kBegin, sum_in(5), "requests again a sum that this silo has helped to open"},
+                      {kQuorum, 3, kBegin, sum_in(5), "requests again a sum that this silo has helped to open"},
+                      {kUnmask, 1, kBegin, sum_in(4), "requests again a sum"},
+                      {kUnmask, 1, kBegin, sum_in(5), "more often than there are silos"},
+                      {kUnmask, 1, kUnmask, in(1), "mixes up attempts"},
+                      {kUnmask, 1, kDone, in(4), "ends a sum too early"},
+                      {kBegin, 1, kDone, in(1), "mixes up attempts"},
+                      {kBegin, 1, kBegin, sum_in(1, kScriptWords + 1), "sums another statistic"},
+                      {kKeys, 1, kBroadcast, in(1), "sends \"broadcast\" in a sum"},
+                      {kBroadcast, 1, kBroadcast, Bytes(1), "broadcasts something else"}};
+  for (const Told& one : all) {
+    SCOPED_TRACE(one.refusal);
+    int seen = 0;
+    const auto change = [&](std::size_t, FrameKind& kind, Bytes& payload) {
+      if (kind == one.due && ++seen == one.number) {
+        kind = one.told;
+        payload = one.payload;
       }
-      const std::vector<std::uint64_t> values(kWords, silo);
-      session.sum(values);
-    } catch (const PeerFailed&) {
-      return "the coordinator is gone";
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "";
+      return true;
+    };
+    const SessionEnd end = play_session(change, 2);
+    EXPECT_THAT(end.refusal, HasSubstr(one.refusal));
+    EXPECT_EQ(end.broken_promise, "");
   }
+}
 
-  Message next() { return wire_.receive(WireClock::now() + std::chrono::seconds(20)).value(); }
-
-  void connect() {
-    const AgreementKey key = AgreementKey::generate();
-    const Offer offer{{}, terms_, {}, identity_.public_key(), key.public_key(), {}};
-    for (std::uint32_t silo = 1; silo <= 2; ++silo) wire_.send(silo, make_offer(offer, identity_, silo));
-    std::map<std::uint32_t, Hello> hellos;
-    while (hellos.size() < 2) {
-      const Message message = next();
-      hellos[message.from] = open_hello(message.bytes, offer, message.from, std::nullopt);
-    }
-    PayloadWriter members;
-    members.numbers(std::vector<std::uint32_t>{1, 2});
-    for (auto& [silo, hello] : hellos) {
-      roster_.members[silo].key = hello.identity;
-      channels_.emplace(silo, Channel(key.agree(hello.key), offer.run, 0, silo));
-      members.plain(hello);
-    }
-    const std::vector<std::byte> payload = members.take();
-    run_ = run_of(offer, payload);
-    for (std::uint32_t silo = 1; silo <= 2; ++silo)
-      wire_.send(silo, channels_.at(silo).seal(FrameKind::kMembers, 0, payload));
-  }
-
-  void send(std::uint32_t silo, FrameKind kind, std::uint32_t attempt, std::span<const std::byte> body = {}) {
-    seal(silo, kind, PayloadWriter().u32(attempt).bytes(body).take());
-  }
-  void seal(std::uint32_t silo, FrameKind kind, const std::vector<std::byte>& payload) {
-    wire_.send(silo, channels_.at(silo).seal(kind, round_, payload));
-  }
-  void send_both(FrameKind kind, const std::function<std::vector<std::byte>(std::uint32_t)>& body) {
-    for (std::uint32_t silo = 1; silo <= 2; ++silo) send(silo, kind, attempt_, body(silo));
-  }
-  void take_both(const std::function<void(std::uint32_t, PayloadReader&)>& take) {
-    for (int silo = 0; silo < 2; ++silo) {
-      const Message message = next();
-      const OpenedMessage opened = channels_.at(message.from).open(round_, message.bytes);
-      PayloadReader reader(opened.payload);
-      EXPECT_EQ(reader.u32(), attempt_);
-      take(message.from, reader);
-    }
-  }
-  // A broadcast before the sum: these eight bytes to all, or others to silo 2.
-  void broadcast(std::uint64_t to_first, std::uint64_t to_second) {
-    seal(1, FrameKind::kBroadcast, word(to_first));
-    seal(2, FrameKind::kBroadcast, word(to_second));
-    transcript_.add(FrameKind::kBroadcast, round_, word(to_first));
-    ++round_;
-  }
-  static std::vector<std::byte> word(std::uint64_t number) { return PayloadWriter().u64(number).take(); }
-
-  void agree_on_list(MaskingCoordinator& masking, ListStage stage) {
-    take_both([&](std::uint32_t silo, PayloadReader& reader) { masking.take_consent(silo, stage, reader); });
-    send_both(FrameKind::kQuorum, [&](std::uint32_t) { return masking.quorum(stage); });
-  }
-
-  void up_to_delivery(MaskingCoordinator& masking) {
-    send_both(FrameKind::kBegin, [](std::uint32_t) { return word(kWords); });
-    take_both([&](std::uint32_t silo, PayloadReader& reader) { masking.take_advertisement(silo, reader); });
-    masking.close_advertising();
-    send_both(FrameKind::kKeys, [&](std::uint32_t silo) { return masking.keys_for(silo); });
-    take_both([&](std::uint32_t silo, PayloadReader& reader) { masking.take_shares(silo, reader); });
-    masking.close_sharing();
-    send_both(FrameKind::kDelivery, [&](std::uint32_t silo) { return masking.delivery_for(silo); });
-  }
-  void up_to_masked(MaskingCoordinator& masking) {
-    up_to_delivery(masking);
-    agree_on_list(masking, ListStage::kSharing);
-    take_both([&](std::uint32_t silo, PayloadReader& reader) { masking.add_piece(silo, reader); });
-    masking.close_masking();
-  }
-
-  // Up to where both have revealed.
-  void open_a_sum() {
-    MaskingCoordinator masking(roster_, {run_, round_, 1, kWords, 2, 0, transcript_.digest()});
-    up_to_masked(masking);
-    send_both(FrameKind::kUnmask, [&](std::uint32_t silo) { return masking.unmask_for(silo); });
-    agree_on_list(masking, ListStage::kSummed);
-    take_both([&](std::uint32_t silo, PayloadReader& reader) { masking.take_reveal(silo, reader); });
-    std::vector<std::uint64_t> sum(kWords, 0);
-    masking.add_sum_to(sum);
-    EXPECT_EQ(sum, std::vector<std::uint64_t>(kWords, 3));
-  }
-  std::string refusal(std::uint32_t silo) { return refusals_[silo - 1].get(); }
-  void expect_good_end() {
-    for (const std::uint32_t silo : {1U, 2U}) send(silo, FrameKind::kDone, 1);
-    for (const std::uint32_t silo : {1U, 2U}) EXPECT_EQ(refusal(silo), "") << silo;
-  }
-  void expect_steps_before_masking(int steps) const {
-    for (const std::atomic<int>& of_silo : steps_before_masking_) EXPECT_EQ(of_silo, steps);
-  }
-
-  std::array<std::atomic<int>, 2> steps_before_masking_{};
-  std::atomic<std::uint32_t> refuses_to_mask_ = 0;
-  std::atomic<std::uint32_t> refuses_the_run_ = 0;
-  std::atomic<std::uint32_t> loses_its_line_ = 0;  // once it is connected
-  SiloTerms terms_{2, 2, 0};
-  MessageQueues queues_;
-  MemoryWire wire_;
-  Identity identity_ = Identity::generate();
-  Roster roster_{0, 0, std::vector<Member>(3)};
-  RunId run_{};
-  std::atomic<bool> hears_first_ = false;
-  std::uint64_t round_ = 1;
-  std::uint32_t attempt_ = 1;
-  Transcript transcript_;
-  std::map<std::uint32_t, Channel> channels_;
-  std::vector<std::future<std::string>> refusals_;
-};
-
-// Two sums of one statistic over different silos would show what the silos between them have.
-TEST_F(SiloSessionTest, NoStatisticIsSummedTwice) {
-  connect();
-  open_a_sum();
-  send(1, FrameKind::kBegin, 2, word(kWords));
-  send(2, FrameKind::kDone, 1);
-  EXPECT_THAT(refusal(1), HasSubstr("requests again a sum that this silo has helped to open"));
-  EXPECT_EQ(refusal(2), "");
+// Nobody but party 0 speaks for the coordinator: another silo's message, and its farewell, are nothing to a silo.
+TEST(SiloSession, WhatAnotherSiloSendsIsNotLookedAt) {
+  const SessionEnd end = play_session(nullptr, 1, true);
+  EXPECT_EQ(end.refusal, "");
+  EXPECT_EQ(end.broken_promise, "");
 }
 
 // Once an attempt, when all have agreed on who takes part, and before anything of the values leaves.
-TEST_F(SiloSessionTest, WhatComesBeforeMaskingIsDoneForEachAttempt) {
-  connect();
-  for (const std::uint32_t attempt : {1U, 2U}) {
-    MaskingCoordinator masking(roster_, {run_, 1, attempt, kWords, 2, 0});
-    attempt_ = attempt;
-    up_to_delivery(masking);
-    take_both(
-        [&](std::uint32_t silo, PayloadReader& reader) { masking.take_consent(silo, ListStage::kSharing, reader); });
-    expect_steps_before_masking(static_cast<int>(attempt) - 1);
-    if (attempt == 2) refuses_to_mask_ = 1;
-    send_both(FrameKind::kQuorum, [&](std::uint32_t) { return masking.quorum(ListStage::kSharing); });
-    if (attempt == 2) break;
-    take_both([&](std::uint32_t silo, PayloadReader& reader) { masking.add_piece(silo, reader); });
-  }
-  EXPECT_EQ(refusal(1), "no room");
-  const Message message = next();
-  EXPECT_EQ(message.from, 2U) << "silo 1 has masked nothing";
-  EXPECT_EQ(channels_.at(2).open(1, message.bytes).kind, FrameKind::kMasked);
-  expect_steps_before_masking(2);
-}
-
-// Not why, and whatever it is told then.
-TEST_F(SiloSessionTest, WhoRefusesTheRunSaysThatAndNothingMore) {
-  refuses_the_run_ = 1;
-  connect();
-  const Message message = next();
-  EXPECT_EQ(message.from, 1U);
-  const OpenedMessage opened = channels_.at(1).open(round_, message.bytes);
-  EXPECT_EQ(opened.kind, FrameKind::kRefusal);
-  EXPECT_TRUE(opened.payload.empty());
-  const std::vector<std::byte> all_well = word(static_cast<std::uint64_t>(kNobodyFailed));
-  seal(1, FrameKind::kVerdict, all_well);
-  send(1, FrameKind::kBegin, attempt_, word(kWords));
-  EXPECT_THAT(refusal(1), HasSubstr("silo 1 has already ended with exit code 4, and takes no further part"));
-  EXPECT_FALSE(wire_.receive(WireClock::now() + std::chrono::milliseconds(20)).has_value());
-}
-
-// That the coordinator has gone meanwhile does not take the place of the refusal.
-TEST_F(SiloSessionTest, ARefusalStandsThoughNobodyIsLeftToBeTold) {
-  loses_its_line_ = 1;
-  refuses_the_run_ = 1;
-  connect();
-  EXPECT_THAT(refusal(1), HasSubstr("silo 1 has already ended with exit code 4, and takes no further part"));
-}
-
-// A coordinator that tells all but one a projection to zero would learn the statistic of that one.
-TEST_F(SiloSessionTest, SilosThatWereToldDifferentValuesMaskNothing) {
-  hears_first_ = true;
-  connect();
-  broadcast(7, 8);
-  MaskingCoordinator masking(roster_, {run_, round_, 1, kWords, 2, 0, transcript_.digest()});
-  up_to_delivery(masking);
-  std::map<std::uint32_t, Signature> signatures;
-  take_both([&](std::uint32_t silo, PayloadReader& reader) {
-    EXPECT_EQ(reader.u32(), static_cast<std::uint32_t>(ListStage::kSharing));
-    signatures[silo] = reader.array<64>();
+TEST(SiloSession, WhatComesBeforeMaskingIsDoneForEachAttempt) {
+  LyingCoordinator coordinator({});
+  coordinator.sum_after_number(kScriptWords, 2);
+  SiloSession session(coordinator, 1, LyingCoordinator::entry());
+  std::vector<FrameKind> sent_before;
+  session.set_before_masking([&](std::span<const std::uint64_t> values) {
+    EXPECT_TRUE(std::ranges::equal(values, kValues)) << "not masked yet";
+    sent_before.push_back(coordinator.sent().back());
+    if (sent_before.size() == 2) throw BudgetRefused("no room");
   });
-  send_both(FrameKind::kQuorum, [&](std::uint32_t) { return make_quorum(ListStage::kSharing, signatures); });
-  EXPECT_THAT(refusal(1), HasSubstr("the signature of silo 2 does not match the list that this silo received"));
-  EXPECT_THAT(refusal(2), HasSubstr("sends silos different lists or values"));
-  expect_steps_before_masking(0);
+  session.connect();
+  session.largest(1.0);
+  EXPECT_EQ(refusal<BudgetRefused>([&] { session.sum(kValues); }), "no room");
+  EXPECT_THAT(sent_before, ElementsAre(FrameKind::kConsent, FrameKind::kConsent));
+  EXPECT_EQ(coordinator.sent().back(), FrameKind::kConsent) << "nothing is masked";
+  EXPECT_EQ(std::ranges::count(coordinator.sent(), FrameKind::kMasked), 1);
+}
+
+// Not why, and whatever it is told then. That the coordinator has gone meanwhile does not take the refusal's place.
+TEST(SiloSession, WhoRefusesTheRunSaysThatAndNothingMore) {
+  for (const bool is_gone : {false, true}) {
+    LyingCoordinator coordinator({});
+    coordinator.watch([&](std::span<const std::byte> frame) {
+      EXPECT_EQ(frame.size(), kHeaderBytes + kTagBytes) << "it says something";
+      if (is_gone) throw AggregationAborted("the coordinator is gone");
+    });
+    SiloSession session(coordinator, 1, LyingCoordinator::entry());
+    session.connect();
+    session.refuse(ExitCode::kBudgetRefused);
+    coordinator.post(FrameKind::kVerdict, 1, PayloadWriter().u64(static_cast<std::uint64_t>(kNobodyFailed)).take());
+    coordinator.post(FrameKind::kBegin, 1, sum_in(1));
+    EXPECT_THAT(refusal<AggregationAborted>([&] { session.sum(kValues); }),
+                HasSubstr("silo 1 has already ended with exit code 4, and takes no further part"));
+    EXPECT_EQ(coordinator.sent(), std::vector(is_gone ? 0 : 1, FrameKind::kRefusal));
+  }
+}
+
+TEST(SiloSession, OtherTermsThanItsOwnAreRefused) {
+  LyingCoordinator coordinator({});
+  SiloEntry entry = LyingCoordinator::entry();
+  entry.terms.threshold = 1;
+  SiloSession session(coordinator, 1, std::move(entry));
+  EXPECT_THAT(refusal<AggregationAborted>([&] { session.connect(); }), HasSubstr("offers 2 silos, threshold 2"));
 }
 
 // Its own hello is among those that name the run, with the key that it has just made: an earlier run's members, whose
@@ -321,54 +177,6 @@ TEST(SiloSessionMembersTest, LostSilosDoNotComeBack) {
   }
   silo.sum_with(3, {2, 3});
   EXPECT_THAT(silo.refusal(), HasSubstr("names a silo that is not, or no longer, part of this run"));
-}
-
-// What has been signed in one run fits no other, even where a coordinator makes the very same offer again: everybody's
-// keys of the run are in what is signed.
-TEST_F(SiloSessionTest, AnOfferThatIsMadeAgainIsAnotherRun) {
-  connect();
-  const RunId first = run_;
-  const Offer offer{{}, terms_, {}, identity_.public_key(), {}, {}};
-  const std::vector<std::byte> members(100, std::byte{1});
-  std::vector<std::byte> another = members;
-  another[99] = std::byte{2};
-  EXPECT_NE(run_of(offer, members), run_of(offer, another));
-  EXPECT_NE(run_of(offer, members), first);
-  Offer again = offer;
-  again.key[0] = std::byte{1};
-  EXPECT_NE(run_of(offer, members), run_of(again, members));
-}
-
-// Pieces of a broadcast are as long as they can be: there is no end to those of one byte.
-TEST_F(SiloSessionTest, APieceOfABroadcastThatIsCutShortIsRefused) {
-  hears_first_ = true;
-  connect();
-  seal(1, FrameKind::kBroadcast, std::vector<std::byte>(1));
-  EXPECT_THAT(refusal(1), HasSubstr("broadcasts something else"));
-}
-
-// Nobody but party 0 speaks for the coordinator: another silo's message, and its farewell, are nothing to a silo.
-TEST_F(SiloSessionTest, WhatAnotherSiloSendsIsNotLookedAt) {
-  hears_first_ = true;
-  connect();
-  for (int time = 0; time < 3; ++time) {
-    queues_.post(1, {2, std::vector<std::byte>(1), false});
-    queues_.post(1, {2, {}, true});
-  }
-  broadcast(7, 7);
-  open_a_sum();
-  expect_good_end();
-}
-
-TEST_F(SiloSessionTest, OtherTermsThanItsOwnAreRefused) {
-  Offer offer{{}, {2, 1, 0}, {}, identity_.public_key(), AgreementKey::generate().public_key(), {}};
-  wire_.send(1, make_offer(offer, identity_, 1));
-  EXPECT_THAT(refusal(1), HasSubstr("threshold 1"));
-  offer.terms = terms_;
-  std::vector<std::byte> changed = make_offer(offer, identity_, 2);
-  changed[kHeaderBytes + 60] ^= std::byte{1};  // of the run
-  wire_.send(2, changed);
-  EXPECT_THAT(refusal(2), HasSubstr("not signed by its identity"));
 }
 
 }  // namespace dpreduce::silo_session_test

@@ -19,10 +19,16 @@ struct Terms {
   bool is_allowed() const { return 2 * threshold > silos + colluding && threshold <= silos && threshold >= 2; }
   bool is_colluding(std::uint32_t silo) const { return silo > silos - colluding; }
   std::set<std::uint32_t> colluding_silos() const {
-    std::set<std::uint32_t> last;
-    for (std::uint32_t silo = silos - colluding + 1; silo <= silos; ++silo) last.insert(silo);
-    return last;
+    const SiloList all = all_silos(silos);
+    return {all.end() - colluding, all.end()};
   }
+};
+
+/// Who is searched for a leak.
+struct Setting {
+  const SiloParties& parties;
+  Terms terms;
+  Protocol protocol;
 };
 
 struct Search {
@@ -60,14 +66,8 @@ struct Role {
 class Enumeration {
  public:
   /// `honest` and `colluding`: the roles that there are.
-  Enumeration(const SiloParties& parties, const Terms& terms, Protocol protocol, std::vector<Role> honest,
-              std::vector<Role> colluding)
-      : parties_(parties),
-        terms_(terms),
-        protocol_(protocol),
-        honest_(std::move(honest)),
-        colluding_(std::move(colluding)),
-        places_(terms.silos) {}
+  Enumeration(const Setting& of, std::vector<Role> honest, std::vector<Role> colluding)
+      : of_(of), honest_(std::move(honest)), colluding_(std::move(colluding)), places_(of.terms.silos) {}
 
   /// Ends with the first leak.
   Search run() {
@@ -79,11 +79,11 @@ class Enumeration {
   // Roles never fall from one honest silo to the next, nor from one colluding silo to the next.
   void draw(std::uint32_t place) {
     if (!result_.leak.empty()) return;
-    if (place == terms_.silos) {
+    if (place == of_.terms.silos) {
       play();
       return;
     }
-    const std::uint32_t honest = terms_.silos - terms_.colluding;
+    const std::uint32_t honest = of_.terms.silos - of_.terms.colluding;
     const std::size_t first = place == 0 || place == honest ? 0 : places_[place - 1];
     for (std::size_t role = first; role < (place < honest ? honest_ : colluding_).size(); ++role) {
       places_[place] = role;
@@ -92,14 +92,12 @@ class Enumeration {
   }
 
   const Role& role(std::uint32_t silo) const {
-    return (terms_.is_colluding(silo) ? colluding_ : honest_)[places_[silo - 1]];
+    return (of_.terms.is_colluding(silo) ? colluding_ : honest_)[places_[silo - 1]];
   }
   template <typename Is>
   SiloList silos_that(const Is& is) const {
-    SiloList list;
-    for (std::uint32_t silo = 1; silo <= terms_.silos; ++silo) {
-      if (is(silo)) list.push_back(silo);
-    }
+    SiloList list = all_silos(of_.terms.silos);
+    std::erase_if(list, std::not_fn(is));
     return list;
   }
 
@@ -107,13 +105,13 @@ class Enumeration {
   std::size_t most_signers(std::size_t sum, std::size_t attempt, Part least, Part least_of_colluding) const {
     std::map<Values, std::size_t> count;
     std::size_t colluding = 0;
-    for (std::uint32_t silo = 1; silo <= terms_.silos; ++silo) {
+    for (std::uint32_t silo = 1; silo <= of_.terms.silos; ++silo) {
       const Role& of = role(silo);
-      if (terms_.is_colluding(silo)) {
+      if (of_.terms.is_colluding(silo)) {
         colluding += of.parts[sum][attempt] >= least_of_colluding ? 1 : 0;
       } else if (of.parts[sum][attempt] >= least) {
         const auto public_values = of.public_values.begin() + static_cast<std::ptrdiff_t>(sum) + 1;
-        ++count[protocol_ == Protocol::kNoTranscript ? Values() : Values(of.public_values.begin(), public_values)];
+        ++count[of_.protocol == Protocol::kNoTranscript ? Values() : Values(of.public_values.begin(), public_values)];
       }
     }
     std::size_t most = 0;
@@ -128,19 +126,19 @@ class Enumeration {
     const SiloList sharing = silos_that([&](std::uint32_t silo) { return part(silo) >= Part::kShares; });
     const SiloList summed = silos_that(
         [&](std::uint32_t silo) { return part(silo) == Part::kSilentInSum || part(silo) >= Part::kMasksInSum; });
-    if (sharing.size() < terms_.threshold) return {};
-    if (most_signers(sum, attempt, Part::kMasks, Part::kShares) + 1 < terms_.threshold) return {};
+    if (sharing.size() < of_.terms.threshold) return {};
+    if (most_signers(sum, attempt, Part::kMasks, Part::kShares) + 1 < of_.terms.threshold) return {};
     const bool is_one_attempt = role(1).parts.size() * role(1).parts.front().size() == 1;
     if (!(is_one_attempt && summed.empty()) &&
-        (summed.size() < terms_.threshold ||
-         most_signers(sum, attempt, Part::kReveals, Part::kSilentInSum) + 1 < terms_.threshold)) {
+        (summed.size() < of_.terms.threshold ||
+         most_signers(sum, attempt, Part::kReveals, Part::kSilentInSum) + 1 < of_.terms.threshold)) {
       return {};
     }
-    std::vector<Story> stories(terms_.silos + 1);
-    for (std::uint32_t silo = 1; silo <= terms_.silos; ++silo) {
+    std::vector<Story> stories(of_.terms.silos + 1);
+    for (std::uint32_t silo = 1; silo <= of_.terms.silos; ++silo) {
       Story& story = stories[silo];
       if (part(silo) >= Part::kAdvertises) story.participants = participants;
-      if (terms_.is_colluding(silo)) continue;
+      if (of_.terms.is_colluding(silo)) continue;
       if (part(silo) >= Part::kMasks) story.sharing = sharing;
       if (part(silo) >= Part::kReveals) story.summed = summed;
     }
@@ -150,22 +148,20 @@ class Enumeration {
   void play() {
     std::vector<SumStory> story(role(1).parts.size());
     for (std::size_t sum = 0; sum < story.size(); ++sum) {
-      story[sum].public_values.assign(terms_.silos + 1, 1);
-      for (std::uint32_t silo = 1; silo <= terms_.silos; ++silo)
+      story[sum].public_values.assign(of_.terms.silos + 1, 1);
+      for (std::uint32_t silo = 1; silo <= of_.terms.silos; ++silo)
         story[sum].public_values[silo] = role(silo).public_values[sum];
       for (std::size_t attempt = 0; attempt < role(1).parts[sum].size(); ++attempt) {
         story[sum].attempts.push_back(stories_of(sum, attempt));
         if (story[sum].attempts.back().empty()) return;
       }
     }
-    LiedToRun run(parties_, terms_.threshold, terms_.colluding_silos(), protocol_);
+    LiedToRun run(of_.parties, of_.terms.threshold, of_.terms.colluding_silos(), of_.protocol);
     for (const SumStory& sum : story) run.play(sum);
     result_.add(run);
   }
 
-  const SiloParties& parties_;
-  Terms terms_;
-  Protocol protocol_;
+  const Setting of_;
   std::vector<Role> honest_;
   std::vector<Role> colluding_;
   std::vector<std::size_t> places_;
@@ -173,66 +169,59 @@ class Enumeration {
 };
 
 /// All stories of one attempt at one sum, before which each silo is told a projection to zero or another value.
-Enumeration one_attempt(const SiloParties& parties, const Terms& terms, Protocol protocol) {
+Enumeration one_attempt(const Setting& of) {
   std::vector<Role> honest;
-  std::vector<Role> colluding;
   for (const Part part : {Part::kAbsent, Part::kAdvertises, Part::kShares, Part::kSilentInSum}) {
     honest.push_back({{1}, {{part}}});
-    colluding.push_back({{1}, {{part}}});
   }
+  const std::vector<Role> colluding = honest;
   for (const Part part : {Part::kMasks, Part::kMasksInSum, Part::kReveals}) {
     for (const std::uint32_t value : {0U, 1U}) honest.push_back({{value}, {{part}}});
   }
-  return {parties, terms, protocol, honest, colluding};
+  return {of, honest, colluding};
 }
+
+/// The role of each two of these parts.
+template <typename RoleOf>
+std::vector<Role> roles_of(const std::vector<Part>& parts, const RoleOf& role_of) {
+  std::vector<Role> roles;
+  for (const Part first : parts) {
+    for (const Part second : parts) roles.push_back(role_of(first, second));
+  }
+  return roles;
+}
+const std::vector<Part> kColluding{Part::kAbsent, Part::kShares, Part::kSilentInSum};
 
 /// All stories of two attempts at one sum, both of which have lists that t - 1 silos or more have signed: others are
 /// stories of one attempt.
-Enumeration two_attempts(const SiloParties& parties, const Terms& terms, Protocol protocol) {
-  std::vector<Role> honest;
-  std::vector<Role> colluding;
-  constexpr std::array kHonest{Part::kAbsent, Part::kMasks, Part::kMasksInSum, Part::kReveals};
-  constexpr std::array kColluding{Part::kAbsent, Part::kShares, Part::kSilentInSum};
-  for (const Part first : kHonest) {
-    for (const Part second : kHonest) honest.push_back({{1}, {{first, second}}});
-  }
-  for (const Part first : kColluding) {
-    for (const Part second : kColluding) colluding.push_back({{1}, {{first, second}}});
-  }
-  return {parties, terms, protocol, honest, colluding};
+Enumeration two_attempts(const Setting& of) {
+  const auto role_of = [](Part first, Part second) { return Role{{1}, {{first, second}}}; };
+  return {of, roles_of({Part::kAbsent, Part::kMasks, Part::kMasksInSum, Part::kReveals}, role_of),
+          roles_of(kColluding, role_of)};
 }
 
 /// Likewise of two sums, before each of which each silo is told a projection to zero or another value.
-Enumeration two_sums(const SiloParties& parties, const Terms& terms, Protocol protocol) {
+Enumeration two_sums(const Setting& of) {
+  const auto told = [](std::uint32_t before_first, std::uint32_t before_second) {
+    return [=](Part first, Part second) { return Role{{before_first, before_second}, {{first}, {second}}}; };
+  };
   std::vector<Role> honest;
-  std::vector<Role> colluding;
-  constexpr std::array kHonest{Part::kAbsent, Part::kMasks, Part::kReveals};
-  constexpr std::array kColluding{Part::kAbsent, Part::kShares, Part::kSilentInSum};
-  for (const Part first : kHonest) {
-    for (const Part second : kHonest) {
-      for (const std::uint32_t before_first : {0U, 1U}) {
-        for (const std::uint32_t before_second : {0U, 1U}) {
-          honest.push_back({{before_first, before_second}, {{first}, {second}}});
-        }
-      }
-    }
+  for (const std::uint32_t values : {0U, 1U, 2U, 3U}) {
+    std::ranges::copy(roles_of({Part::kAbsent, Part::kMasks, Part::kReveals}, told(values / 2, values % 2)),
+                      std::back_inserter(honest));
   }
-  for (const Part first : kColluding) {
-    for (const Part second : kColluding) colluding.push_back({{1, 1}, {{first}, {second}}});
-  }
-  return {parties, terms, protocol, honest, colluding};
+  return {of, honest, roles_of(kColluding, told(1, 1))};
 }
 
 // All stories of one attempt at one sum in which each silo may be told any lists, whatever the others are told, up to
 // the numbers of silos: for very few of them.
 class AnyLists {
  public:
-  AnyLists(const SiloParties& parties, const Terms& terms, Protocol protocol)
-      : parties_(parties), terms_(terms), protocol_(protocol), lists_(terms.silos) {
-    std::vector<std::uint32_t> order(terms.silos);
+  explicit AnyLists(const Setting& of) : of_(of), lists_(of.terms.silos) {
+    std::vector<std::uint32_t> order(of.terms.silos);
     std::iota(order.begin(), order.end(), 0U);
     // Colluding silos, the last ones, change places among themselves.
-    const auto honest = order.begin() + static_cast<std::ptrdiff_t>(terms.silos - terms.colluding);
+    const auto honest = order.end() - of.terms.colluding;
     do {
       do {
         orders_.push_back(order);
@@ -255,18 +244,18 @@ class AnyLists {
   void each_list(std::uint32_t within, std::uint32_t silo, const Take& take) const {
     take(0U);
     for (std::uint32_t list = within; list != 0; list = (list - 1) & within) {
-      if (((list >> silo) & 1U) != 0 && std::popcount(list) >= static_cast<int>(terms_.threshold)) take(list);
+      if (((list >> silo) & 1U) != 0 && std::popcount(list) >= static_cast<int>(of_.terms.threshold)) take(list);
     }
   }
 
   void draw(std::uint32_t silo) {
     if (!result_.leak.empty()) return;
-    if (silo == terms_.silos) {
+    if (silo == of_.terms.silos) {
       if (is_first_of_its_kind()) play();
       return;
     }
-    each_list((1U << terms_.silos) - 1, silo, [&](std::uint32_t participants) {
-      if (terms_.is_colluding(silo + 1)) {  // it signs whatever there is to be signed
+    each_list((1U << of_.terms.silos) - 1, silo, [&](std::uint32_t participants) {
+      if (of_.terms.is_colluding(silo + 1)) {  // it signs whatever there is to be signed
         lists_[silo] = {participants, 0, 0};
         draw(silo + 1);
         return;
@@ -301,19 +290,17 @@ class AnyLists {
     return silos;
   }
   void play() {
-    std::vector<Story> stories(terms_.silos + 1);
-    for (std::uint32_t silo = 1; silo <= terms_.silos; ++silo) {
+    std::vector<Story> stories(of_.terms.silos + 1);
+    for (std::uint32_t silo = 1; silo <= of_.terms.silos; ++silo) {
       const Lists& lists = lists_[silo - 1];
       stories[silo] = {silos_of(lists[0]), silos_of(lists[1]), silos_of(lists[2])};
     }
-    LiedToSum sum(parties_, terms_.threshold, terms_.colluding_silos(), protocol_);
+    LiedToSum sum(of_.parties, of_.terms.threshold, of_.terms.colluding_silos(), of_.protocol);
     sum.play(stories);
     result_.add(sum);
   }
 
-  const SiloParties& parties_;
-  Terms terms_;
-  Protocol protocol_;
+  const Setting of_;
   std::vector<Lists> lists_;
   std::vector<std::vector<std::uint32_t>> orders_;
   Search result_;
@@ -324,8 +311,7 @@ class AnyLists {
 // anywhere.
 class DrawnStories {
  public:
-  DrawnStories(const SiloParties& parties, const Terms& terms, Protocol protocol, std::uint32_t seed)
-      : parties_(parties), terms_(terms), protocol_(protocol), draw_(seed) {}
+  DrawnStories(const Setting& of, std::uint32_t seed) : of_(of), draw_(seed) {}
 
   Search run(std::chrono::milliseconds time, std::size_t most) {
     const auto until = std::chrono::steady_clock::now() + time;
@@ -340,7 +326,7 @@ class DrawnStories {
   // At least t silos of a list, often all or no more: any, or without some that stand together on the ring; `inside`,
   // if not 0, among them.
   SiloList part_of(const SiloList& whole, std::uint32_t inside = 0) {
-    const auto spare = static_cast<std::uint32_t>(whole.size()) - terms_.threshold;
+    const auto spare = static_cast<std::uint32_t>(whole.size()) - of_.terms.threshold;
     const std::uint32_t lost = happens(0.4) ? 0 : happens(0.7) ? spare : below(spare + 1);
     SiloList order = whole;
     if (happens(0.5)) {
@@ -352,7 +338,7 @@ class DrawnStories {
       std::iter_swap(order.begin(), found);
     }
     order.resize(order.size() - lost);
-    std::sort(order.begin(), order.end());
+    std::ranges::sort(order);
     return order;
   }
   // The silos that a list leaves out, and as many of it as make them t.
@@ -361,8 +347,8 @@ class DrawnStories {
     std::set_difference(whole.begin(), whole.end(), list.begin(), list.end(), std::back_inserter(others));
     SiloList rest = list;
     std::shuffle(rest.begin(), rest.end(), draw_);
-    for (std::size_t place = 0; others.size() < terms_.threshold; ++place) others.push_back(rest[place]);
-    std::sort(others.begin(), others.end());
+    for (std::size_t place = 0; others.size() < of_.terms.threshold; ++place) others.push_back(rest[place]);
+    std::ranges::sort(others);
     return others;
   }
   // Some lists, the second one against the first.
@@ -376,16 +362,13 @@ class DrawnStories {
   // One of these lists that this silo is in and that is a part of the other; else one of its own.
   SiloList one_for(std::uint32_t silo, const std::vector<SiloList>& lists, const SiloList& within) {
     const SiloList& list = lists[below(static_cast<std::uint32_t>(lists.size()))];
-    if (is_in(list, silo) && is_subset(list, within)) return list;
+    if (std::ranges::binary_search(list, silo) && is_subset(list, within)) return list;
     return part_of(within, silo);
-  }
-  static bool is_in(const SiloList& list, std::uint32_t silo) {
-    return std::binary_search(list.begin(), list.end(), silo);
   }
 
   // Values: the same for all, or zero for some, or for all but a few.
   std::vector<std::uint32_t> values() {
-    std::vector<std::uint32_t> public_values(terms_.silos + 1, 1);
+    std::vector<std::uint32_t> public_values(of_.terms.silos + 1, 1);
     if (happens(0.5)) return public_values;
     const double share = happens(0.5) ? 0.5 : happens(0.5) ? 0.9 : 0.1;
     for (std::uint32_t& value : public_values) value = happens(share) ? 0 : 1 + below(2);
@@ -393,13 +376,13 @@ class DrawnStories {
   }
 
   std::vector<Story> attempt(const std::set<std::uint32_t>& colluding) {
-    const SiloList all = all_silos(terms_.silos);
-    const std::uint32_t victim = 1 + below(terms_.silos);  // often told less than the others
+    const SiloList all = all_silos(of_.terms.silos);
+    const std::uint32_t victim = 1 + below(of_.terms.silos);  // often told less than the others
     const SiloList participants = happens(0.7) ? all : part_of(all);
     const auto sharing = stories_about(participants, 1 + below(3));
     const auto summed = stories_about(sharing[0], 1 + below(3));
     const bool is_each_told_its_own = happens(0.5);
-    std::vector<Story> stories(terms_.silos + 1);
+    std::vector<Story> stories(of_.terms.silos + 1);
     for (const std::uint32_t silo : participants) {
       Story& story = stories[silo];
       story.participants = participants;
@@ -414,10 +397,10 @@ class DrawnStories {
   }
 
   void play() {
-    SiloList order = all_silos(terms_.silos);
+    SiloList order = all_silos(of_.terms.silos);
     if (happens(0.5)) std::shuffle(order.begin(), order.end(), draw_);
-    const std::set<std::uint32_t> colluding(order.begin(), order.begin() + terms_.colluding);
-    LiedToRun run(parties_, terms_.threshold, colluding, protocol_);
+    const std::set<std::uint32_t> colluding(order.begin(), order.begin() + of_.terms.colluding);
+    LiedToRun run(of_.parties, of_.terms.threshold, colluding, of_.protocol);
     for (std::uint32_t sums = happens(0.7) ? 1 : 2; sums > 0; --sums) {
       SumStory story{values(), {}};
       for (std::uint32_t attempts = happens(0.7) ? 1 : 2; attempts > 0; --attempts) {
@@ -428,9 +411,7 @@ class DrawnStories {
     result_.add(run);
   }
 
-  const SiloParties& parties_;
-  Terms terms_;
-  Protocol protocol_;
+  const Setting of_;
   std::mt19937 draw_;
   Search result_;
 };
@@ -458,7 +439,7 @@ void expect_no_leak(std::uint32_t silos, const Stories& stories_of) {
   std::size_t stories = 0;
   for (const Terms& terms : all_terms(silos)) {
     SCOPED_TRACE(text_of(terms));
-    const Search search = stories_of(parties, terms, Protocol::kOurs).run();
+    const Search search = stories_of(Setting{parties, terms, Protocol::kOurs}).run();
     EXPECT_EQ(search.leak, "");
     EXPECT_GT(search.sums, 0U);  // an honest coordinator's among them
     stories += search.stories;
@@ -473,7 +454,7 @@ TEST_P(OneAttemptTest, NoStoryGivesMoreThanOneSumOverEnoughSilos) {
 
 class AnyListsTest : public testing::TestWithParam<std::uint32_t> {};
 TEST_P(AnyListsTest, NoStoryGivesMoreThanOneSumOverEnoughSilos) {
-  expect_no_leak(GetParam(), [](const auto&... of) { return AnyLists(of...); });
+  expect_no_leak(GetParam(), [](const Setting& of) { return AnyLists(of); });
 }
 
 class TwoAttemptsTest : public testing::TestWithParam<std::uint32_t> {};
@@ -510,7 +491,7 @@ TEST(StorySearch, HonestStoriesGiveTheirSums) {
 Search drawn(const Terms& terms, Protocol protocol, std::chrono::milliseconds time, std::size_t most,
              std::uint32_t seed = 18) {
   const SiloParties parties(terms.silos);
-  return DrawnStories(parties, terms, protocol, seed).run(time, most);
+  return DrawnStories({parties, terms, protocol}, seed).run(time, most);
 }
 
 void expect_no_leak_in_drawn(const Terms& terms, std::chrono::milliseconds time) {
@@ -535,10 +516,9 @@ TEST(DrawnStorySearch, NoDrawnStoryGivesMoreThanOneSumOverEnoughSilos) {
 
 // What the search is worth: it finds what is wrong with each of these. Drawn stories have seeds that find it soon.
 
-Search enumerated(const Terms& terms, Protocol protocol,
-                  Enumeration (*stories_of)(const SiloParties&, const Terms&, Protocol)) {
+Search enumerated(const Terms& terms, Protocol protocol, Enumeration (*stories_of)(const Setting&)) {
   const SiloParties parties(terms.silos);
-  return stories_of(parties, terms, protocol).run();
+  return stories_of({parties, terms, protocol}).run();
 }
 
 // With more silos such stories are too rare to be drawn, and are told on purpose in contradictory_survivors_test.cpp.
@@ -574,10 +554,8 @@ TEST(PlantedStorySearch, ThresholdsThatAreTooLowAreCaught) {
   const std::pair<Terms, std::uint32_t> terms_and_seeds[] = {
       {{4, 2, 0}, 3}, {{6, 3, 0}, 9}, {{5, 3, 1}, 4}, {{6, 4, 2}, 6}};
   for (const auto& [terms, seed] : terms_and_seeds) {
-    SCOPED_TRACE(text_of(terms));
     ASSERT_FALSE(terms.is_allowed());
-    const Search search = drawn(terms, Protocol::kOurs, std::chrono::seconds(60), 20000, seed);
-    EXPECT_NE(search.leak, "");
+    EXPECT_NE(drawn(terms, Protocol::kOurs, std::chrono::seconds(60), 20000, seed).leak, "") << text_of(terms);
   }
 }
 

@@ -63,16 +63,12 @@ TEST(Page, SideBySideThePublicSeesAccuraciesWithNoiseAndNoExactOnes) {
   EXPECT_THAT(page_of(documents), HasSubstr("95.3 %"));
 }
 
-TEST(Page, FiguresWithNoiseOfASeedAreForTheOwner) {
+TEST(Page, FiguresWithNoiseOfASeedAreForTheOwnerAndRefusedOutsideOfTheirRange) {
   json report = evaluation_of_model();
   report["private"] = false;
   report["privacy"]["forfeited_by"] = {"seed"};
   EXPECT_THAT(page_of_report(report), HasSubstr("81.2 %"));
   EXPECT_THAT(page_of_report(report, Audience::kPublic), Not(HasSubstr("81.2 %")));
-}
-
-TEST(Page, AFigureOutsideOfItsRangeIsRefused) {
-  json report = evaluation_of_model();
   report["metrics"]["accuracy"]["high"] = 1.5;
   EXPECT_THROW(fit_of(report), BadInput);
   report["metrics"]["accuracy"].erase("high");

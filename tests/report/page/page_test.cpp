@@ -23,25 +23,25 @@ TEST(Page, HoldsEveryFigureOfAReportExactly) {
   }
 }
 
-// They would be one bar, of rounds that are not alike.
+TEST(Page, NamesReleasesInTheBudgetAsTheLedgerDoesAndRoundsCostsUpAndNoiseDown) {
+  json report = small_report();
+  report["privacy"]["releases"][0].update(
+      {{"name", "sizes"}, {"release", "feature_sizes"}, {"mu", 0.30000001}, {"sigma", 11.2599999}});
+  expect_shown(page_of_report(report),
+               {"<tr><th scope=\"row\"><bdi>feature_sizes (sizes)</bdi></th>",
+                "<data value=\"0.30000001\">0.301</data>", "<data value=\"11.2599999\">11.2</data>"});
+}
+
+// Rounds that are not alike would be one bar; three of them have no norms to draw.
 TEST(Page, RoundsWithOtherNoiseStandApart) {
-  json report = small_report();
-  EXPECT_TRUE(has(page_of_report(report), "gradient, 4 rounds"));
-  report["privacy"]["releases"][2]["sigma"] = 43.0;
-  EXPECT_FALSE(has(page_of_report(report), "gradient, 4 rounds"));
-}
-
-TEST(Page, NamesReleasesInTheBudgetAsTheLedgerDoes) {
-  json report = small_report();
-  report["privacy"]["releases"][0].update({{"name", "sizes"}, {"release", "feature_sizes"}});
-  EXPECT_TRUE(has(page_of_report(report), "<tr><th scope=\"row\"><bdi>feature_sizes (sizes)</bdi></th>"));
-}
-
-TEST(Page, DrawsNoNormsOfThreeRounds) {
-  json report = small_report();
-  EXPECT_TRUE(has(page_of_report(report), "Norm of each round&#39;s gradient"));
-  report["privacy"]["releases"].erase(4);
-  EXPECT_FALSE(has(page_of_report(report), "Norm of each round&#39;s gradient"));
+  const json report = small_report();
+  expect_shown(page_of_report(report), {"gradient, 4 rounds", "Norm of each round&#39;s gradient"});
+  json unlike = report;
+  unlike["privacy"]["releases"][2]["sigma"] = 43.0;
+  expect_hidden(page_of_report(unlike), {"gradient, 4 rounds"});
+  json few = report;
+  few["privacy"]["releases"].erase(4);
+  expect_hidden(page_of_report(few), {"Norm of each round&#39;s gradient"});
 }
 
 TEST(Page, IsCalledByItsModelAndSumsUpInALine) {
@@ -86,14 +86,6 @@ TEST(Page, ShowsNoSecondsOfAnOlderReport) {
   EXPECT_TRUE(page_of_report(report) == page_of_report(small_report()));
 }
 
-TEST(Page, RoundsCostsUpAndNoiseDown) {
-  json report = small_report();
-  report["privacy"]["releases"][0]["mu"] = 0.30000001;
-  report["privacy"]["releases"][0]["sigma"] = 11.2599999;
-  expect_shown(page_of_report(report),
-               {"<data value=\"0.30000001\">0.301</data>", "<data value=\"11.2599999\">11.2</data>"});
-}
-
 TEST(Page, MarksTestFiguresAndMessagesForTheOwner) {
   const std::string page = page_of_report(small_report());
   const std::string mark = " <span class=\"owner\">for the data's owner</span></h3>";
@@ -109,30 +101,21 @@ TEST(Page, ForThePublicHasNoSectionAndNoFigureOfTheOwners) {
   expect_shown(page, {"All of this page is public.", "1234.5678901"});
 }
 
-TEST(Page, SaysThatARunIsNotPrivate) {
+TEST(Page, SaysThatARunIsNotPrivateAndKeepsItsReleasesForTheOwner) {
   json report = small_report();
   EXPECT_FALSE(has(page_of_report(report), "not private"));
   report["private"] = false;
-  EXPECT_TRUE(has(page_of_report(report), "This run is not private."));
+  expect_shown(page_of_report(report),
+               {"This run is not private.", "What came out, beside its noise <span class=\"owner\">", "1234.5678901",
+                "101.5", "812.5"});
+  expect_hidden(without_inlined_texts(page_of_report(report, Audience::kPublic)), {"1234.5678901", "101.5", "812.5"});
 }
 
-TEST(Page, KeepsReleasesWhoseNoiseHasASeedForTheOwner) {
-  json report = small_report();
-  report["private"] = false;
-  const std::string of_owner = page_of_report(report);
-  const std::string of_public = without_inlined_texts(page_of_report(report, Audience::kPublic));
-  expect_shown(of_owner, {"What came out, beside its noise <span class=\"owner\">", "1234.5678901", "101.5", "812.5"});
-  expect_hidden(of_public, {"1234.5678901", "101.5", "812.5"});
-}
-
-TEST(Page, TellsALedgersLifeRunByRun) {
+TEST(Page, TellsALedgersLifeRunByRunAsTheTerminalDoes) {
   const std::string page = page_of_one(ledger_of_two_runs());
   EXPECT_EQ(count_of(page, "<tr><th scope=\"row\"><bdi>aa</bdi></th>"), 1u);
   expect_shown(page, {"fc (seeded: NOT private, not counted)", "<data value=\"0.015625\">", "aa/gram"});
-}
-
-// The terminal has the same sections, but charts.
-TEST(Page, HasTheReleasesOfEachRunOfALedgerAsTheTerminalHas) {
+  // The terminal has the same sections, but charts.
   const PageDocument ledger = ledger_of_two_runs();
   const std::string heading = "2026-01-31T23:59:59Z, run aa, mean: epsilon 0.927 at delta 1e-05, add-remove";
   EXPECT_TRUE(has(page_of_one(ledger), "<caption>" + heading + "</caption>"));
@@ -143,17 +126,14 @@ TEST(Page, HasTheReleasesOfEachRunOfALedgerAsTheTerminalHas) {
   EXPECT_THAT(text, Not(HasSubstr("so far")));
 }
 
-TEST(Page, DrawsNoStepsOfASingleRun) {
+TEST(Page, DrawsNoStepsOfASingleRunAndSpendsNothingOfAnEmptyLedger) {
   EXPECT_EQ(count_of(page_of_one(ledger_of_two_runs()), "<figure "), 1u);
   const std::string page = page_of_one(document_of(ledger_of_a_run()));
   EXPECT_EQ(count_of(page, "<figure "), 0u);
   EXPECT_TRUE(has(page, "<summary>Spending, run by run</summary>"));
-}
-
-TEST(Page, OfAnEmptyLedgerNothingIsSpent) {
-  const std::string page = page_of_one(document_of(SampleText()));
-  EXPECT_TRUE(has(page, "epsilon 0, delta"));
-  EXPECT_FALSE(has(page, "Releases of each run"));
+  const std::string of_none = page_of_one(document_of(SampleText()));
+  expect_shown(of_none, {"epsilon 0, delta"});
+  expect_hidden(of_none, {"Releases of each run"});
 }
 
 TEST(Page, AllowsItsOwnScriptAndStyleAndNothingElse) {
@@ -165,9 +145,6 @@ TEST(Page, AllowsItsOwnScriptAndStyleAndNothingElse) {
   EXPECT_TRUE(has(page, "<style>" + std::string(page_style()) + "</style>"));
   const std::string rest = without_inlined_texts(page);
   expect_hidden(rest, {"http:", "https:", "src=", "style=", "onclick", "<link", "<img", "<iframe", "url("});
-}
-
-TEST(Page, HashIsThatOfKnownText) {
   EXPECT_EQ(source_hash("abc"), "'sha256-ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0='");
   EXPECT_EQ(source_hash(""), "'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='");
 }
@@ -231,6 +208,7 @@ json report_of_auto(double epsilon, double accuracy) {
 // What its readers have come for stands before all else.
 TEST(Page, OpensWithEpsilonAccuracyAndWhatIsSpent) {
   const std::string page = without_inlined_texts(page_of_report(report_of_auto(2.5, 0.9375)));
+  expect_shown(page, {"A fit by auto (by fc), epsilon 2.5"});
   std::size_t last = page.find("<main");
   for (const char* next : {"<dt>epsilon</dt><dd><data value=\"2.5\">", "a given one is in the data",
                            "<dt>accuracy</dt><dd><data value=\"0.9375\">", ">Spent on these records</h3>",
@@ -250,10 +228,6 @@ TEST(Page, DrawsTheAttackerByTheRunsOwnMu) {
   json sampled = small_report();
   sampled["privacy"]["mu"] = nullptr;
   EXPECT_TRUE(has(page_of_report(sampled), json(attack_power(2.0, 1e-5, 0.01)).dump()));
-}
-
-TEST(Page, CallsAMethodThatWasChosenByBothNames) {
-  expect_shown(page_of_report(report_of_auto(2.5, 0.9375)), {"A fit by auto (by fc), epsilon 2.5"});
 }
 
 TEST(Page, PutsReportsSideBySideAndDrawsAccuracyAgainstEpsilon) {
@@ -306,36 +280,25 @@ TEST(Page, NamesEachOfSeveralDocumentsInMenuAndHeading) {
   for (const char* file : {"r.json", "l.jsonl"}) EXPECT_EQ(count_of(page, "<bdi>" + std::string(file)), 2u);
   EXPECT_EQ(count_of(page, "<article "), 2u);
   EXPECT_EQ(page, page_of(documents));
-}
-
-TEST(Page, NeedsADocument) {
   EXPECT_THROW(page_of({}), std::logic_error);
 }
 
-// The refusal of a file with that text.
-std::string refusal_of_file(const std::string& text) {
+TEST(DocumentOfFile, IsToldByContentsAndOthersAreRefusedNamingTheFile) {
+  std::vector<std::pair<std::string, std::string>> files{
+      {R"({"method":"ls","privacy":{}})", "'private' is missing"},
+      {"{\n\"runs\": [], \"methods\": [], \"epsilons\": []}", "give a report of fit or evaluate --private"},
+      {"{\"schema\":2,\"kind\":\"ledger\"}\n{\"schema\":2}", "some.file:1: not a ledger line"},
+      {std::string(100000, '[') + std::string(100000, ']'), "nested more than"}};
+  for (const char* text : {"", "not JSON", "[1,2]", "{}", "{\"a\":1}\n{\"b\":2}", "\x93NUMPY"}) {
+    files.emplace_back(text, "some.file: ");
+  }
   const TemporaryFolder folder;
   const std::string path = folder / "some.file";
-  write_bytes(path, text);
-  return refusal<Error>([&] { document_of_file(path); });
-}
-
-TEST(DocumentOfFile, IsToldByContents) {
-  EXPECT_THAT(refusal_of_file(R"({"method":"ls","privacy":{}})"), HasSubstr("'private' is missing"));
-  EXPECT_THAT(refusal_of_file("{\n\"runs\": [], \"methods\": [], \"epsilons\": []}"),
-              HasSubstr("give a report of fit or evaluate --private"));
-  EXPECT_THAT(refusal_of_file("{\"schema\":2,\"kind\":\"ledger\"}\n{\"schema\":2}"),
-              HasSubstr("some.file:1: not a ledger line"));
-}
-
-TEST(DocumentOfFile, RefusesWhatIsNoneOfThemNamingTheFile) {
-  for (const char* text : {"", "not JSON", "[1,2]", "{}", "{\"a\":1}\n{\"b\":2}", "\x93NUMPY"}) {
-    EXPECT_THAT(refusal_of_file(text), HasSubstr("some.file: ")) << text;
+  for (const auto& [text, message] : files) {
+    SCOPED_TRACE(text.substr(0, 80));
+    write_bytes(path, text);
+    expect_refusal<Error>([&] { document_of_file(path); }, {message});
   }
-}
-
-TEST(DocumentOfFile, RefusesValuesTooDeepInOneAnother) {
-  EXPECT_THAT(refusal_of_file(std::string(100000, '[') + std::string(100000, ']')), HasSubstr("nested more than"));
 }
 
 }  // namespace dpreduce::page_test

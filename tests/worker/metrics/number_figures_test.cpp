@@ -1,10 +1,6 @@
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <random>
-
 #include "common/ledger/evaluation_terms.hpp"
 #include "tests/testing.hpp"
+#include "tests/worker/drawn_numbers.hpp"
 #include "worker/metrics/numbers.hpp"
 
 namespace dpreduce::number_figures_test {
@@ -27,10 +23,15 @@ std::vector<double> drawn_sums(std::mt19937& engine, int rows) {
   return sums;
 }
 
+NumberFigures told_of(const std::vector<double>& sums, const std::vector<double>& sigmas = std::vector(7, 0.0),
+                      double scale = kScale) {
+  return estimate_numbers(sums, sigmas, scale, 0.95);
+}
+
 TEST(EstimateNumbers, AreThoseOfTheSumsWithoutNoise) {
   std::mt19937 engine(3);
   const std::vector<double> sums = drawn_sums(engine, 5000);
-  const NumberFigures exact = estimate_numbers(sums, std::vector<double>(7, 0.0), kScale, 0.95);
+  const NumberFigures exact = told_of(sums);
   EXPECT_NEAR(exact.rmse.value, kScale * std::sqrt(sums[5] / sums[0]), 1e-12);
   EXPECT_NEAR(exact.r2.value, 1.0 - sums[5] / (sums[2] - sums[1] * sums[1] / sums[0]), 1e-12);
   EXPECT_EQ(exact.r2.noise, 0.0);
@@ -50,7 +51,7 @@ TEST(EstimateNumbers, HoldTheTruthOrSayNothing) {
     for (int run = 0; run < kRuns; ++run) {
       std::vector<double> sums = drawn_sums(engine, rows);
       for (double& sum : sums) sum += noise * normal(engine);
-      const NumberFigures told = estimate_numbers(sums, std::vector<double>(7, noise), kScale, 0.95);
+      const NumberFigures told = told_of(sums, std::vector(7, noise));
       wrong_r2 += told.r2.low > kTruth || told.r2.high < kTruth ? 1 : 0;
       wrong_rmse += told.rmse.low > kScale * kError || told.rmse.high < kScale * kError ? 1 : 0;
     }
@@ -59,43 +60,12 @@ TEST(EstimateNumbers, HoldTheTruthOrSayNothing) {
   }
 }
 
-// Central moments of drawn rows, in two passes.
-struct Moments {
-  double mean = 0.0;
-  double square = 0.0;  // about the mean
-  double fourth = 0.0;  // about the mean
-};
-
-Moments moments_of(const std::vector<double>& values, bool is_centered) {
-  Moments moments;
-  const auto count = static_cast<double>(values.size());
-  for (const double value : values) moments.mean += is_centered ? 0.0 : value / count;
-  for (const double value : values) {
-    moments.square += std::pow(value - moments.mean, 2) / count;
-    moments.fourth += std::pow(value - moments.mean, 4) / count;
-  }
-  return moments;
-}
-
-std::vector<double> sums_of(const std::vector<double>& y, const std::vector<double>& e) {
-  std::vector<double> sums(7, 0.0);
-  for (std::size_t row = 0; row < y.size(); ++row) {
-    sums[0] += 1.0;
-    for (int power = 1; power <= 4; ++power) sums[static_cast<std::size_t>(power)] += std::pow(y[row], power);
-    sums[5] += std::pow(e[row], 2);
-    sums[6] += std::pow(e[row], 4);
-  }
-  return sums;
-}
-
 // The standard error of a root mean square is sqrt((m4 - m2^2) / n) / (2 sqrt(m2)); of normal numbers sigma / sqrt(2
 // n).
 TEST(EstimateNumbers, ARootMeanSquareVariesAsItsFourthMomentSaysAndAsOfNormalNumbersAtLeast) {
   constexpr double kRows = 10000.0;
   const auto rmse = [&](double square, double fourth) {
-    return estimate_numbers(std::vector{kRows, 0.0, 0.05 * kRows, 0.0, 0.01 * kRows, square * kRows, fourth * kRows},
-                            std::vector(7, 0.0), kScale, 0.95)
-        .rmse;
+    return told_of({kRows, 0.0, 0.05 * kRows, 0.0, 0.01 * kRows, square * kRows, fourth * kRows}).rmse;
   };
   const Estimate alike = rmse(0.04, 0.0016);  // all errors are .2: a sample that says less than there is
   EXPECT_NEAR(alike.deviation, kScale * 0.2 / std::sqrt(2.0 * kRows), 1e-6);
@@ -105,24 +75,46 @@ TEST(EstimateNumbers, ARootMeanSquareVariesAsItsFourthMomentSaysAndAsOfNormalNum
   EXPECT_NEAR(wild.deviation, kScale * 0.2 * std::sqrt(8.0 / kRows) / 2.0, 1e-6);
 }
 
+// Central moments, in two passes, of numbers with this mean.
+struct Moments {
+  double square = 0.0;
+  double fourth = 0.0;
+  // Of the mean square of so many numbers.
+  double error(double count) const { return std::sqrt((fourth - square * square) / count); }
+};
+
+Moments moments_of(const std::vector<double>& values, double mean) {
+  Moments moments;
+  const auto count = static_cast<double>(values.size());
+  for (const double value : values) {
+    moments.square += std::pow(value - mean, 2) / count;
+    moments.fourth += std::pow(value - mean, 4) / count;
+  }
+  return moments;
+}
+
 // Rows with wild tails and a mean. An end is where |E - r V| comes to z sqrt(s_E^2 + r^2 s_V^2), here by halving.
 TEST(EstimateNumbers, TheEndsOfR2AreThoseOfTheRatioThatMomentsAllow) {
   std::mt19937 engine(9);
   std::exponential_distribution<double> tail(9.0);
   std::vector<double> y;
   std::vector<double> e;
+  std::vector<double> sums(7, 0.0);
   for (int row = 0; row < 3000; ++row) {
     const double sign = engine() % 2 == 0 ? 1.0 : -1.0;
     y.push_back(std::min(0.3 + tail(engine), 1.0));
     e.push_back(sign * std::min(0.5 * tail(engine), 1.0));
+    for (std::size_t power = 0; power <= 4; ++power) sums[power] += std::pow(y.back(), power);
+    sums[5] += std::pow(e.back(), 2);
+    sums[6] += std::pow(e.back(), 4);
   }
-  const NumberFigures told = estimate_numbers(sums_of(y, e), std::vector(7, 0.0), kScale, 0.95);
-  const Moments of_y = moments_of(y, false);
-  const Moments of_e = moments_of(e, true);
+  const NumberFigures told = told_of(sums);
+  const Moments of_y = moments_of(y, sums[1] / 3000.0);
+  const Moments of_e = moments_of(e, 0.0);
   ASSERT_GT(of_y.fourth, 3.5 * of_y.square * of_y.square) << "or the floor would be tested";
   ASSERT_GT(of_e.fourth, 3.5 * of_e.square * of_e.square);
-  const double s_e = std::sqrt((of_e.fourth - of_e.square * of_e.square) / 3000.0);
-  const double s_v = std::sqrt((of_y.fourth - of_y.square * of_y.square) / 3000.0);
+  const double s_e = of_e.error(3000.0);
+  const double s_v = of_y.error(3000.0);
   const auto end = [&](double outside) {
     double inside = of_e.square / of_y.square;
     for (int step = 0; step < 60; ++step) {
@@ -147,33 +139,27 @@ TEST(EstimateNumbers, TheNoiseThatIsToldIsHowFarNoiseMovesThem) {
   for (const std::vector<double>& sigmas :
        {std::vector{60.0, 1.0, 1.0, 1.0, 1.0, 8.0, 1.0}, std::vector{1.0, 60.0, 4.0, 1.0, 1.0, 4.0, 1.0},
         std::vector{250.0, 1.0, 8.0, 1.0, 1.0, 1.0, 1.0}, std::vector{1.0, 1.0, 12.0, 30.0, 30.0, 1.0, 30.0}}) {
-    constexpr int kDraws = 2000;
-    std::vector<double> r2;
-    std::vector<double> rmse;
-    for (int draw = 0; draw < kDraws; ++draw) {
+    DrawnMoments r2;
+    DrawnMoments rmse;
+    for (int draw = 0; draw < 2000; ++draw) {
       std::vector<double> noised = sums;
       for (std::size_t sum = 0; sum < noised.size(); ++sum) noised[sum] += sigmas[sum] * normal(engine);
-      const NumberFigures told = estimate_numbers(noised, sigmas, kScale, 0.95);
-      r2.push_back(told.r2.value);
-      rmse.push_back(told.rmse.value);
+      const NumberFigures told = told_of(noised, sigmas);
+      r2.add(told.r2.value);
+      rmse.add(told.rmse.value);
     }
-    const NumberFigures told = estimate_numbers(sums, sigmas, kScale, 0.95);
-    EXPECT_NEAR(told.rmse.noise / std::sqrt(moments_of(rmse, false).square), 1.0, 0.08) << sigmas[0];
-    const double ratio = told.r2.noise / std::sqrt(moments_of(r2, false).square);
+    const NumberFigures told = told_of(sums, sigmas);
+    EXPECT_NEAR(told.rmse.noise / rmse.deviation(), 1.0, 0.08) << sigmas[0];
+    const double ratio = told.r2.noise / r2.deviation();
     EXPECT_GT(ratio, 0.92) << sigmas[0] << " " << sigmas[1];
     EXPECT_LT(ratio, sigmas[0] > 100.0 ? 2.3 : 1.3) << sigmas[0] << " " << sigmas[1];
   }
 }
 
-TEST(EstimateNumbers, ANumberOfRowsThatNoiseHidesIsTakenToBeTwiceTheNoise) {
-  const std::vector<double> sums{-20.0, 0.0, 4.0, 0.0, 2.0, 8.0, 1.0};
-  const NumberFigures told = estimate_numbers(sums, std::vector(7, 40.0), 1.0, 0.95);
-  EXPECT_NEAR(told.rmse.value, std::sqrt(8.0 / 80.0), 1e-12);
-}
-
-TEST(EstimateNumbers, SayNothingOfASpreadThatMayBeNone) {
-  const NumberFigures told =
-      estimate_numbers(std::vector{90.0, 3.0, 12.0, 1.0, 5.0, -20.0, 5.0}, std::vector(7, 40.0), 1.0, 0.95);
+TEST(EstimateNumbers, SayNothingOfASpreadThatMayBeNoneAndTakeAHiddenNumberOfRowsToBeTwiceItsNoise) {
+  const NumberFigures hidden = told_of({-20.0, 0.0, 4.0, 0.0, 2.0, 8.0, 1.0}, std::vector(7, 40.0), 1.0);
+  EXPECT_NEAR(hidden.rmse.value, std::sqrt(8.0 / 80.0), 1e-12);
+  const NumberFigures told = told_of({90.0, 3.0, 12.0, 1.0, 5.0, -20.0, 5.0}, std::vector(7, 40.0), 1.0);
   EXPECT_EQ(told.r2.low, kLeastR2);
   EXPECT_EQ(told.r2.high, 1.0);
   EXPECT_TRUE(told.r2.is_uninformative());
@@ -198,10 +184,8 @@ TEST(EstimateNumbers, OfSeveralTargetsAreTheMeanAndTheRootOfTheMeanSquare) {
 }
 
 TEST(EstimateNumbers, GoWithTheScale) {
-  const std::vector<double> sums{5000.0, 400.0, 900.0, 50.0, 300.0, 90.0, 3.0};
-  const std::vector<double> sigmas(7, 20.0);
   const auto rmse_at = [&](double scale) {
-    const NumberFigures one = estimate_numbers(sums, sigmas, scale, 0.95);
+    const NumberFigures one = told_of({5000.0, 400.0, 900.0, 50.0, 300.0, 90.0, 3.0}, std::vector(7, 20.0), scale);
     return over_targets({one, one}).rmse;
   };
   const Estimate one = rmse_at(1.0);

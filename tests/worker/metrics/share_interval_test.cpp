@@ -1,16 +1,12 @@
 // Intervals of shares whose counts are noised. How often they hold over a grid of n, p and epsilon is an experiment of
 // its own; here some of its cells.
-#include <cmath>
-#include <random>
-#include <tuple>
-
 #include "tests/testing.hpp"
 #include "worker/metrics/estimates.hpp"
 
 namespace dpreduce::share_interval_test {
 
+// Beta(8.5, 2.5) quantiles at 0.025 and 0.975.
 TEST(ShareInterval, WithoutNoiseIsNearJeffreysInterval) {
-  // Beta(8.5, 2.5) quantiles at 0.025 and 0.975.
   const Estimate estimate = estimate_share({8, 2, 0.0}, 0.95);
   EXPECT_NEAR(estimate.low, 0.4991, 0.04);
   EXPECT_NEAR(estimate.high, 0.9555, 0.04);
@@ -32,24 +28,26 @@ TEST(ShareInterval, OfTheRestIsTheMirrorImage) {
 }
 
 TEST(ShareInterval, OfManyCountsIsTheNormalOneAndBothMeet) {
-  const double sigma = 4.0;
-  const Estimate many = estimate_share({900, 400, sigma}, 0.95);  // normal
-  const double p = 900.0 / 1300.0;
-  const double noise = std::hypot(p, 1 - p) * sigma / 1300.0;
-  EXPECT_NEAR(many.noise, noise, 1e-12);
-  EXPECT_NEAR(many.high - many.low, 2 * 1.95996 * std::hypot(noise, std::sqrt(p * (1 - p) / 1300.0)), 5e-4);
-  const Estimate few = estimate_share({900, 310, sigma}, 0.95);  // by the sum
-  const double q = 900.0 / 1210.0;
-  const double deviation = std::hypot(std::hypot(q, 1 - q) * sigma / 1210.0, std::sqrt(q * (1 - q) / 1210.0));
-  EXPECT_NEAR(few.deviation / deviation, 1.0, 0.02);
+  const auto noise = [](double p, double rows) { return std::hypot(p, 1 - p) * 4.0 / rows; };
+  const auto deviation = [&](double p, double rows) {
+    return std::hypot(noise(p, rows), std::sqrt(p * (1 - p) / rows));
+  };
+  const Estimate many = estimate_share({900, 400, 4.0}, 0.95);  // normal
+  EXPECT_NEAR(many.noise, noise(900.0 / 1300.0, 1300.0), 1e-12);
+  EXPECT_NEAR(many.high - many.low, 2 * 1.95996 * deviation(900.0 / 1300.0, 1300.0), 5e-4);
+  const Estimate few = estimate_share({900, 310, 4.0}, 0.95);  // by the sum
+  EXPECT_NEAR(few.deviation / deviation(900.0 / 1210.0, 1210.0), 1.0, 0.02);
 }
 
 TEST(ShareInterval, NoiseThatHidesTheRowsSaysNothing) {
   EXPECT_TRUE(estimate_share({3, -5, 30.0}, 0.95).is_uninformative());
   EXPECT_TRUE(estimate_share({-40, -60, 30.0}, 0.95).is_uninformative());
   EXPECT_FALSE(estimate_share({900, 100, 30.0}, 0.95).is_uninformative());
-  EXPECT_GT(estimate_share({900, 100, 60.0}, 0.95).high - estimate_share({900, 100, 60.0}, 0.95).low,
-            estimate_share({900, 100, 5.0}, 0.95).high - estimate_share({900, 100, 5.0}, 0.95).low);
+  const auto width = [](double sigma) {
+    const Estimate share = estimate_share({900, 100, sigma}, 0.95);
+    return share.high - share.low;
+  };
+  EXPECT_GT(width(60.0), width(5.0));
 }
 
 // 95 % intervals, 3,000 draws a cell: within 4 standard errors of 0.004 of 0.94 to 0.97. Also where noise hides the

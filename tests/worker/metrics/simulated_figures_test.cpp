@@ -1,11 +1,8 @@
 // What figures say of their own noise, against releases that are drawn again and again, and sums that are made apart.
-#include <cmath>
-#include <optional>
-#include <random>
-
 #include <nlohmann/json.hpp>
 
 #include "tests/testing.hpp"
+#include "tests/worker/drawn_numbers.hpp"
 #include "worker/metrics/calibration.hpp"
 #include "worker/metrics/estimates.hpp"
 #include "worker/metrics/score_curve.hpp"
@@ -58,27 +55,24 @@ bool holds(const nlohmann::json& figure, double truth) {
 // of so many draws is known to 2.2 %; false alarm below 1e-5 a figure.
 void expect_noise(const EvaluationTerms& terms, const std::vector<NoisedBlock>& blocks, double rows_alike = 1.0,
                   const std::optional<NoisedBlock>& positives = {}) {
-  constexpr int kDraws = 1000;
   std::mt19937_64 engine(56);
   std::vector<NamedFigure> told;
-  std::vector<double> sums;
-  std::vector<double> squares;
-  std::vector<double> noise;
-  for (int draw = 0; draw < kDraws; ++draw) {
+  std::vector<DrawnMoments> values;
+  std::vector<DrawnMoments> noises;
+  for (int draw = 0; draw < 1000; ++draw) {
     std::vector<Release> releases{noised(blocks, engine)};
     if (positives) releases.push_back(noised({*positives}, engine));
     told = named(private_figures(releases, terms, 0.95, rows_alike));
-    for (std::vector<double>* sum : {&sums, &squares, &noise}) sum->resize(told.size(), 0.0);
+    values.resize(told.size());
+    noises.resize(told.size());
     for (std::size_t e = 0; e < told.size(); ++e) {
-      sums[e] += told[e].value / kDraws;
-      squares[e] += std::pow(told[e].value, 2) / kDraws;
-      noise[e] += told[e].noise / kDraws;
+      values[e].add(told[e].value);
+      noises[e].add(told[e].noise);
     }
   }
   ASSERT_FALSE(told.empty());
   for (std::size_t e = 0; e < told.size(); ++e) {
-    const double moved = std::sqrt(squares[e] - sums[e] * sums[e]);
-    EXPECT_NEAR(noise[e] / moved, 1.0, 0.1) << told[e].name << ", number " << e;
+    EXPECT_NEAR(noises[e].mean() / values[e].deviation(), 1.0, 0.1) << told[e].name << ", number " << e;
   }
 }
 
@@ -135,21 +129,18 @@ TEST(PrivateFigures, TheNoiseOfTheAreaOfHistogramsIsTheMostThatNoiseMovesIt) {
   for (const bool is_apart : {true, false}) {
     std::vector<double> positives(kBins, is_apart ? 0.0 : 200.0);
     if (is_apart) positives.back() = kBins * 200.0;
-    double sum = 0.0;
-    double squares = 0.0;
-    double noise = 0.0;
-    constexpr int kDraws = 2000;
-    for (int draw = 0; draw < kDraws; ++draw) {
+    DrawnMoments values;
+    DrawnMoments noises;
+    for (int draw = 0; draw < 2000; ++draw) {
       std::vector<double> noised_positives = positives;
       std::vector<double> noised_negatives(kBins, 2000.0);
       for (double& count : noised_positives) count += 4.0 * normal(engine);
       for (double& count : noised_negatives) count += 4.0 * normal(engine);
       const Estimate area = estimate_auc(noised_positives, noised_negatives, 4.0, 0.95);
-      sum += area.value / kDraws;
-      squares += area.value * area.value / kDraws;
-      noise += area.noise / kDraws;
+      values.add(area.value);
+      noises.add(area.noise);
     }
-    const double told = noise / std::sqrt(squares - sum * sum);
+    const double told = noises.mean() / values.deviation();
     EXPECT_GT(told, 0.92) << is_apart;
     EXPECT_LT(told, is_apart ? 1.12 : 2.3) << is_apart;  // 2 where the curve is the diagonal
   }
@@ -176,23 +167,19 @@ TEST(PrivateFigures, TheNoiseOfAPointOfTheCurveIsNoLessThanThatOfItsBins) {
   std::mt19937_64 engine(59);
   const EvaluationTerms terms{.metrics = {M::kRoc}, .classes = 2, .has_probabilities = true};
   const NoisedBlock block{"scores", std::vector<double>(2 * terms.score_bins, 20000.0), 100.0};
-  constexpr int kDraws = 1000;
-  std::vector<double> sums(terms.score_bins - 1, 0.0);
-  std::vector<double> squares = sums;
-  std::vector<double> noise = sums;
-  for (int draw = 0; draw < kDraws; ++draw) {
+  std::vector<DrawnMoments> values(terms.score_bins - 1);
+  std::vector<DrawnMoments> noises(terms.score_bins - 1);
+  for (int draw = 0; draw < 1000; ++draw) {
     const nlohmann::json figures = private_figures({noised({block}, engine)}, terms, 0.95);
-    for (std::size_t point = 0; point < sums.size(); ++point) {
+    for (std::size_t point = 0; point < values.size(); ++point) {
       const nlohmann::json& told = figures["roc"]["points"][point]["true_positive_rate"];
-      const auto value = told["value"].get<double>();
-      sums[point] += value / kDraws;
-      squares[point] += value * value / kDraws;
-      noise[point] += told["noise"].get<double>() / kDraws;
+      values[point].add(told["value"].get<double>());
+      noises[point].add(told["noise"].get<double>());
     }
   }
-  for (std::size_t point = 0; point < sums.size(); ++point) {
-    EXPECT_NEAR(sums[point], 1.0 - static_cast<double>(point + 1) / 16.0, 1e-3);
-    const double ratio = noise[point] / std::sqrt(squares[point] - sums[point] * sums[point]);
+  for (std::size_t point = 0; point < values.size(); ++point) {
+    EXPECT_NEAR(values[point].mean(), 1.0 - static_cast<double>(point + 1) / 16.0, 1e-3);
+    const double ratio = noises[point].mean() / values[point].deviation();
     EXPECT_GT(ratio, 0.92) << point;
     EXPECT_LT(ratio, 4.0) << point;
   }
@@ -217,19 +204,6 @@ TEST(PrivateFigures, TheIntervalOfMicroF1HoldsTheTruthOfRowsWhoseClassesErrToget
   EXPECT_GE(held, 0.93 * kRuns);
 }
 
-// With three groups each interval holds with probability .95^(1/3), so that all three do with .95.
-TEST(PrivateFigures, TheLargestGapIsOfIntervalsThatHoldTogether) {
-  const std::vector<NoisedCounts> groups{{3600, 400, 4}, {2800, 700, 4}, {1600, 900, 4}};
-  const double each = std::cbrt(0.95);
-  const Estimate best = estimate_share(groups[0], each);
-  const Estimate worst = estimate_share(groups[2], each);
-  const Estimate gap = estimate_largest_gap(groups, 0.95);
-  EXPECT_NEAR(gap.low, best.low - worst.high, 1e-9);
-  EXPECT_NEAR(gap.high, best.high - worst.low, 1e-9);
-  EXPECT_NEAR(gap.value, 0.9 - 0.64, 1e-9);
-  EXPECT_NEAR(gap.noise, std::hypot(best.noise, worst.noise), 1e-12);
-}
-
 // Two targets of unlike scales and errors, in units of the release.
 TEST(PrivateFigures, OfNumbersEachTargetHasItsOwnSumsNoiseAndScale) {
   const EvaluationTerms terms{.metrics = {M::kR2, M::kRmse}, .classes = 2, .has_targets = true};
@@ -249,19 +223,16 @@ TEST(PrivateFigures, OfNumbersEachTargetHasItsOwnSumsNoiseAndScale) {
     add("error_fourths", {50, 200}, 1e-9);
     return Release(std::move(blocks));
   };
-  const Release release = with_errors(5.0);
   const std::vector<double> scales{10.0, 3.0};
-  const nlohmann::json figures = private_figures({release}, terms, 0.95, 1.0, scales);
-  const auto number = [&](const char* figure, std::size_t target, const char* member) {
-    return figures[figure][target][member].get<double>();
-  };
+  const nlohmann::json figures = private_figures({with_errors(5.0)}, terms, 0.95, 1.0, scales);
   ASSERT_EQ(figures["rmse_by_target"].size(), 2U);
-  EXPECT_NEAR(number("rmse_by_target", 0, "value"), 10.0 * 0.2, 1e-6);
-  EXPECT_NEAR(number("rmse_by_target", 1, "value"), 3.0 * 0.3, 1e-6);
-  EXPECT_NEAR(number("r2_by_target", 0, "value"), 1.0 - 0.04 / (0.09 - 0.01), 1e-6);
-  EXPECT_NEAR(number("r2_by_target", 1, "value"), 1.0 - 0.09 / (0.25 - 0.09), 1e-6);
-  EXPECT_NEAR(number("rmse_by_target", 0, "noise"), 10.0 * 5.0 / 10000.0 / (2.0 * 0.2), 1e-6);
-  EXPECT_NEAR(number("rmse_by_target", 1, "noise"), 3.0 * 5.0 / 10000.0 / (2.0 * 0.3), 1e-6);
+  const auto expect_figure = [&](const char* figure, const char* member, double first, double second) {
+    EXPECT_NEAR(figures[figure][0][member].get<double>(), first, 1e-6) << figure << " " << member;
+    EXPECT_NEAR(figures[figure][1][member].get<double>(), second, 1e-6) << figure << " " << member;
+  };
+  expect_figure("rmse_by_target", "value", 10.0 * 0.2, 3.0 * 0.3);
+  expect_figure("r2_by_target", "value", 1.0 - 0.04 / (0.09 - 0.01), 1.0 - 0.09 / (0.25 - 0.09));
+  expect_figure("rmse_by_target", "noise", 10.0 * 5.0 / 10000.0 / (2.0 * 0.2), 3.0 * 5.0 / 10000.0 / (2.0 * 0.3));
   // An interval that is wide beside 1, and not beside the largest scale, says something.
   const nlohmann::json rmse = private_figures({with_errors(200.0)}, terms, 0.95, 1.0, scales)["rmse"];
   EXPECT_GT(rmse["high"].get<double>() - rmse["low"].get<double>(), 1.0);
@@ -307,6 +278,10 @@ double bias_by_sum(double d, double v) {
 // The lower end is less the bias where a bin is not off, the upper one less that of what was released.
 TEST(PrivateFigures, TheEndsOfTheCalibrationErrorAreLessTheirBias) {
   const std::vector<double> rows(4, 1000.0);
+  const auto deviation_of = [](std::size_t bin) {
+    const double p = (static_cast<double>(bin) + 0.5) / 4.0;
+    return std::sqrt(8.0 * 8.0 + 1000.0 * p * (1.0 - p));
+  };
   for (const std::vector<double>& gaps : {std::vector{0.0, 0.0, 0.0, 0.0}, std::vector{10.0, -15.0, 20.0, -5.0},
                                           std::vector{200.0, -150.0, 12.0, 90.0}}) {
     double low = 0.0;
@@ -314,8 +289,7 @@ TEST(PrivateFigures, TheEndsOfTheCalibrationErrorAreLessTheirBias) {
     double variance = 0.0;
     double raw = 0.0;
     for (std::size_t bin = 0; bin < 4; ++bin) {
-      const double p = (static_cast<double>(bin) + 0.5) / 4.0;
-      const double v = std::sqrt(8.0 * 8.0 + 1000.0 * p * (1.0 - p));
+      const double v = deviation_of(bin);
       const double d = std::abs(gaps[bin]);
       low += std::max(d - bias_by_sum(0.0, v), 0.0);
       high += d - bias_by_sum(d, v);
@@ -330,12 +304,9 @@ TEST(PrivateFigures, TheEndsOfTheCalibrationErrorAreLessTheirBias) {
     // The value is what gives so large a sum on average, where it is within the interval.
     double e = 0.0;
     for (double step = 0.5; step > 1e-7; step /= 2.0) {
-      double expected = 0.0;
-      for (std::size_t bin = 0; bin < 4; ++bin) {
-        const double p = (static_cast<double>(bin) + 0.5) / 4.0;
-        const double off = 1000.0 * (e + step);
-        expected += off + bias_by_sum(off, std::sqrt(8.0 * 8.0 + 1000.0 * p * (1.0 - p)));
-      }
+      const double off = 1000.0 * (e + step);
+      double expected = 4.0 * off;
+      for (std::size_t bin = 0; bin < 4; ++bin) expected += bias_by_sum(off, deviation_of(bin));
       if (expected < raw) e += step;
     }
     EXPECT_NEAR(told.value, std::clamp(e, told.low, told.high), 1e-5);

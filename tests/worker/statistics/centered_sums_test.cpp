@@ -27,35 +27,37 @@ class CenteredSums : public testing::Test {
   const std::vector<std::int32_t> y_{0, 0, 1};
 };
 
-// A rounding to zero loses less than one, and f a little more.
-void expect_near(const Statistic& sums, std::size_t element, double expected, double rounding = 2.0) {
-  EXPECT_NEAR(static_cast<double>(sums.block(0)[element]), expected, rounding) << "element " << element;
+// These elements of the sums, in S. A rounding to zero loses less than one, and f a little more.
+void expect_near(const Statistic& sums, const std::vector<std::pair<std::size_t, double>>& elements,
+                 double rounding = 2.0) {
+  for (const auto& [element, expected] : elements) {
+    EXPECT_NEAR(static_cast<double>(sums.block(0)[element]), 32767.0 * expected, rounding) << "element " << element;
+  }
 }
 
 TEST_F(CenteredSums, RowsInsideABallAreScaledByItsRadius) {
-  const ClassBalls balls{std::vector<double>(kClasses * kDim, 0.0), {2.0, 1.0}};
-  const Statistic statistic = sums(balls);
-  expect_near(statistic, 0, 32767.0 / 2.0);
-  expect_near(statistic, 1, 32767.0 / 2.0);
-  expect_near(statistic, kDim + 2, -32767.0);
-  EXPECT_EQ(statistic.block(1)[0], 2);
-  EXPECT_EQ(statistic.block(1)[1], 1);
+  const Statistic statistic = sums(ClassBalls{std::vector<double>(kClasses * kDim, 0.0), {2.0, 1.0}});
+  expect_near(statistic, {{0, 0.5}, {1, 0.5}, {kDim + 2, -1.0}});
+  EXPECT_THAT(statistic.block(1), ElementsAre(2, 1));
 }
 
+// Both rows of class 0 are sqrt(1 / 2) from its center, in opposite directions; that of class 1 is sqrt(2) from (0, 0,
+// 0, 1).
 TEST_F(CenteredSums, RowsOutsideAreClippedTowardTheCenter) {
-  // Both rows of class 0 are sqrt(1 / 2) from its center, in opposite directions; that of class 1 is sqrt(2) from (0,
-  // 0, 0, 1).
-  const ClassBalls balls{{0.5, 0.5, 0, 0, 0, 0, 0, 1}, {0.1, 0.1}};
-  const Statistic statistic = sums(balls);
-  for (std::size_t a = 0; a < kDim; ++a) expect_near(statistic, a, 0.0);
-  expect_near(statistic, kDim + 2, -32767.0 * std::sqrt(0.5));
-  expect_near(statistic, kDim + 3, -32767.0 * std::sqrt(0.5));
+  const Statistic statistic = sums(ClassBalls{{0.5, 0.5, 0, 0, 0, 0, 0, 1}, {0.1, 0.1}});
+  expect_near(statistic, {{0, 0.0}, {1, 0.0}, {2, 0.0}, {3, 0.0}});
+  expect_near(statistic, {{kDim + 2, -std::sqrt(0.5)}, {kDim + 3, -std::sqrt(0.5)}});
+}
+
+TEST_F(CenteredSums, ChunksMakeNoDifference) {
+  const ClassBalls balls{{0.3, 0.1, 0, 0.2, 0, 0.7, 0, 0}, {0.5, 0.4}};
+  const Statistic row_by_row = sums(balls, "centred_sums", bytes_per_row(kDim, kDim, 1));
+  EXPECT_TRUE(std::ranges::equal(row_by_row.words(), sums(balls).words()));
 }
 
 TEST_F(CenteredSums, CentersFarAwayAreHeldToTheLattice) {
   const ClassBalls balls{std::vector<double>(kClasses * kDim, 1e300), {1.0, 1.0}};
-  const Statistic statistic = sums(balls);
-  for (std::size_t a = 0; a < kDim; ++a) expect_near(statistic, a, -2.0 * 32767.0 / 2.0, 600.0);
+  expect_near(sums(balls), {{0, -1.0}, {1, -1.0}, {2, -1.0}, {3, -1.0}}, 600.0);
 }
 
 TEST_F(CenteredSums, BallsThatAreNoneAreRefused) {
@@ -72,22 +74,13 @@ TEST_F(CenteredSums, BallsThatAreNoneAreRefused) {
   }
 }
 
-TEST_F(CenteredSums, ChunksMakeNoDifference) {
-  const ClassBalls balls{{0.3, 0.1, 0, 0.2, 0, 0.7, 0, 0}, {0.5, 0.4}};
-  const Statistic whole = sums(balls);
-  const Statistic row_by_row = sums(balls, "centred_sums", bytes_per_row(kDim, kDim, 1));
-  EXPECT_TRUE(std::ranges::equal(whole.block(0), row_by_row.block(0)));
-}
-
 // Of rows of both classes; that of class 1 is sqrt(3 / 2) from the center, the others sqrt(1 / 2).
 TEST_F(CenteredSums, TheRestOfTheCenterIsOfAllRowsAboutOneBall) {
   const ClassBalls ball{{0.5, 0.5, 0, 0}, {1.0}};
   const Statistic statistic = sums(ball, "center_rest");
   EXPECT_EQ(statistic.shape().size(), 1U);
-  const double clipped = 32767.0 / std::sqrt(1.5);
-  expect_near(statistic, 0, -0.5 * clipped);
-  expect_near(statistic, 1, -0.5 * clipped);
-  expect_near(statistic, 2, -clipped);
+  const double clipped = 1.0 / std::sqrt(1.5);
+  expect_near(statistic, {{0, -0.5 * clipped}, {1, -0.5 * clipped}, {2, -clipped}});
   EXPECT_EQ(statistic.block(0)[3], 0);
   EXPECT_EQ(sums(ball, "center_rest", bytes_per_row(kDim, kDim, 1)).block(0)[2], statistic.block(0)[2]);
 }

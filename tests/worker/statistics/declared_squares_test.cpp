@@ -9,9 +9,24 @@
 
 namespace dpreduce::declared_squares_test {
 
-ReleaseTerms terms_of(std::size_t classes, std::size_t most_labels, Adjacency adjacency) {
+ReleaseTerms terms_of(std::size_t classes, std::size_t most_labels, Adjacency adjacency = Adjacency::kAddRemove) {
   return {
       .classes = classes, .most_labels = most_labels, .dim = 4, .metric = Metric::kEuclidean, .adjacency = adjacency};
+}
+
+// The most that any profile costs, where a unit of the first block costs 1 and one of the second `price`.
+double dearest(const Squares& profiles, double price, std::uint64_t unit, std::uint64_t second_unit) {
+  double most = 0.0;
+  for (const auto& profile : profiles) {
+    most =
+        std::max(most, static_cast<double>(profile[0] / unit) + price * static_cast<double>(profile[1] / second_unit));
+  }
+  return most;
+}
+
+// Of a run of that mu, which releases nothing else.
+PlannedRelease planned(std::string_view statistic, const ReleaseTerms& terms, double mu = 1.0) {
+  return make_noise_plan(mu, terms.adjacency, {registered_statistic(statistic).request(terms, 1.0)}).releases[0];
 }
 
 struct Declared {
@@ -24,14 +39,13 @@ struct Declared {
 TEST(DeclaredSquares, AreThoseByHandUnderBothAdjacencies) {
   const std::uint64_t of_softmax = hessian_bound(Loss::kSoftmax, 5);
   const std::uint64_t of_sigmoid = hessian_bound(Loss::kSigmoid, 5);
-  constexpr Adjacency kAdded = Adjacency::kAddRemove;
-  ReleaseTerms of_directions = terms_of(10, 3, kAdded);  // without counts
+  ReleaseTerms of_directions = terms_of(10, 3);  // without counts
   of_directions.metric = Metric::kCosine;
   const Declared by_hand[] = {
-      {"class_means", terms_of(10, 1, kAdded), {{kS2, 1}}, {{4 * kS2, 0}, {2 * kS2, 2}}},
-      {"class_means", terms_of(10, 3, kAdded), {{3 * kS2, 3}}, {{12 * kS2, 0}, {6 * kS2, 6}}},
+      {"class_means", terms_of(10, 1), {{kS2, 1}}, {{4 * kS2, 0}, {2 * kS2, 2}}},
+      {"class_means", terms_of(10, 3), {{3 * kS2, 3}}, {{12 * kS2, 0}, {6 * kS2, 6}}},
       {"class_means", of_directions, {{3 * kS2}}, {{12 * kS2}, {6 * kS2}}},
-      {"feature_sums", terms_of(10, 3, kAdded), {{3 * kS2}}, {{12 * kS2}, {6 * kS2}}},
+      {"feature_sums", terms_of(10, 3), {{3 * kS2}}, {{12 * kS2}, {6 * kS2}}},
       {"least_squares",
        {.classes = 10, .most_labels = 3, .dim = 4},
        {{kS4, 3 * kS2}},
@@ -69,11 +83,6 @@ TEST(ClassMeans, ExchangesOfSetsAreWithinTheirProfilesAndReachThem) {
     for (std::size_t most = 1; most <= classes; ++most) {
       const Squares profiles = declared_squares("class_means", terms_of(classes, most, Adjacency::kReplaceOne));
       for (const double price : {0.0, 0.3, 1.0, 1.9, 2.1, 5.0, 1e6}) {
-        double declared = 0.0;
-        for (const auto& profile : profiles) {
-          declared =
-              std::max(declared, static_cast<double>(profile[0] / kS2) + price * static_cast<double>(profile[1]));
-        }
         double reached = 0.0;
         for (unsigned one = 0; one < 1U << classes; ++one) {
           for (unsigned other = 0; other < 1U << classes; ++other) {
@@ -82,7 +91,7 @@ TEST(ClassMeans, ExchangesOfSetsAreWithinTheirProfilesAndReachThem) {
             reached = std::max(reached, 4.0 * std::popcount(one & other) + moved + price * moved);
           }
         }
-        EXPECT_DOUBLE_EQ(reached, declared) << classes << " " << most << " " << price;
+        EXPECT_DOUBLE_EQ(reached, dearest(profiles, price, kS2, 1)) << classes << " " << most << " " << price;
       }
     }
   }
@@ -93,52 +102,26 @@ TEST(LeastSquares, NoExchangeCostsMoreThanTheWorseCorner) {
   const Squares corners =
       declared_squares("least_squares", {.classes = 10, .dim = 4, .adjacency = Adjacency::kReplaceOne});
   for (const double price : {0.0, 0.1, 0.5, 1.0, 3.0, 100.0}) {
-    double declared = 0.0;
-    for (const auto& corner : corners) {
-      declared =
-          std::max(declared, static_cast<double>(corner[0] / kS4) + price * static_cast<double>(corner[1] / kS2));
-    }
     for (double t = -1.0; t <= 1.0; t += 0.01) {
       const double cost = 2.0 * (1.0 - t * t) + price * 2.0 * (1.0 - t);
-      EXPECT_LE(cost, declared + 1e-12) << t << " " << price;
+      EXPECT_LE(cost, dearest(corners, price, kS4, kS2) + 1e-12) << t << " " << price;
     }
   }
 }
 
-TEST(DeclaredBlocks, OfAGramMatrixAreATriangleAndOfRoundsEachOfThem) {
-  for (const char* name : {"gram", "pca"}) {
-    const ReleaseRequest request = registered_statistic(name).request({.dim = 4}, 1.0);
-    EXPECT_EQ(request.blocks.front().elements, 10U) << name;
-    EXPECT_EQ(request.blocks.front().noise, BlockNoise::kSymmetric) << name;
-  }
-  for (const std::size_t most_labels : {1U, 3U}) {
-    const ReleaseTerms terms{.classes = 5, .most_labels = most_labels, .dim = 4, .rounds = 7};
-    EXPECT_EQ(registered_statistic("gradient").request(terms, 1.0).rounds, 7U);
-  }
-}
-
-TEST(AdaptiveGradient, SpendsTwoPerCentOnTheCounts) {
-  const ReleaseRequest request = registered_statistic("adaptive_gradient").request({.classes = 5, .dim = 4}, 1.0);
-  const NoisePlan plan = make_noise_plan(1.0, Adjacency::kAddRemove, {request});
-  const double mu = plan.releases[0].block("sides").mu;
-  EXPECT_NEAR(mu * mu, 0.02, 1e-9);
-}
-
-TEST(Newton, SplitsItsBudgetAsSaid) {
-  const ReleaseRequest request = registered_statistic("newton").request(
-      {.classes = 10, .dim = 20, .hessian_share = 0.3, .loss = Loss::kSigmoid, .rounds = 4}, 1.0);
-  const NoisePlan plan = make_noise_plan(2.0, Adjacency::kAddRemove, {request});
-  EXPECT_NEAR(std::pow(plan.releases[0].block("hessians").mu, 2), 0.3, 1e-9);  // of 4 a run, 1 a round
-  EXPECT_NEAR(std::pow(plan.releases[0].block("gradient").mu, 2), 0.7, 1e-9);
-}
-
-// Shares of mu^2 in the ratio 1 : 2 / K : 2 / sqrt(d).
-TEST(Fisher, SplitsItsBudgetAsSaid) {
-  const NoisePlan plan = make_noise_plan(1.0, Adjacency::kAddRemove,
-                                         {registered_statistic("fisher").request({.classes = 4, .dim = 16}, 1.0)});
-  for (const char* block : {"class_sums", "second_moments", "class_counts"}) {
-    const double mu = plan.releases[0].block(block).mu;
-    EXPECT_NEAR(mu * mu, std::string(block) == "class_sums" ? 0.5 : 0.25, 1e-9) << block;
+// Shares of mu^2: of Fisher's sums in the ratio 1 : 2 / K : 2 / sqrt(d), of a gradient's counts two per cent.
+TEST(DeclaredBlocks, SplitTheirBudgetAsSaid) {
+  const PlannedRelease counted = planned("adaptive_gradient", {.classes = 5, .dim = 4});
+  const PlannedRelease newton = planned(  // of 4 a run, 1 a round
+      "newton", {.classes = 10, .dim = 20, .hessian_share = 0.3, .loss = Loss::kSigmoid, .rounds = 4}, 2.0);
+  const PlannedRelease fisher = planned("fisher", {.classes = 4, .dim = 16});
+  for (const auto& [release, block, share] : {std::tuple{&counted, "sides", 0.02},
+                                              {&newton, "hessians", 0.3},
+                                              {&newton, "gradient", 0.7},
+                                              {&fisher, "class_sums", 0.5},
+                                              {&fisher, "second_moments", 0.25},
+                                              {&fisher, "class_counts", 0.25}}) {
+    EXPECT_NEAR(std::pow(release->block(block).mu, 2), share, 1e-9) << block;
   }
 }
 
@@ -156,14 +139,10 @@ ReleaseTerms class_terms(double alpha, std::size_t most_labels = 1, Adjacency ad
           .alpha = alpha};
 }
 
-PlannedRelease planned(std::string_view statistic, const ReleaseTerms& terms) {
-  return make_noise_plan(0.5, terms.adjacency, {registered_statistic(statistic).request(terms, 1.0)}).releases[0];
-}
-
 TEST(ClassLeastSquares, SplitsTheBudgetSoThatNoOtherSplitHasLessNoise) {
   for (const Adjacency adjacency : {Adjacency::kAddRemove, Adjacency::kReplaceOne}) {
     for (const double alpha : {0.01, 0.3, 1.0, 20.0}) {
-      const PlannedRelease release = planned("class_least_squares", class_terms(alpha, 1, adjacency));
+      const PlannedRelease release = planned("class_least_squares", class_terms(alpha, 1, adjacency), 0.5);
       const double class_sigma = release.block("class_grams").sigma;
       const double sigma = release.block("gram").sigma;
       EXPECT_NEAR(class_sigma * class_sigma / (sigma * sigma), alpha, 1e-12 * alpha);
@@ -174,9 +153,9 @@ TEST(ClassLeastSquares, SplitsTheBudgetSoThatNoOtherSplitHasLessNoise) {
 // Var(A_j + alpha G) = (sqrt(k) + alpha)^2 Var of one Gram matrix with all of the Gram matrices' budget.
 TEST(ClassLeastSquares, CostsNoMoreNoiseThanOneGramMatrix) {
   for (const std::size_t most_labels : {1U, 4U}) {
-    const double one = planned("least_squares", class_terms(1.0, most_labels)).block("gram").sigma;
+    const double one = planned("least_squares", class_terms(1.0, most_labels), 0.5).block("gram").sigma;
     for (const double alpha : {0.01, 0.3, 1.0, 20.0}) {
-      const PlannedRelease release = planned("class_least_squares", class_terms(alpha, most_labels));
+      const PlannedRelease release = planned("class_least_squares", class_terms(alpha, most_labels), 0.5);
       const double sum = std::hypot(release.block("class_grams").sigma, alpha * release.block("gram").sigma);
       EXPECT_NEAR(sum / ((std::sqrt(most_labels) + alpha) * one), 1.0, 1e-12);
     }
@@ -227,9 +206,9 @@ TEST(DeclaredSquares, ImpossibleTermsAreRefused) {
       {"class_least_squares", {.classes = 10, .dim = 30, .alpha = std::nan("")}},
       {"class_least_squares", {.classes = 10, .dim = 30, .gram_share = 0.0}},
       {"class_least_squares", {.classes = 10, .dim = 30, .gram_share = 1.0}},
-      {"class_means", terms_of(3, 4, Adjacency::kAddRemove)},
-      {"class_means", terms_of(3, 0, Adjacency::kAddRemove)},
-      {"class_means", terms_of(1, 1, Adjacency::kAddRemove)},
+      {"class_means", terms_of(3, 4)},
+      {"class_means", terms_of(3, 0)},
+      {"class_means", terms_of(1, 1)},
       {"least_squares", {.classes = 3, .dim = 4, .gram_share = 0.0}},
       {"least_squares", {.classes = 3, .dim = 4, .gram_share = 1.0}},
       {"least_squares", {.classes = 3, .most_labels = 4, .dim = 4}}};
@@ -237,33 +216,29 @@ TEST(DeclaredSquares, ImpossibleTermsAreRefused) {
     EXPECT_THROW(registered_statistic(name).request(terms, 1.0), std::logic_error) << name;
   }
   for (const char* name : {"center", "center_rest", "gram", "gradient", "class_means"}) {
-    EXPECT_THROW(registered_statistic(name).request(terms_of(3, 1, Adjacency::kAddRemove), 0.0), std::logic_error)
-        << name;
+    EXPECT_THROW(registered_statistic(name).request(terms_of(3, 1), 0.0), std::logic_error) << name;
   }
 }
 
-// What statistics say that ranks get of them, against sums written out: K = 3 classes, d = 4 features.
-
-const ReleaseTerms kTerms{.classes = 3, .most_labels = 1, .dim = 4, .evaluation = all_terms(3)};
-constexpr double kTriangle = 10.0;  // d (d + 1) / 2
-constexpr double kWeights = 12.0;   // K d
-
-double words_down_of(std::string_view name) {
-  const StatisticEntry& entry = registered_statistic(name);
-  return entry.words_down(entry.request(kTerms, 1.0));
+double words_down_of(const StatisticEntry& entry) {
+  return entry.words_down(entry.request({.classes = 3, .most_labels = 1, .dim = 4, .evaluation = all_terms(3)}, 1.0));
 }
 
-TEST(StatisticCosts, RanksGetWhatTheyGoOnWith) {
-  for (const char* name : {"class_means", "feature_sums", "class_sizes", "fisher", "gram", "least_squares"}) {
-    EXPECT_EQ(words_down_of(name), 0.0) << name;
+// Against sums written out: K = 3 classes, d = 4 features.
+TEST(StatisticCosts, RanksGetWhatTheyGoOnWithAndNoPointOfARoundIsFree) {
+  const std::vector<std::pair<double, std::vector<const char*>>> told{
+      {0.0, {"class_means", "feature_sums", "class_sizes", "fisher", "gram", "least_squares"}},
+      {12.0 / 4.0, {"gradient", "adaptive_gradient", "newton"}},  // K d = 12
+      {10.0 + 12.0, {"class_least_squares"}},                     // d (d + 1) / 2 + K d
+      {12.0, {"centred_sums"}},
+      {4.0, {"center"}},
+      {4.0 + 1.0, {"center_rest"}}};
+  for (const auto& [words, names] : told) {
+    for (const char* name : names) EXPECT_EQ(words_down_of(registered_statistic(name)), words) << name;
   }
-  EXPECT_EQ(words_down_of("class_least_squares"), kTriangle + kWeights);
-  for (const char* name : {"gradient", "adaptive_gradient", "newton"}) {
-    EXPECT_EQ(words_down_of(name), kWeights / 4.0) << name;
+  for (const StatisticEntry* entry : registered_statistics()) {  // also where the table does not know it
+    EXPECT_TRUE(words_down_of(*entry) > 0.0 || !entry->is_round()) << entry->name;
   }
-  EXPECT_EQ(words_down_of("centred_sums"), kWeights);
-  EXPECT_EQ(words_down_of("center"), 4.0);
-  EXPECT_EQ(words_down_of("center_rest"), 4.0 + 1.0);
 }
 
 TEST(StatisticCosts, WhatChangesRowsIsTold) {
@@ -272,14 +247,6 @@ TEST(StatisticCosts, WhatChangesRowsIsTold) {
   EXPECT_EQ(registered_statistic("center_rest").row_change, RowChange::kCenter);
   EXPECT_EQ(registered_statistic("pca").row_change, RowChange::kComponents);
   EXPECT_EQ(registered_statistic("gram").row_change, RowChange::kWhitening);
-}
-
-// Of every statistic, also of one that no test above knows.
-TEST(StatisticCosts, NoPointOfARoundIsFree) {
-  for (const StatisticEntry* entry : registered_statistics()) {
-    if (!entry->is_round()) continue;
-    EXPECT_GT(entry->words_down(entry->request(kTerms, 1.0)), 0.0) << entry->name;
-  }
 }
 
 }  // namespace dpreduce::declared_squares_test

@@ -40,29 +40,35 @@ Integers block(const Statistic& statistic, std::string_view name) {
   return {values.begin(), values.end()};
 }
 
+using Expected = std::vector<std::pair<const char*, Integers>>;
+
+void expect_blocks(const Statistic& statistic, const Expected& blocks) {
+  for (const auto& [name, values] : blocks) EXPECT_EQ(block(statistic, name), values) << name;
+}
+
 TEST(MetricCounts, ARowIsCountedOnceInEachBlock) {
   const EvaluationTerms terms = all_metrics(3);
   const Statistic statistic = statistic_of(terms, {{1, {0.1, 0.7, 0.2}, {0.1, 0.7, 0.2}},    // right
                                                    {2, {0.5, 0.1, 0.4}, {0.5, 0.1, 0.4}},    // second
                                                    {0, {0.2, 0.2, 0.6}, {0.2, 0.2, 0.6}}});  // second, by its number
-  EXPECT_EQ(block(statistic, "totals"), (Integers{1, 2}));
-  EXPECT_EQ(block(statistic, "by_class"), (Integers{0, 1, 1, 0, 0, 1}));
-  EXPECT_EQ(block(statistic, "by_prediction"), (Integers{0, 1, 1, 0, 0, 1}));
-  EXPECT_EQ(block(statistic, "confusion"), (Integers{0, 0, 1, 0, 1, 0, 1, 0, 0}));
-  EXPECT_EQ(block(statistic, "top_k"), (Integers{3, 0}));
   Integers bins(2 * kCalibrationBins, 0);
   bins[2 * 10] = 1;     // 0.7, right
   bins[2 * 7 + 1] = 1;  // 0.5
   bins[2 * 9 + 1] = 1;  // 0.6
-  EXPECT_EQ(block(statistic, "calibration"), bins);
   Integers gaps(kCalibrationBins, 0);
   gaps[10] = static_cast<std::int64_t>(std::floor(32768.0 * (1.0 - 0.7)));
   gaps[7] = -16384;
   gaps[9] = -static_cast<std::int64_t>(std::floor(32768.0 * 0.6));
-  EXPECT_EQ(block(statistic, "calibration_gaps"), gaps);
   double log_loss = 0.0;
   for (const double p : {0.7, 0.4, 0.2}) log_loss += std::floor(32768.0 * -std::log(p) / std::log(30.0));
-  EXPECT_EQ(block(statistic, "log_loss"), (Integers{static_cast<std::int64_t>(log_loss)}));
+  expect_blocks(statistic, {{"totals", {1, 2}},
+                            {"by_class", {0, 1, 1, 0, 0, 1}},
+                            {"by_prediction", {0, 1, 1, 0, 0, 1}},
+                            {"confusion", {0, 0, 1, 0, 1, 0, 1, 0, 0}},
+                            {"top_k", {3, 0}},
+                            {"calibration", bins},
+                            {"calibration_gaps", gaps},
+                            {"log_loss", {static_cast<std::int64_t>(log_loss)}}});
   const double brier = std::floor(32768 * 0.07) + std::floor(32768 * 0.31) + std::floor(32768 * 0.52);
   EXPECT_NEAR(static_cast<double>(block(statistic, "brier").front()), brier, 3.0);
 }
@@ -88,19 +94,20 @@ TEST(MetricCounts, ARowOfAClassOrGroupThatIsNotListedHasNoCellOfItsOwn) {
       {.label = kUnlistedLabel, .predicted = 2, .scores = scores, .probabilities = scores, .group = kUnlistedLabel});
   counts.add({.label = kUnlistedLabel, .predicted = 2, .scores = scores, .probabilities = scores, .group = 1});
   const Statistic statistic = std::move(counts).take();
-  EXPECT_EQ(block(statistic, "totals"), (Integers{0, 2}));
-  EXPECT_EQ(block(statistic, "by_group"), (Integers{0, 0, 0, 1}));
-  EXPECT_EQ(block(statistic, "by_class"), Integers(6, 0));
-  EXPECT_EQ(block(statistic, "by_prediction"), (Integers{0, 0, 0, 0, 0, 2}));
-  EXPECT_EQ(block(statistic, "confusion"), Integers(9, 0));
-  EXPECT_EQ(block(statistic, "top_k"), (Integers{0, 2}));
+  // 0.04 + 0.09 + 0.25, and 1 of a class that has no probability, of at most 2.
+  const std::int64_t brier = 2 * static_cast<std::int64_t>(std::floor(32768 * 1.38 / 2.0));
+  expect_blocks(statistic, {{"totals", {0, 2}},
+                            {"by_group", {0, 0, 0, 1}},
+                            {"by_class", Integers(6, 0)},
+                            {"by_prediction", {0, 0, 0, 0, 0, 2}},
+                            {"confusion", Integers(9, 0)},
+                            {"top_k", {0, 2}},
+                            {"log_loss", {2 * kLossUnits}},
+                            {"brier", {brier}}});
   EXPECT_EQ(block(statistic, "calibration")[2 * 7 + 1], 2);
   EXPECT_EQ(block(statistic, "calibration_gaps")[7], -2 * 16384);
   const std::size_t bin = score_bin(0.5, terms.score_bins);  // of class 2, which is not the row's
   EXPECT_EQ(block(statistic, "scores")[2 * bin + 1], 2);
-  EXPECT_EQ(block(statistic, "log_loss").front(), 2 * kLossUnits);
-  // 0.04 + 0.09 + 0.25, and 1 of a class that has no probability, of at most 2.
-  EXPECT_EQ(block(statistic, "brier").front(), 2 * static_cast<std::int64_t>(std::floor(32768 * 1.38 / 2.0)));
 }
 
 TEST(MetricCounts, ACurveThatIsNoneIsRefused) {
@@ -131,8 +138,7 @@ TEST(MetricCounts, OfLabelSetsEachClassOfEitherSetIsCountedOnce) {
   const std::vector<std::int32_t> others{1, 2};
   counts.add({.label = 0, .predicted = 0, .labels = some, .predicted_labels = others});
   counts.add({.label = 0, .predicted = 0, .labels = some, .predicted_labels = {}});
-  const Statistic statistic = std::move(counts).take();
-  EXPECT_EQ(block(statistic, "sets"), (Integers{1, 4}));
+  expect_blocks(std::move(counts).take(), {{"sets", {1, 4}}, {"sets_by_class", {0, 2, 0, 1, 1, 1, 0, 0}}});
   // The farthest that an exchange goes: nothing in common, and all of it.
   const std::vector<std::int32_t> first{0, 1};
   const std::vector<std::int32_t> last{2, 3};
@@ -143,7 +149,6 @@ TEST(MetricCounts, OfLabelSetsEachClassOfEitherSetIsCountedOnce) {
   };
   EXPECT_EQ(sets_of(last), (Integers{0, 4}));
   EXPECT_EQ(sets_of(first), (Integers{2, 0}));  // 2^2 + 4^2 = 20
-  EXPECT_EQ(block(statistic, "sets_by_class"), (Integers{0, 2, 0, 1, 1, 1, 0, 0}));
 }
 
 TEST(MetricCounts, OfTwoModelsARowIsCountedOnceByWhichOfThemAreRight) {
@@ -160,11 +165,8 @@ TEST(MetricCounts, OfTwoModelsARowIsCountedOnceByWhichOfThemAreRight) {
 // Narrow bins in the middle, wide ones where scores are nearly certain, and every edge in the bin above it.
 TEST(MetricCounts, BinsOfScoresPartTheLogOdds) {
   for (const std::size_t bins : {std::size_t{16}, std::size_t{64}}) {
-    EXPECT_EQ(score_bin(0.0, bins), 0U);
-    EXPECT_EQ(score_bin(std::nan(""), bins), 0U);
-    EXPECT_EQ(score_bin(1e-300, bins), 0U);
-    EXPECT_EQ(score_bin(1.0, bins), bins - 1);
-    EXPECT_EQ(score_bin(1.0 - 1e-16, bins), bins - 1);
+    for (const double low : {0.0, std::nan(""), 1e-300}) EXPECT_EQ(score_bin(low, bins), 0U) << low;
+    for (const double high : {1.0, 1.0 - 1e-16}) EXPECT_EQ(score_bin(high, bins), bins - 1);
     for (std::size_t bin = 1; bin < bins; ++bin) {
       EXPECT_EQ(score_bin(lower_edge_of_bin(bin, bins) * (1.0 + 1e-9), bins), bin);
       EXPECT_EQ(score_bin(lower_edge_of_bin(bin, bins) * (1.0 - 1e-9), bins), bin - 1);
@@ -181,11 +183,10 @@ TEST(MetricCounts, OfPositivesTheSharesOfNegativesBelowAndAboveAreSummedUp) {
   MetricCounts counts(terms, positives_request({.evaluation = terms}, 1.0), curve);
   const std::vector<double> high{0.0, 1.0};
   const std::vector<double> low{0.5, 0.5};
-  counts.add({.label = 1, .predicted = 1, .scores = high, .probabilities = high});
-  counts.add({.label = 1, .predicted = 1, .scores = low, .probabilities = low});
-  counts.add({.label = 0, .predicted = 1, .scores = high, .probabilities = high});
-  const Statistic statistic = std::move(counts).take();
-  EXPECT_EQ(block(statistic, "above_negatives"), (Integers{40960, 24576}));
+  for (const auto& [label, scores] : {std::pair{1, high}, {1, low}, {0, high}}) {
+    counts.add({.label = label, .predicted = 1, .scores = scores, .probabilities = scores});
+  }
+  EXPECT_EQ(block(std::move(counts).take(), "above_negatives"), (Integers{40960, 24576}));
 }
 
 TEST(MetricCounts, ScoresAreCountedByTheirBins) {
@@ -226,13 +227,9 @@ TEST(MetricCounts, NoRowMovesThemFurtherThanDeclared) {
       const ReleaseRequest request = evaluation_request({.adjacency = adjacency, .evaluation = terms}, 1.0);
       std::vector<double> largest(request.blocks.size(), 0.0);
       for (int trial = 0; trial < 2000; ++trial) {
-        std::vector<Row> rows{draw(), draw(), draw()};
-        std::vector<Row> neighbor = rows;
-        if (adjacency == Adjacency::kAddRemove) {
-          neighbor.pop_back();
-        } else {
-          neighbor.back() = draw();
-        }
+        const std::vector<Row> rows{draw(), draw(), draw()};
+        std::vector<Row> neighbor(rows.begin(), rows.begin() + 2);
+        if (adjacency == Adjacency::kReplaceOne) neighbor.push_back(draw());
         const auto moved = squared_differences(request, statistic_of(terms, rows), statistic_of(terms, neighbor));
         for (std::size_t b = 0; b < request.blocks.size(); ++b) {
           const auto declared = static_cast<double>(request.profiles.front().squared_l2[b]);
@@ -260,23 +257,19 @@ TEST(MetricCounts, NoRowOfNumbersMovesThemFurtherThanDeclaredAndSomeDoSo) {
   }
   for (const Adjacency adjacency : {Adjacency::kAddRemove, Adjacency::kReplaceOne}) {
     const ReleaseRequest request = evaluation_request({.adjacency = adjacency, .evaluation = terms}, 1.0);
-    const auto statistic_with = [&](const std::vector<double>* targets, const std::vector<double>* errors) {
-      MetricCounts counts(terms, request);
-      if (targets != nullptr) counts.add({.targets = *targets, .errors = *errors});
-      return std::move(counts).take();
-    };
     std::vector<Statistic> rows;
-    for (const std::vector<double>& point : points) rows.push_back(statistic_with(&point, &point));
-    const Statistic none = statistic_with(nullptr, nullptr);
+    for (const std::vector<double>& point : points) {
+      MetricCounts counts(terms, request);
+      counts.add({.targets = point, .errors = point});
+      rows.push_back(std::move(counts).take());
+    }
+    std::vector<Statistic> none;
+    none.push_back(MetricCounts(terms, request).take());
     std::vector<long double> largest(request.blocks.size(), 0.0L);
-    const auto compare = [&](const Statistic& one, const Statistic& other) {
-      const auto moved = squared_differences(request, one, other);
-      for (std::size_t b = 0; b < largest.size(); ++b) largest[b] = std::max(largest[b], moved[b]);
-    };
     for (const Statistic& one : rows) {
-      if (adjacency == Adjacency::kAddRemove) compare(one, none);
-      for (std::size_t other = 0; adjacency == Adjacency::kReplaceOne && other < rows.size(); ++other) {
-        compare(one, rows[other]);
+      for (const Statistic& other : adjacency == Adjacency::kAddRemove ? none : rows) {
+        const auto moved = squared_differences(request, one, other);
+        for (std::size_t b = 0; b < largest.size(); ++b) largest[b] = std::max(largest[b], moved[b]);
       }
     }
     for (std::size_t b = 0; b < largest.size(); ++b) {
@@ -294,20 +287,16 @@ TEST(MetricCounts, PositivesMoveTheirSumsAsFarAsDeclared) {
   curve.back() = 1.0;
   for (const Adjacency adjacency : {Adjacency::kAddRemove, Adjacency::kReplaceOne}) {
     const ReleaseRequest request = positives_request({.adjacency = adjacency, .evaluation = terms}, 1.0);
-    const auto sums_of = [&](double probability) {
+    const auto sums_with = [&](const std::vector<double>& scores) {
       MetricCounts counts(terms, request, curve);
-      const std::vector<double> scores{1.0 - probability, probability};
-      counts.add({.label = 1, .predicted = 1, .scores = scores, .probabilities = scores});
-      return block(std::move(counts).take(), "above_negatives");
+      if (!scores.empty()) counts.add({.label = 1, .predicted = 1, .scores = scores, .probabilities = scores});
+      return std::move(counts).take();
     };
-    const Integers high = sums_of(1.0);
-    const Integers low = sums_of(0.0);
-    double moved = 0.0;
-    for (std::size_t e = 0; e < 2; ++e) {
-      const auto other = adjacency == Adjacency::kReplaceOne ? static_cast<double>(low[e]) : 0.0;
-      moved += std::pow(static_cast<double>(high[e]) - other, 2);
-    }
-    EXPECT_EQ(moved, static_cast<double>(request.profiles.front().squared_l2.front())) << to_string(adjacency);
+    const std::vector<double> low{1.0, 0.0};
+    const Statistic neighbor = sums_with(adjacency == Adjacency::kReplaceOne ? low : std::vector<double>());
+    const auto moved = squared_differences(request, sums_with({0.0, 1.0}), neighbor);
+    EXPECT_EQ(moved.front(), static_cast<long double>(request.profiles.front().squared_l2.front()))
+        << to_string(adjacency);
   }
 }
 

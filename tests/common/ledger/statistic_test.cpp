@@ -23,18 +23,17 @@ static_assert(std::movable<Statistic>);
 static_assert(!Printable<Statistic>);
 static_assert(Printable<int>);
 
-Statistic sums_and_counts() {
-  return Statistic({{"sum", 3}, {"count", 2}});
-}
-
 TEST(Statistic, StartsAtZeroAndKeepsItsBlocksOneAfterTheOther) {
-  Statistic statistic = sums_and_counts();
+  Statistic statistic({{"sum", 3}, {"count", 2}});
   EXPECT_THAT(statistic.words(), ElementsAre(0, 0, 0, 0, 0));
   statistic.block(0)[2] = -7;
   statistic.block(statistic.index_of("count"))[0] = 9;
   EXPECT_THAT(statistic.words(), ElementsAre(0, 0, static_cast<std::uint64_t>(-7), 9, 0));
   EXPECT_EQ(statistic.index_of("sum"), 0u);
   EXPECT_EQ(statistic.shape()[1].name, "count");
+  EXPECT_THROW(statistic.index_of("gram"), std::logic_error);
+  EXPECT_THROW(statistic.block(2), std::logic_error);
+  EXPECT_THROW(std::as_const(statistic).block(2), std::logic_error);
 }
 
 TEST(Statistic, RefusesShapesThatCannotBe) {
@@ -44,13 +43,6 @@ TEST(Statistic, RefusesShapesThatCannotBe) {
   EXPECT_THROW(Statistic({{"sum", 3}, {"count", 2}, {"sum", 3}}), std::logic_error);
   EXPECT_THROW(Statistic({{"sum", (std::size_t{1} << 40) + 1}}), UsageError);
   EXPECT_THROW(Statistic({{"sum", 3}, {"gram", std::numeric_limits<std::size_t>::max()}}), UsageError);
-}
-
-TEST(Statistic, RefusesUnknownBlocks) {
-  Statistic statistic = sums_and_counts();
-  EXPECT_THROW(statistic.index_of("gram"), std::logic_error);
-  EXPECT_THROW(statistic.block(2), std::logic_error);
-  EXPECT_THROW(std::as_const(statistic).block(2), std::logic_error);
 }
 
 TEST(ColumnBins, HoldANumberBetweenTheirEdges) {
@@ -76,13 +68,10 @@ TEST(ColumnBins, RiseWithTheNumberAndTakeAnyNumber) {
 }
 
 TEST(ColumnBins, PlacesAreEqualPartsOfTheWindowAndWhatLiesBesideIt) {
-  EXPECT_EQ(place_bin(-kInfinity), 0U);
-  EXPECT_EQ(place_bin(-1.0 - 1e-12), 0U);
-  EXPECT_EQ(place_bin(kNan), 0U);
+  for (const double below : {-kInfinity, -1.0 - 1e-12, kNan}) EXPECT_EQ(place_bin(below), 0U);
   EXPECT_EQ(place_bin(-1.0), 1U);
   EXPECT_EQ(place_bin(std::nextafter(1.0, 0.0)), kColumnBins - 2);
-  EXPECT_EQ(place_bin(1.0), kColumnBins - 1);
-  EXPECT_EQ(place_bin(kInfinity), kColumnBins - 1);
+  for (const double above : {1.0, kInfinity}) EXPECT_EQ(place_bin(above), kColumnBins - 1);
   for (const double value : {-1.0, -0.7, -1e-9, 0.0, 0.3, 0.999}) {
     const auto [low, high] = edges_of_place(place_bin(value));
     EXPECT_LE(low, value + 1e-12);
@@ -102,17 +91,13 @@ TEST(ColumnBins, DistancesLieBelowTheEndOfTheirBinAndAboveThatOfTheBinBefore) {
   EXPECT_EQ(distance_bin(1e300), distance_bin(kInfinity));
 }
 
-TEST(LengthBins, CoverAllLengths) {
+TEST(LengthBins, CoverAllLengthsAsResidualBinsDo) {
   EXPECT_EQ(length_bin(0.0), 0U);
-  EXPECT_EQ(length_bin(kInfinity), kLengthBins - 1);
-  EXPECT_EQ(length_bin(1e300), kLengthBins - 1);
+  for (const double beyond : {1e300, kInfinity}) EXPECT_EQ(length_bin(beyond), kLengthBins - 1);
   for (const double length : {1e-9, 0.3, 1.0, 1.05, 2.0, 77.7}) {
     EXPECT_LE(length, upper_edge_of_length(length_bin(length)) * (1.0 + 1e-12)) << length;
     EXPECT_GE(length, upper_edge_of_length(length_bin(length) - 1) * (1.0 - 1e-12)) << length;
   }
-}
-
-TEST(ResidualBins, CoverAllLengths) {
   EXPECT_EQ(residual_bin(0.0), 0U);
   EXPECT_EQ(residual_bin(kInfinity), kResidualBins - 1);
   EXPECT_LE(0.3, upper_edge_of_residual(residual_bin(0.3)));

@@ -21,7 +21,7 @@ class MaskedSiloTest : public testing::Test {
       identities_.push_back(Identity::generate());
       roster_.members.push_back({"p" + std::to_string(party), identities_.back().public_key()});
     }
-    options_.method.rounds = 3;
+    use("gd");
   }
 
   Identity identity(std::size_t party) {
@@ -35,9 +35,8 @@ class MaskedSiloTest : public testing::Test {
   // Made once, as by a process that lives until the session ends.
   MaskedSilo& silo(std::size_t number, const std::string& text = kText) {
     const auto name = std::pair(number, text);
-    const auto found = silos_.find(name);
-    if (found != silos_.end()) return found->second;
-    return silos_.emplace(name, MaskedSilo(plan(text), identity(number))).first->second;
+    if (!silos_.contains(name)) silos_.emplace(name, MaskedSilo(plan(text), identity(number)));
+    return silos_.at(name);
   }
   // A session of the fit by these options, before its first step.
   void begin() {
@@ -49,20 +48,19 @@ class MaskedSiloTest : public testing::Test {
     joins_ = joins(coordinator_->invitation());
   }
   std::string request_of(const TravelingTask& task) { return coordinator_->request(task, joins_); }
-  // Runs a session to its end, and returns what it has fitted and the last request; the number of its steps.
-  std::pair<std::vector<std::byte>, std::string> fitted(std::uint64_t& steps) {
+  // Runs a session to its end, and returns what it has fitted.
+  std::vector<std::byte> fitted() {
     begin_and_join();
     FitSession session(*driver_, std::nullopt, std::nullopt);
-    std::string request;
-    for (steps = 0; const auto task = session.task(); ++steps) {
-      request = request_of(*task);
+    for (steps_ = 0; const auto task = session.task(); ++steps_) {
+      last_request_ = request_of(*task);
       std::vector<std::uint64_t> sum;
-      for (std::size_t number = 1; number <= roster_.silos(); ++number) add(sum, answer(number, request));
-      session.give(coordinator_->opened(request, *task, sum));
+      for (std::size_t number = 1; number <= roster_.silos(); ++number) add(sum, answer(number, last_request_));
+      session.give(coordinator_->opened(last_request_, *task, sum));
     }
     session.fitted().finish();
     std::filesystem::remove_all(folder_ / "ledger.jsonl");
-    return {to_bytes(session.fitted().classifier), request};
+    return to_bytes(session.fitted().classifier);
   }
   // What a fit of all rows is.
   std::vector<std::byte> fitted_whole(const RowsInMemory& rows) {
@@ -80,6 +78,12 @@ class MaskedSiloTest : public testing::Test {
     return rows;
   }
   std::size_t first_row_of(std::size_t number) const { return kRowsOfAll * (number - 1) / roster_.silos(); }
+  // The fit by that method, among silos that have joined no session.
+  void use(const std::string& method) {
+    options_ = seeded_fit(method, folder_);
+    if (method == "gd" || method == "fc") options_.method.rounds = 3;
+    silos_.clear();
+  }
   std::vector<std::string> joins(const std::string& invitation) {
     std::vector<std::string> all;
     for (std::size_t number = roster_.silos(); number >= 1; --number) all.push_back(silo(number).join(invitation));
@@ -87,6 +91,10 @@ class MaskedSiloTest : public testing::Test {
   }
   std::vector<std::uint64_t> answer(std::size_t number, const std::string& request) {
     return silo(number).answer(request, rows_of(number), 1, [](double) {});
+  }
+  // Why silo 1 does not answer, with the rows of that silo.
+  std::string refusal_of(const std::string& request, std::size_t whose_rows = 1) {
+    return refusal<AggregationAborted>([&] { silo(1).answer(request, rows_of(whose_rows), 1, [](double) {}); });
   }
   static void add(std::vector<std::uint64_t>& sum, const std::vector<std::uint64_t>& answer) {
     sum.resize(answer.size());
@@ -104,13 +112,15 @@ class MaskedSiloTest : public testing::Test {
   TemporaryFolder folder_;
   FittedRows rows_{kRowsOfAll, 1};
   std::vector<std::int64_t> persons_;  // whose each row is; empty: rows have none
-  FitOptions options_ = seeded_fit("gd", folder_);
+  FitOptions options_;
 
   TravelingTask first_task() const { return *FitSession(*driver_, std::nullopt, std::nullopt).task(); }
 
   std::optional<TravelingPlan> driver_;
   std::optional<MaskedCoordinator> coordinator_;
   std::vector<std::string> joins_;
+  std::string last_request_;
+  std::uint64_t steps_ = 0;  // of the last fit
   std::vector<Identity> identities_;
   Roster roster_;
   std::map<std::pair<std::size_t, std::string>, MaskedSilo> silos_;
@@ -123,18 +133,13 @@ class MaskedFit : public MaskedSiloTest, public testing::WithParamInterface<std:
 
 TEST_P(MaskedFit, IsTheFitOfAllRows) {
   for (const std::string method : {"mean", "ls", "gd", "fc"}) {
-    options_ = seeded_fit(method, folder_);
-    silos_.clear();
-    if (method == "gd" || method == "fc") options_.method.rounds = 3;
+    use(method);
     const std::vector<std::byte> whole = fitted_whole(rows_.all());
-    std::uint64_t steps = 0;
-    const auto [model, request] = fitted(steps);
-    EXPECT_EQ(steps, driver_->tasks()) << method;
-    EXPECT_EQ(model, whole) << method;
+    EXPECT_EQ(fitted(), whole) << method;
+    EXPECT_EQ(steps_, driver_->tasks()) << method;
     for (std::size_t number = 1; number <= roster_.silos(); ++number) {
-      silo(number).end(request);
-      const auto& last = request;  // Clang 14 captures no name of a structured binding
-      EXPECT_THAT(refusal<AggregationAborted>([&] { answer(number, last); }), HasSubstr("has not joined the session"));
+      silo(number).end(last_request_);
+      expect_refusal<AggregationAborted>([&] { answer(number, last_request_); }, {"has not joined the session"});
     }
   }
 }
@@ -149,16 +154,13 @@ TEST_P(MaskedFit, OfPersonsInOneSiloEachIsTheFitThatCountsThemOverAllRows) {
     }
   }
   for (const char* method : {"gd", "ls", "fisher"}) {
-    options_ = seeded_fit(method, folder_);
-    silos_.clear();
-    if (options_.method.name == "gd") options_.method.rounds = 3;
+    use(method);
     options_.data.rows_per_person = 2;
     RowsInMemory all = rows_.all();
     all.train_person = array_view(persons_);
     const std::vector<std::byte> whole = fitted_whole(all);
     options_.silos.silos_per_person = 1;
-    std::uint64_t steps = 0;
-    EXPECT_EQ(fitted(steps).first, whole) << method;
+    EXPECT_EQ(fitted(), whole) << method;
   }
 }
 
@@ -193,19 +195,15 @@ TEST_F(MaskedSiloTest, AStepIsAnsweredOnceOrTheSameAgain) {
   TravelingTask task = first_task();
   const std::string request = request_of(task);
   EXPECT_EQ(answer(1, request), answer(1, request));
-
-  const auto with_other_rows = [&] { silo(1).answer(request, rows_of(2), 1, [](double) {}); };
-  EXPECT_THAT(refusal<AggregationAborted>(with_other_rows), HasSubstr("step 0 of this session was already answered"));
+  EXPECT_THAT(refusal_of(request, 2), HasSubstr("step 0 of this session was already answered")) << "other rows";
   TravelingTask other = task;
   change_weights(std::get<GradientPoint>(other.task.point).weights,
                  [](auto& values, auto&) { values.front() = 1; });  // another point, chosen to differ
-  const std::string another = request_of(other);
-  EXPECT_THAT(refusal<AggregationAborted>([&] { answer(1, another); }), HasSubstr("was already answered"));
+  EXPECT_THAT(refusal_of(request_of(other)), HasSubstr("was already answered"));
   task.step = 1;
   EXPECT_NE(answer(1, request_of(task)), answer(1, request)) << "masks of another step";
   task.step = driver_->tasks();
-  const std::string beyond = request_of(task);
-  EXPECT_THAT(refusal<AggregationAborted>([&] { answer(1, beyond); }), HasSubstr("the plan has 3"));
+  EXPECT_THAT(refusal_of(request_of(task)), HasSubstr("the plan has 3"));
 }
 
 // Two answers under one mask would give the difference of the rows that they are of.
@@ -213,14 +211,14 @@ TEST_F(MaskedSiloTest, OtherRowsGetNoSecondAnswerNorDoesAProcessThatIsStartedAga
   begin_and_join();
   const std::string request = request_of(first_task());
   const std::vector<std::uint64_t> answered = answer(1, request);
-  const auto with_other_rows = [&] { return silo(1).answer(request, rows_of(2), 1, [](double) {}); };
-  EXPECT_THAT(refusal<AggregationAborted>([&] { with_other_rows(); }), HasSubstr("was already answered"));
+  EXPECT_THAT(refusal_of(request, 2), HasSubstr("was already answered"));
   EXPECT_EQ(answer(1, request), answered);
   silos_.clear();  // the process ends, and is started again
-  EXPECT_THAT(refusal<AggregationAborted>([&] { with_other_rows(); }), HasSubstr("has not joined the session"));
-  EXPECT_THAT(refusal<AggregationAborted>([&] { answer(1, request); }), HasSubstr("has not joined the session"));
+  for (const std::size_t whose : {1, 2}) {
+    EXPECT_THAT(refusal_of(request, whose), HasSubstr("has not joined the session"));
+  }
   silo(1).join(coordinator_->invitation());
-  EXPECT_THAT(refusal<AggregationAborted>([&] { with_other_rows(); }), HasSubstr("another join instead"));
+  EXPECT_THAT(refusal_of(request, 2), HasSubstr("another join instead"));
 }
 
 TEST_F(MaskedSiloTest, AForkOfTheProcessThatJoinedDoesNotAnswer) {
@@ -229,7 +227,7 @@ TEST_F(MaskedSiloTest, AForkOfTheProcessThatJoinedDoesNotAnswer) {
   const pid_t child = ::fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
-    const bool is_refused = !refusal<AggregationAborted>([&] { answer(1, request); }).empty() &&
+    const bool is_refused = !refusal_of(request).empty() &&
                             !refusal<AggregationAborted>([&] { silo(1).join(coordinator_->invitation()); }).empty();
     ::_exit(is_refused ? 0 : 1);
   }
@@ -267,9 +265,9 @@ TEST_F(MaskedSiloTest, ASessionHasKeysOfItsOwn) {
   const std::string request = request_of(first_task());
   const std::vector<std::uint64_t> answered = answer(1, request);
   silo(1).end(coordinator_->invitation());
-  EXPECT_THAT(refusal<AggregationAborted>([&] { answer(1, request); }), HasSubstr("has not joined the session"));
+  EXPECT_THAT(refusal_of(request), HasSubstr("has not joined the session"));
   EXPECT_NE(silo(1).join(coordinator_->invitation()), joins_.back());
-  EXPECT_THAT(refusal<AggregationAborted>([&] { answer(1, request); }), HasSubstr("another join instead"));
+  EXPECT_THAT(refusal_of(request), HasSubstr("another join instead"));
   const std::vector<std::string> now = joins(coordinator_->invitation());
   EXPECT_NE(answer(1, coordinator_->request(first_task(), now)), answered) << "the same rows and task";
 }
@@ -280,7 +278,7 @@ TEST_F(MaskedSiloTest, MessagesOfOthersAreRefused) {
   for (const std::size_t place : {std::size_t{0}, std::size_t{20}, request.size() / 2, request.size() - 1}) {
     std::string changed = request;
     changed[place] = static_cast<char>(changed[place] ^ 1);
-    EXPECT_THAT(refusal<AggregationAborted>([&] { answer(1, changed); }), HasSubstr("not signed by the roster's"));
+    EXPECT_THAT(refusal_of(changed), HasSubstr("not signed by the roster's"));
   }
   // A coordinator that puts a key of its own in the place of silo 2's, or leaves the silo out.
   std::vector<std::string> forged = joins_;
@@ -316,13 +314,11 @@ TEST_F(MaskedSiloTest, SilosCheckJoinsThemselves) {
     return signed_as("request", 0, message);
   };
   EXPECT_EQ(answer(1, signed_with([](std::string&) {})), answer(1, honest));
-  const std::string forged = signed_with([](std::string& message) { message[24 + 100 + 4] ^= 1; });
-  EXPECT_THAT(refusal<AggregationAborted>([&] { answer(1, forged); }), HasSubstr("silo 2 (p2) is not signed by it"));
-  const std::string without =
-      signed_with([](std::string& message) { message.replace(24 + 100, 100, message, 24, 100); });
-  EXPECT_THAT(refusal<AggregationAborted>([&] { answer(1, without); }), HasSubstr("lacks the join of silo 2"));
-  const std::string cut = signed_with([](std::string& message) { message.resize(24 + 150); });
-  EXPECT_NE(refusal<AggregationAborted>([&] { answer(1, cut); }), "");
+  EXPECT_THAT(refusal_of(signed_with([](std::string& message) { message[24 + 100 + 4] ^= 1; })),
+              HasSubstr("silo 2 (p2) is not signed by it"));
+  EXPECT_THAT(refusal_of(signed_with([](std::string& message) { message.replace(24 + 100, 100, message, 24, 100); })),
+              HasSubstr("lacks the join of silo 2"));
+  EXPECT_NE(refusal_of(signed_with([](std::string& message) { message.resize(24 + 150); })), "");
   const std::string no_task = signed_with([](std::string& message) { message.resize(24 + 300); });
   EXPECT_NE(refusal<BadInput>([&] { answer(2, no_task); }), "");
 }

@@ -12,7 +12,6 @@ constexpr std::uint64_t kMib = 1 << 20;
 class MachineMemoryTest : public testing::Test {
  protected:
   MachineMemoryTest() { write("proc/meminfo", "MemTotal: 999999 kB\nMemAvailable:  204800 kB\n"); }
-
   void write(const std::string& name, const std::string& text) {
     std::filesystem::create_directories(std::filesystem::path(folder_ / name).parent_path());
     write_bytes(folder_ / name, text);

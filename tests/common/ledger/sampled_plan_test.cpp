@@ -124,22 +124,21 @@ TEST(SampledPlan, WhatLedgersCountDoesNotDependOnHowManyRoundsAreOnFile) {
 TEST(SampledPlan, WhatNoAccountantCoversIsRefused) {
   const std::vector<ReleaseRequest> sampled{release("gradient", 1, 10, 0.1)};
   const GivenBudget budget{.epsilon = 1, .delta = kDelta};
-  const auto make = [](const GivenBudget& stated, Accountant accountant, Adjacency adjacency,
-                       const std::vector<ReleaseRequest>& releases) {
-    return [=] { make_sampled_noise_plan({stated, accountant}, adjacency, releases); };
-  };
   const Adjacency add_remove = Adjacency::kAddRemove;
-  const std::vector<ReleaseRequest> two{release("a", 1, 10, 0.1), release("b", 1, 10, 0.1)};
-  for (const auto& refused :
-       {make(budget, Accountant::kRdp, Adjacency::kReplaceOne, sampled),
-        make({.mu = 1}, Accountant::kPld, add_remove, sampled), make(budget, Accountant::kGdp, add_remove, sampled),
-        make(budget, Accountant::kZcdp, add_remove, sampled),
-        make(budget, Accountant::kPld, add_remove, {release("gradient", 1, 10)}),
-        make(budget, Accountant::kPld, add_remove, two),
-        make(budget, Accountant::kRdp, add_remove, {release("gradient", -1, 10, 0.1)})}) {
-    EXPECT_THROW(refused(), std::logic_error);
+  const auto make = [&](const GivenBudget& stated, Accountant accountant, const std::vector<ReleaseRequest>& releases,
+                        Adjacency adjacency = Adjacency::kAddRemove) {
+    make_sampled_noise_plan({stated, accountant}, adjacency, releases);
+  };
+  EXPECT_THROW(make(budget, Accountant::kRdp, sampled, Adjacency::kReplaceOne), std::logic_error);
+  EXPECT_THROW(make({.mu = 1}, Accountant::kPld, sampled), std::logic_error);
+  for (const Accountant other : {Accountant::kGdp, Accountant::kZcdp}) {
+    EXPECT_THROW(make(budget, other, sampled), std::logic_error);
   }
-  expect_refusal<UsageError>(make(budget, Accountant::kRdp, add_remove, {release("gradient", 1, 10, 0)}),
+  const std::vector<ReleaseRequest> two{release("a", 1, 10, 0.1), release("b", 1, 10, 0.1)};
+  EXPECT_THROW(make(budget, Accountant::kPld, two), std::logic_error);
+  EXPECT_THROW(make(budget, Accountant::kPld, {release("gradient", 1, 10)}), std::logic_error);
+  EXPECT_THROW(make(budget, Accountant::kRdp, {release("gradient", -1, 10, 0.1)}), std::logic_error);
+  expect_refusal<UsageError>([&] { make(budget, Accountant::kRdp, {release("gradient", 1, 10, 0)}); },
                              {"sampling rate = 0"});
   EXPECT_THROW(make_noise_plan(1, add_remove, sampled), std::logic_error);
 }

@@ -11,10 +11,9 @@ namespace dpreduce::config_file_test {
 class ConfigFile : public testing::Test {
  protected:
   std::string write(const std::string& text) {
-    std::ofstream(path_) << text;
-    return path_.string();
+    write_bytes(path_, text);
+    return path_;
   }
-
   std::string refusal(const std::string& text) {
     const std::string path = write(text);
     const std::string said = dpreduce::refusal<UsageError>([&] { parsed_command({"fit", "--config", path}); });
@@ -23,7 +22,7 @@ class ConfigFile : public testing::Test {
   }
 
   TemporaryFolder folder_;
-  std::filesystem::path path_ = folder_ / "run.toml";
+  const std::string path_ = folder_ / "run.toml";
 };
 
 constexpr const char* kRun = R"(train-x = ["a.npy", "b.npy"]
@@ -34,33 +33,25 @@ delta = 1e-6
 dry-run = true
 )";
 
-TEST_F(ConfigFile, GivesTheOptionsOfTheCommand) {
-  const auto fit = parsed_fit({"fit", "--config", write(kRun)});
-  EXPECT_THAT(fit.data.train.x, ElementsAre("a.npy", "b.npy"));
-  EXPECT_THAT(fit.data.train.y, ElementsAre("y.npy"));
-  EXPECT_EQ(fit.data.classes, 10U);
-  EXPECT_EQ(fit.privacy.budget.epsilon, 0.5);
-  EXPECT_TRUE(fit.output.dry_run);
-}
-
-TEST_F(ConfigFile, TheCommandLineWins) {
+TEST_F(ConfigFile, GivesTheOptionsThatTheCommandLineDoesNot) {
   const std::string path = write(kRun);
-  const auto fit = parsed_fit({"fit", "--classes=3", "--config=" + path, "--train-x", "c.npy", "--epsilon", "2"});
+  const auto of_file = parsed_fit({"fit", "--config", path});
+  EXPECT_THAT(of_file.data.train.x, ElementsAre("a.npy", "b.npy"));
+  EXPECT_THAT(of_file.data.train.y, ElementsAre("y.npy"));
+  EXPECT_EQ(of_file.data.classes, 10U);
+  EXPECT_EQ(of_file.privacy.budget.epsilon, 0.5);
+  EXPECT_TRUE(of_file.output.dry_run);
+  const auto fit = parsed_fit(words_in("fit --classes=3 --config=" + path + " --train-x c.npy --epsilon 2"));
   EXPECT_THAT(fit.data.train.x, ElementsAre("c.npy"));
   EXPECT_EQ(fit.data.classes, 3U);
   EXPECT_EQ(fit.privacy.budget.epsilon, 2.0);
   EXPECT_EQ(fit.privacy.budget.delta, 1e-6);
 }
 
-TEST_F(ConfigFile, ReadsTheCommandsSectionAndPassesOverOthers) {
-  const auto fit = parsed_fit(
-      {"fit", "--train-x", "x", "--train-y", "y", "--config", write("[fit]\nclasses = 4\n[synth]\nout = \"o\"\n")});
+TEST_F(ConfigFile, ReadsTheCommandsSectionPassesOverOthersAndFalseLeavesAFlagAlone) {
+  const auto fit = parsed_fit({"fit", "--train-x", "x", "--train-y", "y", "--config",
+                               write("dry-run = false\n[fit]\nclasses = 4\n[synth]\nout = \"o\"\n")});
   EXPECT_EQ(fit.data.classes, 4U);
-}
-
-TEST_F(ConfigFile, FalseLeavesAFlagAlone) {
-  const auto fit =
-      parsed_fit({"fit", "--train-x", "x", "--train-y", "y", "--classes", "2", "--config", write("dry-run = false\n")});
   EXPECT_FALSE(fit.output.dry_run);
 }
 
@@ -112,29 +103,26 @@ TEST_F(ConfigFile, IsThereAndTheSameForAllRanksAndNamedOnce) {
 // What a silo says for itself, of rank 3; {rank} in its name.
 class OwnConfigFile : public ConfigFile {
  protected:
-  std::vector<std::string> arguments(const std::vector<std::string>& further = {}) const {
-    std::vector<std::string> all{"fit",           "--secure-aggregation",    "--classes", "3", "--mu", "1",
-                                 "--silo-config", path_.string() + ".{rank}"};
-    all.insert(all.end(), further.begin(), further.end());
-    return all;
+  std::vector<std::string> arguments(const std::string& further = "") const {
+    return words_in("fit --secure-aggregation --classes 3 --mu 1 --silo-config " + path_ + ".{rank} " + further);
   }
-  FitOptions parsed(const std::string& own, const std::vector<std::string>& further = {}) {
-    std::ofstream(own_) << own;
+  FitOptions parsed(const std::string& own, const std::string& further = "") {
+    write_bytes(own_, own);
     return parsed_fit(arguments(further), 3);
   }
   std::string refusal(const std::string& own, std::size_t rank = 3) {
     const std::string& path = rank == 0 ? coordinators_ : own_;
-    std::ofstream(path) << own;
+    write_bytes(path, own);
     const std::string said = dpreduce::refusal<BadInput>([&] { parsed_command(arguments(), rank); });
     EXPECT_THAT(said, HasSubstr("--silo-config " + path));
     return said;
   }
 
-  const std::string own_ = path_.string() + ".3";
-  const std::string coordinators_ = path_.string() + ".0";
+  const std::string own_ = path_ + ".3";
+  const std::string coordinators_ = path_ + ".0";
 };
 
-constexpr const char* kOwnRows = "train-x = \"a.npy\"\ntrain_y = \"b.npy\"\nlog = \"a.log\"\nthreads = 2\n";
+const std::string kOwnRows = "train-x = \"a.npy\"\ntrain_y = \"b.npy\"\nlog = \"a.log\"\nthreads = 2\n";
 
 TEST_F(OwnConfigFile, HoldsWhatStaysWithASilo) {
   const FitOptions fit = parsed(kOwnRows);
@@ -149,8 +137,7 @@ TEST_F(OwnConfigFile, HoldsWhatStaysWithASilo) {
 class ConsentFile : public OwnConfigFile {
  protected:
   SiloConsent consent(const std::string& table) {
-    return parsed(std::string(kOwnRows) + "[consent]\n" + table, {"--roster", "r.toml", "--identity", "i.key"})
-        .silos.consent.value();
+    return parsed(kOwnRows + "[consent]\n" + table, "--roster r.toml --identity i.key").silos.consent.value();
   }
 };
 
@@ -217,19 +204,23 @@ TEST_F(ConsentFile, EachKeyIsDocumented) {
   EXPECT_EQ(documented, table.long_names());
 }
 
-TEST_F(OwnConfigFile, StandsBetweenTheCommandLineAndTheCommonFile) {
+TEST_F(OwnConfigFile, StandsBetweenTheCommandLineAndTheCommonFileWhichMayNameIt) {
   const std::string common = write("train-x = \"x{rank}\"\ntrain-y = \"y{rank}\"\nthreads = 3\nseed = 5\n");
-  const FitOptions fit = parsed(kOwnRows, {"--config", common, "--threads", "1"});
+  const FitOptions fit = parsed(kOwnRows, "--config " + common + " --threads 1");
   EXPECT_THAT(fit.data.train.x, ElementsAre("a.npy"));
   EXPECT_EQ(fit.machine.threads, 1U);
   EXPECT_EQ(fit.privacy.seed, 5U);
+  write_bytes(own_, kOwnRows);
+  const std::string naming = write("silo-config = \"" + path_ + ".{rank}\"\nclasses = 3\nmu = 1\n");
+  const FitOptions named = parsed_fit({"fit", "--secure-aggregation", "--config", naming}, 3);
+  EXPECT_THAT(named.data.train.x, ElementsAre("a.npy"));
 }
 
 TEST_F(OwnConfigFile, EachSiloMayHaveALineOfItsOwnAndTheSameTermsAsTheOthers) {
   const std::string common = write("round-trip = 40\nbandwidth = 100\n");
-  const FitOptions near = parsed(kOwnRows, {"--config", common});
-  const std::string slow = std::string(kOwnRows) + "round-trip = 600\npacket-loss = 0.5\n";
-  const FitOptions far = parsed(slow, {"--config", common});
+  const FitOptions near = parsed(kOwnRows, "--config " + common);
+  const std::string slow = kOwnRows + "round-trip = 600\npacket-loss = 0.5\n";
+  const FitOptions far = parsed(slow, "--config " + common);
   EXPECT_EQ(near.silos.round_trip_ms, 40.0);
   EXPECT_FALSE(near.silos.packet_loss_percent.has_value());
   EXPECT_EQ(far.silos.round_trip_ms, 600.0);
@@ -238,15 +229,8 @@ TEST_F(OwnConfigFile, EachSiloMayHaveALineOfItsOwnAndTheSameTermsAsTheOthers) {
   EXPECT_EQ(near.silos.agreed, far.silos.agreed);
 }
 
-TEST_F(OwnConfigFile, MayBeNamedInTheCommonFile) {
-  std::ofstream(own_) << kOwnRows;
-  const std::string common = write("silo-config = \"" + path_.string() + ".{rank}\"\nclasses = 3\nmu = 1\n");
-  const auto fit = parsed_fit({"fit", "--secure-aggregation", "--config", common}, 3);
-  EXPECT_THAT(fit.data.train.x, ElementsAre("a.npy"));
-}
-
 TEST_F(OwnConfigFile, ACoordinatorNeedsNoRowsAndHasOutputs) {
-  std::ofstream(coordinators_) << "test-x = \"t.npy\"\ntest-y = \"u.npy\"\nreport = \"r.json\"\n";
+  write_bytes(coordinators_, "test-x = 't.npy'\ntest-y = 'u.npy'\nreport = 'r.json'\n");
   const auto fit = parsed_fit(arguments(), 0);
   EXPECT_TRUE(fit.data.train.x.empty());
   EXPECT_EQ(fit.output.report, "r.json");
@@ -254,37 +238,36 @@ TEST_F(OwnConfigFile, ACoordinatorNeedsNoRowsAndHasOutputs) {
 }
 
 TEST_F(OwnConfigFile, MustNotHoldWhatAllHaveInCommon) {
+  const auto expect_common = [&](const std::string& line, const std::string& section = "") {
+    const std::string key = line.substr(0, line.find(' '));
+    EXPECT_THAT(refusal(section + line + "\n"), HasSubstr("'" + key + "' must be the same for all parties"));
+  };
   for (const char* line :
-       {"epsilon = 8", "mu = 1", "method = \"mean\"", "classes = 3", "seed = 1", "noise = \"central\"", "threshold = 2",
-        "clip = 2", "public-x = \"p.npy\"", "bad-rows = \"skip\"", "secure-aggregation = true", "silo-config = \"x\"",
-        "[fit]\nadjacency = \"add-remove\""}) {
-    std::string key(line);
-    key = key.substr(key.find('\n') + 1);
-    key = key.substr(0, key.find(' '));
-    EXPECT_THAT(refusal(std::string(line) + "\n"), HasSubstr("'" + key + "' must be the same for all parties")) << line;
+       {"epsilon = 8", "mu = 1", "method = 'mean'", "classes = 3", "seed = 1", "noise = 'central'", "threshold = 2",
+        "clip = 2", "public-x = 'p.npy'", "bad-rows = 'skip'", "secure-aggregation = true", "silo-config = 'x'"}) {
+    expect_common(line);
   }
+  expect_common("adjacency = 'add-remove'", "[fit]\n");
   EXPECT_THAT(refusal("report = \"r.json\"\n"), HasSubstr("'report' is an option of the coordinator alone"));
   EXPECT_THAT(refusal("delta = 0.1\n", 0), HasSubstr("'delta' must be the same for all parties"));
 }
 
 TEST_F(OwnConfigFile, NamesItsLedgerAndItsBudget) {
-  const FitOptions fit =
-      parsed(std::string(kOwnRows) + "ledger = \"north.jsonl\"\nbudget-epsilon = 2\nbudget-delta = 1e-6\n");
+  const FitOptions fit = parsed(kOwnRows + "ledger = \"north.jsonl\"\nbudget-epsilon = 2\nbudget-delta = 1e-6\n");
   EXPECT_EQ(ledger_of_party(fit, 3), "north.jsonl");
   EXPECT_EQ(fit.privacy.limit_epsilon, 2.0);
   EXPECT_EQ(fit.privacy.limit_delta, 1e-6);
   // The command line wins over it.
-  EXPECT_EQ(ledger_of_party(parsed(std::string(kOwnRows) + "ledger = \"a\"\n", {"--ledger", "b/c.jsonl"}), 3),
-            "b/c-silo3.jsonl");
-  const FitOptions with_rank = parsed(kOwnRows, {"--ledger", "{rank}/ledger.jsonl"});
+  EXPECT_EQ(ledger_of_party(parsed(kOwnRows + "ledger = \"a\"\n", "--ledger b/c.jsonl"), 3), "b/c-silo3.jsonl");
+  const FitOptions with_rank = parsed(kOwnRows, "--ledger {rank}/ledger.jsonl");
   EXPECT_EQ(ledger_of_party(with_rank, 3), "3/ledger.jsonl");
   EXPECT_EQ(ledger_of_party(with_rank, 0), "0/ledger.jsonl");
   const FitOptions unnamed = parsed(kOwnRows);
   EXPECT_EQ(ledger_of_party(unnamed, 3), "ledger-silo3.jsonl");
   EXPECT_EQ(ledger_of_party(unnamed, 0), "ledger.jsonl");
   EXPECT_EQ(fit.silos.agreed, unnamed.silos.agreed) << "each party's own";
-  EXPECT_THROW(parsed(std::string(kOwnRows) + "budget-epsilon = 2\n"), UsageError);
-  EXPECT_THROW(parsed(std::string(kOwnRows) + "budget-delta = 1e-6\n"), UsageError);
+  EXPECT_THROW(parsed(kOwnRows + "budget-epsilon = 2\n"), UsageError);
+  EXPECT_THROW(parsed(kOwnRows + "budget-delta = 1e-6\n"), UsageError);
 }
 
 TEST_F(OwnConfigFile, ThatIsWrongIsNamed) {
@@ -294,20 +277,9 @@ TEST_F(OwnConfigFile, ThatIsWrongIsNamed) {
   EXPECT_THAT(refusal("[fti]\nlog = \"a\"\n"), HasSubstr("[fti] is not a command"));
   std::filesystem::remove(own_);
   EXPECT_THROW(parsed_command(arguments(), 3), BadInput);
-}
-
-// Rows that all silos share would count once for each of them.
-TEST_F(OwnConfigFile, RowsOfTheCommandLineStillNeedARank) {
-  EXPECT_THROW(parsed("log = \"a.log\"\n", {"--train-x", "a.npy", "--train-y", "b.npy"}), UsageError);
-  EXPECT_THROW(parsed(kOwnRows, {"--train-x", "a.npy"}), UsageError);
-  EXPECT_FALSE(parsed("log = \"a.log\"\n", {"--train-x", "{rank}.npy", "--train-y", "y{rank}"}).silos.rows_are_own);
-}
-
-TEST_F(OwnConfigFile, IsNamedWhereItsValuesAreWrong) {
   for (const char* line : {"memory = \"many\"\n", "identity = \"a.privacy.key\"\n"}) {
-    EXPECT_THAT(dpreduce::refusal<UsageError>([&] { parsed(std::string(kOwnRows) + line); }),
-                HasSubstr("--silo-config " + own_))
-        << line;
+    SCOPED_TRACE(line);
+    expect_refusal<UsageError>([&] { parsed(kOwnRows + line); }, {"--silo-config " + own_});
   }
 }
 
@@ -316,7 +288,7 @@ TEST_F(OwnConfigFile, SaysWhoseItIs) {
   std::vector<std::string> without_rank = arguments();
   without_rank.back() = own_;
   const auto taken = [&](const std::string& text, std::size_t rank) {
-    std::ofstream(own_) << text;
+    write_bytes(own_, text);
     return parsed_fit(without_rank, rank).data.train.x.front();
   };
   EXPECT_EQ(taken(std::string("silo = 3\n") + kOwnRows, 3), "a.npy");
@@ -326,40 +298,41 @@ TEST_F(OwnConfigFile, SaysWhoseItIs) {
   EXPECT_THAT(parsed(std::string("silo = 3\n") + kOwnRows).data.train.x, ElementsAre("a.npy"));
 }
 
-TEST_F(OwnConfigFile, NeedsSilos) {
-  std::ofstream(own_) << kOwnRows;
+TEST_F(OwnConfigFile, NeedsSilosAndRowsOfTheCommandLineARank) {
+  write_bytes(own_, kOwnRows);
   EXPECT_THROW(parsed_command(arguments()), UsageError);
-  const std::vector<std::string> plain{
-      "fit", "--classes", "3", "--mu", "1", "--silo-config", path_.string() + ".{rank}"};
+  const auto plain = words_in("fit --classes 3 --mu 1 --silo-config " + path_ + ".{rank}");
   EXPECT_THROW(parsed_command(plain, 3), UsageError);
   EXPECT_THROW(parsed_command(plain), UsageError);
+  // Rows that all silos share would count once for each of them.
+  EXPECT_THROW(parsed("log = \"a.log\"\n", "--train-x a.npy --train-y b.npy"), UsageError);
+  EXPECT_THROW(parsed(kOwnRows, "--train-x a.npy"), UsageError);
+  EXPECT_FALSE(parsed("log = \"a.log\"\n", "--train-x {rank}.npy --train-y y{rank}").silos.rows_are_own);
 }
 
 // Where the role is not seen, a file of its own would not be read.
 TEST_F(OwnConfigFile, OfAPartyOverANetworkIsNotLostBehindAnotherFile) {
-  std::ofstream(own_) << kOwnRows;
+  write_bytes(own_, kOwnRows);
   const std::string common = write(
       "classes = 3\nmu = 1\nconnect = \"hub:1\"\nroster = \"r\"\nidentity = \"i\"\nsilo-config = \"" + own_ + "\"\n");
   EXPECT_NO_THROW(parsed_command({"silo", "--config", common}));
-  EXPECT_THAT(dpreduce::refusal<UsageError>([&] {
-                parsed_command({"--config", common, "silo"});
-              }),
-              HasSubstr("is before silo; write dpreduce silo --config " + common));
+  expect_refusal<UsageError>([&] { parsed_command(words_in("--config " + common + " silo")); },
+                             {"is before silo; write dpreduce silo --config " + common});
 }
 
 TEST_F(OwnConfigFile, WhatIsAgreedOnIsTheRest) {
   const std::string agreed = parsed(kOwnRows).silos.agreed;
-  EXPECT_EQ(agreed, parsed("train-x = \"c\"\ntrain-y = \"d\"\n", {"--mu", "1.0"}).silos.agreed);
-  EXPECT_NE(agreed, parsed(kOwnRows, {"--mu", "2"}).silos.agreed);
-  EXPECT_NE(agreed, parsed(kOwnRows, {"--method", "mean"}).silos.agreed);
+  EXPECT_EQ(agreed, parsed("train-x = \"c\"\ntrain-y = \"d\"\n", "--mu 1.0").silos.agreed);
+  EXPECT_NE(agreed, parsed(kOwnRows, "--mu 2").silos.agreed);
+  EXPECT_NE(agreed, parsed(kOwnRows, "--method mean").silos.agreed);
   EXPECT_THAT(agreed, Not(HasSubstr("a.npy")));
 }
 
 TEST(RequestedJob, IsOfSilosByAnOptionThatOnlyPartiesHave) {
-  for (const char* option : {"--secure-aggregation", "--silo-config=a", "--roster", "--identity=me.pem"}) {
+  for (const std::string option : {"--secure-aggregation", "--silo-config=a", "--roster", "--identity=me.pem"}) {
     SCOPED_TRACE(option);
-    const RequestedJob asked =
-        requested_job(dpreduce_command(), {"fit", "--nonsense", option, "--config", "/nonexistent"});
+    const auto asked =
+        requested_job(dpreduce_command(), words_in("fit --nonsense " + option + " --config /nonexistent"));
     EXPECT_TRUE(asked.is_of_silos);
     EXPECT_EQ(asked.doubt, "");
     EXPECT_TRUE(requested_job(dpreduce_command(), {"fit", option}).is_of_silos);

@@ -69,8 +69,7 @@ ReleaseRequest gradient(const std::string& name, double share, std::uint64_t rou
 }
 
 TEST(NoisePlan, JointSplitAgreesWithTheTable) {
-  for (const VectorRow& row : read_vectors("joint_block_split.csv")) {
-    SCOPED_TRACE(row.text("case") + ", " + row.text("epsilon") + ", " + row.text("block"));
+  for_each_row("joint_block_split.csv", [](const VectorRow& row) {
     const bool means = row.text("case").starts_with("means");
     const std::vector<BlockRequest> blocks = means
                                                  ? std::vector<BlockRequest>{{"sum", 768, 768}, {"count", 1, 1}}
@@ -87,10 +86,10 @@ TEST(NoisePlan, JointSplitAgreesWithTheTable) {
     double shares = 0;
     for (const PlannedBlock& each : plan.releases[0].blocks) shares += each.mu * each.mu / (mu * mu);
     EXPECT_NEAR(shares, 1, 1e-12);
-  }
+  });
 }
 
-TEST(NoisePlan, OneBlockGetsSensitivityOverMu) {
+TEST(NoisePlan, OneBlockGetsSensitivityOverMuWhoseSquareIsExact) {
   const NoisePlan plan =
       plan_of_one(0.25, Adjacency::kAddRemove, "sums", {{"sum", 30, 5.0}}, {{"add-remove", {kSquaredS}}});
   const PlannedBlock& block = plan.release("sums").block("sum");
@@ -100,6 +99,12 @@ TEST(NoisePlan, OneBlockGetsSensitivityOverMu) {
   expect_relative(block.sigma, kS / 0.25, 4e-15);
   EXPECT_GT(block.sigma, kS / 0.25);
   expect_within_budget_and_near(plan);
+  const std::uint64_t squared_gram = 4 * kSquaredS * kSquaredS;  // replace-one without the finer bound: below 2^62
+  const NoisePlan largest =
+      plan_of_one(0.5, Adjacency::kReplaceOne, "gram", {{"gram", 100, 100}}, {{"any", {squared_gram}}});
+  EXPECT_EQ(largest.release("gram").block("gram").squared_sensitivity, squared_gram);
+  EXPECT_EQ(largest.release("gram").block("gram").sensitivity, 2.0 * kSquaredS);
+  expect_within_budget_and_near(largest);
 }
 
 TEST(NoisePlan, RoundsChargedOneByOneStayWithinTheBudget) {
@@ -141,15 +146,6 @@ TEST(Triangle, RowsFollowOneAnother) {
     EXPECT_EQ(triangle_order(position), order);
   }
   for (const std::uint64_t elements : {0u, 2u, 4u, 5u, 7u}) EXPECT_FALSE(triangle_order(elements).has_value());
-}
-
-TEST(NoisePlan, TheLargestSensitivitiesKeepTheirExactSquares) {
-  const std::uint64_t squared_gram = 4 * kSquaredS * kSquaredS;  // replace-one without the finer bound: below 2^62
-  const NoisePlan plan =
-      plan_of_one(0.5, Adjacency::kReplaceOne, "gram", {{"gram", 100, 100}}, {{"any", {squared_gram}}});
-  EXPECT_EQ(plan.release("gram").block("gram").squared_sensitivity, squared_gram);
-  EXPECT_EQ(plan.release("gram").block("gram").sensitivity, 2.0 * kSquaredS);
-  expect_within_budget_and_near(plan);
 }
 
 // Replacing a record moves either a sum by 2S and no count, or two sums and two counts: as long as the count matters
@@ -228,15 +224,10 @@ TEST(NoisePlan, ChangesOfDifferentBlocksDoNotShareTheBudget) {
 
 TEST(NoisePlan, StagesAddUpInSquaredMuByTheirShares) {
   const double mu = 0.4;
-  const NoisePlan plan = make_noise_plan(
-      mu, Adjacency::kAddRemove,
-      {{.name = "center", .share = 0.1, .blocks = {{"sum", 64, 64}}, .profiles = {{"add-remove", {kSquaredS}}}},
-       {.name = "class sums", .share = 0.2, .blocks = {{"sum", 640, 640}}, .profiles = {{"add-remove", {kSquaredS}}}},
-       {.name = "gradients",
-        .share = 0.7,
-        .rounds = 25,
-        .blocks = {{"gradient", 640, 640}},
-        .profiles = {{"add-remove", {2 * kSquaredS}}}}});
+  const NoisePlan plan =
+      make_noise_plan(mu, Adjacency::kAddRemove,
+                      {gradient("center", 0.1, 1, kSquaredS), gradient("class sums", 0.2, 1, kSquaredS),
+                       gradient("gradients", 0.7, 25, 2 * kSquaredS)});
   expect_within_budget_and_near(plan);
   expect_relative(plan.release("center").mu, mu * std::sqrt(0.1), 1e-13);
   expect_relative(plan.release("class sums").mu, mu * std::sqrt(0.2), 1e-13);
@@ -297,12 +288,6 @@ TEST(NoisePlan, OffDiagonalNoiseHasAtLeastHalfTheVariance) {
   EXPECT_THROW(off_diagonal_sigma(kNan), UsageError);
 }
 
-TEST(NoisePlan, RefusesNamesThatItDoesNotHave) {
-  const NoisePlan plan = sums_and_counts(0.3, 768, 1, Adjacency::kAddRemove);
-  EXPECT_THROW(plan.release("gram"), std::logic_error);
-  EXPECT_THROW(plan.release("means").block("gram"), std::logic_error);
-}
-
 std::vector<ReleaseRequest> good_requests() {
   return {{.name = "means",
            .share = 1,
@@ -310,11 +295,14 @@ std::vector<ReleaseRequest> good_requests() {
            .profiles = {{"add-remove", {kSquaredS, 1}}}}};
 }
 
-TEST(NoisePlan, RefusesABudgetThatNoNoiseFits) {
+TEST(NoisePlan, RefusesABudgetThatNoNoiseFitsAndNamesThatItDoesNotHave) {
   const auto plan_with = [](double mu) { make_noise_plan(mu, Adjacency::kAddRemove, good_requests()); };
   expect_refusals<UsageError>({{[&] { plan_with(0); }, "mu = 0:"},
                                {[&] { plan_with(kNan); }, "mu = nan:"},
                                {[&] { plan_with(1e-15); }, "block sum: the budget is too small"}});
+  const NoisePlan plan = sums_and_counts(0.3, 768, 1, Adjacency::kAddRemove);
+  EXPECT_THROW(plan.release("gram"), std::logic_error);
+  EXPECT_THROW(plan.release("means").block("gram"), std::logic_error);
 }
 
 TEST(NoisePlan, RequestsThatCannotBeAreOurOwnBug) {
@@ -335,9 +323,7 @@ TEST(NoisePlan, RequestsThatCannotBeAreOurOwnBug) {
                           [](auto& releases) { releases[0].profiles.clear(); },
                           [](auto& releases) { releases[0].profiles[0].squared_l2.pop_back(); },
                           [](auto& releases) { releases[0].profiles[0].squared_l2[1] = 0; },
-                          [](auto& releases) {
-                            releases[0].profiles.push_back({"other", {1, 1}});
-                          }};
+                          [](auto& releases) { releases[0].profiles.push_back(releases[0].profiles[0]); }};
   ASSERT_NO_THROW(make_noise_plan(0.3, Adjacency::kAddRemove, good_requests()));
   for (const Spoil spoil : spoils) {
     std::vector<ReleaseRequest> releases = good_requests();

@@ -28,13 +28,7 @@ TEST(KeywordOptions, AreThoseOfTheCommandLine) {
   by_words.data.train = {};
   by_words.silos.agreed.clear();
   EXPECT_EQ(fit_options_of(keywords), by_words);
-}
-
-TEST(KeywordOptions, SayHowManySilosHaveRowsOfOnePerson) {
   EXPECT_EQ(fit_options_of(std::vector{keyword("silos_per_person", {"2"})}).silos.silos_per_person, 2U);
-}
-
-TEST(KeywordOptions, ChooseTheAccountantOfSamples) {
   EXPECT_EQ(fit_options_of(std::vector{keyword("batch", {"0.1"})}).privacy.budget.accountant, Accountant::kPld);
   EXPECT_EQ(fit_options_of(std::vector<TomlItem>{}).privacy.budget.accountant, Accountant::kGdp);
 }
@@ -85,11 +79,9 @@ TEST(KeywordOptions, OfPrivacyAreThoseOfItsSubcommands) {
 
 // The result of `command` on an option with that text, or its refusal.
 nlohmann::json result_of(CommandEntry command, const std::string& option, const std::string& text) {
-  const bool is_split = command.name == "split";
+  const TomlItem beside = command.name == "split" ? keyword("mu", {"1"}) : keyword("delta", {"1e-6"});
   try {
-    return parse_json(result_of_call(
-        std::move(command),
-        std::vector{keyword(option, {text}), is_split ? keyword("mu", {"1"}) : keyword("delta", {"1e-6"})}));
+    return parse_json(result_of_call(std::move(command), std::vector{keyword(option, {text}), beside}));
   } catch (const UsageError& error) {
     return error.what();
   }
@@ -114,10 +106,10 @@ TEST(KeywordOptions, WhatIsNoMechanismIsRefusedWithItsOptionAndForm) {
   for (const auto& [option, head, form] : {std::tuple<std::string, std::string, std::string>{"gaussian", "1", "Z[:K]"},
                                            {"subsampled", "1:0.5", "Z:Q[:K]"},
                                            {"exponential", "1", "E[:K]"}}) {
-    for (const std::string& text :
-         {std::string(), std::string(":"), std::string("a"), std::string("nan"), std::string("inf"),
-          std::string("1e999"), std::string(" 1"), std::string("1,5"), std::string("0x"), head + ":", head + ":0",
-          head + ":-1", head + ":1.5", head + ":18446744073709551616", head + ":1:1", head + ":1 ", ":" + head}) {
+    std::vector<std::string> texts{"", ":", "a", "nan", "inf", "1e999", " 1", "1,5", "0x", ":" + head};
+    for (const char* end : {":", ":0", ":-1", ":1.5", ":18446744073709551616", ":1:1", ":1 "})
+      texts.push_back(head + end);
+    for (const std::string& text : texts) {
       EXPECT_THAT(result_of(compose_command(), option, text).dump(),
                   HasSubstr(option + " " + text + ": must be " + form));
     }

@@ -1,7 +1,6 @@
 #include "common/ledger/spending.hpp"
 
 #include "common/accounting/gaussian_dp.hpp"
-#include "common/accounting/mechanism.hpp"
 #include "common/accounting/privacy_loss.hpp"
 #include "common/base/error.hpp"
 #include "tests/common/special_values.hpp"
@@ -11,19 +10,21 @@ namespace dpreduce::spending_test {
 
 constexpr double kDelta = 1e-6;
 
-TEST(Spending, NothingHasEpsilonZero) {
-  EXPECT_EQ(epsilon_of(Spending{}, kDelta), 0);
-  EXPECT_EQ(rho_of(Spending{}), 0);
+// One mechanism beside Gaussians of that mu.
+Spending beside(double mu, const Mechanism& mechanism, std::uint64_t count = 1) {
+  return {.mu = mu, .selections = {{mechanism, count}}};
 }
 
-TEST(Spending, GaussiansAloneHaveTheExactEpsilon) {
+TEST(Spending, GaussiansAloneHaveTheExactEpsilonAndNothingHasNone) {
+  EXPECT_EQ(epsilon_of(Spending{}, kDelta), 0);
+  EXPECT_EQ(rho_of(Spending{}), 0);
   EXPECT_EQ(epsilon_of({.mu = 0.7, .selections = {}}, kDelta), gdp_epsilon(0.7, kDelta));
   EXPECT_EQ(epsilon_of({.mu = 2 * kLargestMu, .selections = {}}, kDelta), kInfinity);
 }
 
 TEST(Spending, OneSelectionHasItsSingleUseEpsilon) {
   const double exact = selection_charge(1.0, kDelta).epsilon;
-  const double epsilon = epsilon_of({.mu = 0, .selections = {{ExponentialMechanism{1.0}, 1}}}, kDelta);
+  const double epsilon = epsilon_of(beside(0, ExponentialMechanism{1.0}), kDelta);
   EXPECT_GE(epsilon, exact * (1 - 1e-12));
   EXPECT_LE(epsilon, 1.0);
   EXPECT_NEAR(epsilon, exact, 1e-4);
@@ -32,19 +33,18 @@ TEST(Spending, OneSelectionHasItsSingleUseEpsilon) {
 TEST(Spending, MixedIsTheBoundOfThePrivacyLossDistribution) {
   const std::vector<RepeatedMechanism> run{{ExponentialMechanism{0.5}, 1}, {GaussianMechanism{1 / 0.3}, 1}};
   const PrivacyLossBounds bounds = pld_epsilon(run, kDelta);
-  const double epsilon = epsilon_of({.mu = 0.3, .selections = {{ExponentialMechanism{0.5}, 1}}}, kDelta);
+  const double epsilon = epsilon_of(beside(0.3, ExponentialMechanism{0.5}), kDelta);
   EXPECT_GE(epsilon, bounds.lower);
   EXPECT_NEAR(epsilon, bounds.upper, 1e-6 * bounds.upper);
 }
 
 TEST(Spending, PureDpCostsMoreThanTheExponentialMechanism) {
-  const double exponential = epsilon_of({.mu = 0.1, .selections = {{ExponentialMechanism{0.1}, 100}}}, kDelta);
-  const double pure = epsilon_of({.mu = 0.1, .selections = {{PureMechanism{0.1}, 100}}}, kDelta);
-  EXPECT_GT(pure, 1.5 * exponential);
+  EXPECT_GT(epsilon_of(beside(0.1, PureMechanism{0.1}, 100), kDelta),
+            1.5 * epsilon_of(beside(0.1, ExponentialMechanism{0.1}, 100), kDelta));
 }
 
 TEST(Spending, TheLastDigitsOfMuDoNotCountBesideSelections) {
-  Spending spending{.mu = 0.3, .selections = {{ExponentialMechanism{0.5}, 1}}};
+  Spending spending = beside(0.3, ExponentialMechanism{0.5});
   const double epsilon = epsilon_of(spending, kDelta);
   for (int ulp = 0; ulp < 8; ++ulp) spending.mu = std::nextafter(spending.mu, 1);
   EXPECT_EQ(epsilon_of(spending, kDelta), epsilon);
@@ -53,26 +53,19 @@ TEST(Spending, TheLastDigitsOfMuDoNotCountBesideSelections) {
 }
 
 TEST(Spending, BeyondTheAccountantsRangesItIsInfinite) {
-  EXPECT_EQ(epsilon_of({.mu = 101, .selections = {{ExponentialMechanism{0.5}, 1}}}, kDelta), kInfinity);
-  EXPECT_EQ(epsilon_of({.mu = 0, .selections = {{PureMechanism{400}, 1}}}, kDelta), kInfinity);
+  EXPECT_EQ(epsilon_of(beside(101, ExponentialMechanism{0.5}), kDelta), kInfinity);
+  EXPECT_EQ(epsilon_of(beside(0, PureMechanism{400}), kDelta), kInfinity);
   const RepeatedMechanism loud = sampled_rounds(101, 0.1, 1, Adjacency::kAddRemove, Adjacency::kAddRemove);
   EXPECT_EQ(epsilon_of({.mu = 0, .selections = {}, .samples = {loud}}, kDelta), kInfinity);
-  EXPECT_LT(epsilon_of({.mu = 1e-15, .selections = {{PureMechanism{1}, 1}}}, kDelta), 1.0001);
+  EXPECT_LT(epsilon_of(beside(1e-15, PureMechanism{1}), kDelta), 1.0001);
+  EXPECT_THROW(epsilon_of(beside(0, PureMechanism{1}), 1e-300), UsageError);
 }
 
-TEST(Spending, ATinyDeltaIsRefusedBesideSelections) {
-  EXPECT_THROW(epsilon_of({.mu = 0, .selections = {{PureMechanism{1}, 1}}}, 1e-300), UsageError);
-}
-
-TEST(Spending, RhoAddsUp) {
+TEST(Spending, AddsUpInRhoAndComposed) {
   const Spending spending{.mu = 0.5, .selections = {{ExponentialMechanism{2}, 3}, {PureMechanism{1}, 2}}};
   EXPECT_GE(rho_of(spending), 0.125 + 1.5 + 1);
   EXPECT_NEAR(rho_of(spending), 0.125 + 1.5 + 1, 1e-14);
-}
-
-TEST(Spending, ComposedIsTheSumOfBoth) {
-  const Spending both = composed({.mu = 3, .selections = {{PureMechanism{1}, 1}}},
-                                 {.mu = 4, .selections = {{ExponentialMechanism{2}, 1}}});
+  const Spending both = composed(beside(3, PureMechanism{1}), beside(4, ExponentialMechanism{2}));
   EXPECT_NEAR(both.mu, 5, 1e-14);
   EXPECT_EQ(both.selections.size(), 2u);
   EXPECT_FALSE(both.is_gaussian());
