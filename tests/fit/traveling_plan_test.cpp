@@ -86,7 +86,8 @@ TEST_F(TravelingPlanTest, AFitAndItsChargesAreThoseOfAllRows) {
     EXPECT_EQ(to_bytes(session.fitted().classifier), to_bytes(whole.classifier)) << method;
     const auto charged = [](const FitOptions& by) {
       std::vector<double> mus;
-      for (const LedgerCharge& charge : Ledger::read(by.privacy.ledger).charges()) mus.push_back(charge.entry.mu);
+      const LedgerState ledger = Ledger::read(by.privacy.ledger);
+      for (const LedgerCharge& charge : ledger.charges()) mus.push_back(charge.entry.mu);
       return mus;
     };
     EXPECT_EQ(charged(again), charged(options)) << method;
