@@ -329,21 +329,25 @@ TEST_F(RunFileTest, AJournalOfALivingRunOrOfAnotherUserStays) {
 }
 
 TEST_F(RunFileTest, OfALivingRunGrowsWhileOthersReadIt) {
-  constexpr std::size_t kRounds = 60;
+  constexpr std::size_t kRounds = 300;
   const std::vector<std::int64_t> long_values(20000, 3);
   RunFile file = made();
   Ledger ledger(ledger_);
   ledger.reserve(sample_reservation(file.run_id(), kRounds));
   const LedgerState before = state();
+  std::atomic<bool> grows = true;
   std::jthread writer([&] {
     for (std::size_t round = 1; round <= kRounds; ++round) {
       file.save("means/" + std::to_string(round), std::string(64, 'd'), {{"sums", long_values}});
     }
+    grows = false;
   });
-  for (int reading = 0; reading < 200; ++reading) {
+  int readings = 0;
+  for (; grows; ++readings) {
     EXPECT_TRUE(RunFile::dead_runs(ledger_, before).empty());
     EXPECT_NO_THROW(RunFile::remove_ended(ledger_, before));
   }
+  EXPECT_GT(readings, 2) << "it was read while it grew";
 }
 
 TEST_F(RunFileTest, OfAnotherConfigurationOrLedgerIsLeftAlone) {
