@@ -1,5 +1,7 @@
 // Private selection over the sum of what ranks hold.
 
+#include <boost/math/distributions/chi_squared.hpp>
+
 #include "aggregator/release/release.hpp"
 #include "common/ledger/statistic.hpp"
 #include "tests/common/ledger/charged_runs.hpp"
@@ -159,6 +161,26 @@ TEST_F(SelectionOverRanks, NeverWrongWhereUtilitiesDifferByTwoToTheForty) {
     const auto chosen = all_chosen(releaser(selection).select(selection, std::move(local)));
     EXPECT_EQ(chosen, std::vector<std::uint64_t>(50, best[end]));
   }
+}
+
+// False alarm: 1e-9.
+TEST_F(SelectionOverRanks, HasTheExactProbabilities) {
+  constexpr std::uint64_t kGroups = 50'000;
+  const PlannedSelection selection = selection_of(1.0, 5, kGroups);
+  const Utilities one{4, 0, 7, 5, 4};  // gamma = 1 / 2
+  Utilities whole;
+  for (std::uint64_t group = 0; group < kGroups; ++group) whole.insert(whole.end(), one.begin(), one.end());
+  const Selection chosen = releaser(selection, 3).select(selection, part_of(selection, whole, 1, 1000));
+  std::vector<double> counts(one.size());
+  for (std::uint64_t group = 0; group < kGroups; ++group) ++counts[chosen.of_group(group)[0]];
+  double total = 0;
+  for (const std::int64_t utility : one) total += std::exp(0.5 * static_cast<double>(utility));
+  double statistic = 0;
+  for (std::size_t candidate = 0; candidate < one.size(); ++candidate) {
+    const double expected = kGroups * std::exp(0.5 * static_cast<double>(one[candidate])) / total;
+    statistic += (counts[candidate] - expected) * (counts[candidate] - expected) / expected;
+  }
+  EXPECT_LT(statistic, quantile(complement(boost::math::chi_squared(4), 1e-9)));
 }
 
 TEST_F(SelectionOverRanks, ARunThatGoesOnTakesTheChoiceThatIsSaved) {

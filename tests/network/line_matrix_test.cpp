@@ -21,7 +21,8 @@ constexpr std::uint32_t kSilos = 3;
 // A line is silent for a quarter of it, broken for a quarter, and a party leaves within half of it; the rest is for a
 // busy machine.
 constexpr std::chrono::seconds kTimeout{4};
-// The same where nobody waits for the end of these times unless the machine is busy.
+// The same where a line is cut: a party waits for the end of these times, or only on a busy machine.
+constexpr std::chrono::seconds kWaited{8};
 constexpr std::chrono::seconds kPatience{20};
 constexpr std::chrono::seconds kLongest{12};
 
@@ -49,8 +50,8 @@ struct LineStory {
   }
 };
 
-LineStory patient(LineStory story) {
-  story.plan.timeout = story.line_timeout = kPatience;
+LineStory patient(LineStory story, std::chrono::seconds timeout = kPatience) {
+  story.plan.timeout = story.line_timeout = timeout;
   return story;
 }
 
@@ -185,11 +186,7 @@ struct Played {
 Played played(const LineStory& story) {
   Outcome outcome = StoryRun(story).play();
   std::string word = word_of(story, outcome);
-  Played one{story, std::move(outcome), std::move(word)};
-  // A busy machine may need longer to make a line again. One that is never made again is late twice.
-  const bool is_late = one.text().find(" was not restored within ") != std::string::npos;
-  const bool may_be_late = story.cut && story.line_timeout != kPatience && !one.word.starts_with("wrong");
-  return is_late && may_be_late ? played(patient(story)) : one;
+  return {story, std::move(outcome), std::move(word)};
 }
 
 // The figures of a class of stories go to the file that the environment names.
@@ -254,7 +251,7 @@ std::vector<LineStory> cuts(const std::vector<LineFault::Place>& places, LineFau
       for (const LineFault::Place place : places) {
         for (std::uint32_t silo = 1; silo <= (runs_slow_tests() ? kSilos : 1); ++silo) {
           const LineStory story{.silo = silo, .cut = LineFault{to_coordinator, record, place, kind}};
-          stories.push_back(waits ? story : patient(story));
+          stories.push_back(patient(story, waits ? kWaited : kPatience));
         }
       }
     }
