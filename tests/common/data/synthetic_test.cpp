@@ -72,6 +72,13 @@ TEST(Synthetic, LabelsAreShuffledAndThoseOfTestRowsBalanced) {
   }
 }
 
+TEST(Synthetic, TheLongTailFallsExponentiallyByTheImbalanceRatio) {
+  const SyntheticRows source = rows_with([](auto& spec) { spec.train_rows = 1'000'000, spec.imbalance_ratio = 100; });
+  const std::vector<double> counts = class_counts(source, SyntheticPart::kTrain);
+  for (std::size_t c = 0; c + 1 < 10; ++c) EXPECT_NEAR(counts[c] / counts[c + 1], std::pow(100.0, 1.0 / 9), 2e-3);
+  EXPECT_NEAR(counts[0] / counts[9], 100.0, 0.1);
+}
+
 TEST(Synthetic, ARowOfSeveralClassesIsTheSumOfTheirMeansOverTheRootOfTheirNumber) {
   const SyntheticRows source = rows_with([](auto& spec) { spec.max_labels = 3; });
   ASSERT_EQ(source.labels_per_row(), 3u);
