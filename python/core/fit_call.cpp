@@ -121,7 +121,7 @@ std::string told_of(const FittedRun& run, Communicator& ranks, const StatisticsK
   ranks.at_coordinator([&] {
     const FitOptions& options = run.fit->options();
     const unsigned threads = options.machine.threads == 0 ? default_threads() : options.machine.threads;
-    nlohmann::json report = fit_report(run, std::nullopt, ranks.size(), threads);
+    nlohmann::json report = fit_report(run, std::nullopt, nullptr, ranks.size(), threads);
     if (options.data.has_targets()) report["coefficients"] = coefficients_json(run, keeper);
     text = with_account({{"report", report}, {"timings", timings_json(run.timings.phases(), {})["phases"]}}, run);
   });

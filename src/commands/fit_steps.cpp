@@ -373,11 +373,10 @@ class FitSteps {
 
   nlohmann::json report_of(const FittedRun& run, const std::optional<TestFigures>& test) {
     if (!options().is_of_training_rows()) return private_report(run, told_, ranks_.size());
-    nlohmann::json report = fit_report(run, test, ranks_.size(), open_.threads);
+    nlohmann::json report = fit_report(run, test, figures_ ? &*figures_ : nullptr, ranks_.size(), open_.threads);
     if (open_.evaluated) report["test"] = evaluation_json(run, told_);
     if (test && !trained_and_tested_.empty()) report["test"].update(training_rows_note());
     if (ranks_.silos() != nullptr) report["silos"] = silos_json(ranks_, options().silos.noise);
-    if (figures_) add_figures(report, *figures_);
     if (keeps_gram() && !keeps_statistics()) report["coefficients"] = coefficients_json(run, keeper_);
     return report;
   }

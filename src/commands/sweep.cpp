@@ -4,6 +4,7 @@
 #include <chrono>
 #include <fstream>
 #include <iterator>
+#include <set>
 #include <sstream>
 
 #include "commands/command_line.hpp"
@@ -35,21 +36,20 @@ nlohmann::json runs_of(const SweepOptions& sweep) {
   nlohmann::json budgets = sweep.epsilons;
   if (sweep.non_private) budgets.push_back(nullptr);
   nlohmann::json runs;
+  std::set<nlohmann::json> different;
   for (const double ratio : sweep.ratios) {
     for (std::uint64_t seed = 1; seed <= sweep.seeds; ++seed) {
       for (const std::string& method : sweep.methods) {
         for (const nlohmann::json& epsilon : budgets) {
           if (epsilon.is_null() && seed > 1 && ratio == 1.0) continue;  // on all rows a seed decides noise alone
           runs.push_back({{"method", method}, {"epsilon", epsilon}, {"imbalance_ratio", ratio}, {"seed", seed}});
+          if (different.insert(runs.back()).second) continue;
+          throw UsageError("a run occurs twice: {}; name each method and number once", json_text(runs.back()));
         }
       }
     }
   }
-  nlohmann::json sorted = runs;
-  std::sort(sorted.begin(), sorted.end());
-  const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
-  if (twice == sorted.end()) return runs;
-  throw UsageError("a run occurs twice: {}; name each method and number once", json_text(*twice));
+  return runs;
 }
 
 bool uses_public_rows(const std::string& word) {
@@ -73,8 +73,7 @@ FitOptions fit_of(const SweepOptions& sweep, const nlohmann::json& run) {
   for (const std::string& word : method) {
     const Option* option = fit.options.find(word.substr(0, word.find('=')));
     if (option == nullptr || option->group == kMethodGroup || option->is_named("accountant")) continue;
-    throw UsageError("--methods '{}': {} says nothing of how to train; only what does may follow a method", entry,
-                     word);
+    throw UsageError("--methods '{}': {} is not about training, and may not follow a method", entry, word);
   }
   const std::string seed = json_text(run["seed"]);
   const std::string ratio = json_text(run["imbalance_ratio"]);
@@ -113,15 +112,6 @@ std::string line_of(const nlohmann::json& run, double delta) {
   return line;
 }
 
-void require_rows_apart(const SweepOptions& sweep, std::span<const NamedPath> outputs, const Communicator& ranks) {
-  for (const auto& [name, patterns] : sweep.of_fit) {
-    if (!name.ends_with("-x") && !name.ends_with("-y")) continue;
-    for (const std::string& path : expand_paths(patterns, static_cast<std::size_t>(ranks.rank()))) {
-      require_not_read(outputs, split_array_path(path).file);
-    }
-  }
-}
-
 // Makes a fit, whose files begin with `stem`, and notes its result at the coordinator. Collective.
 void make(FitOptions fit, const std::string& stem, nlohmann::json& run, Communicator& ranks) {
   fit.output.out = stem + ".model";
@@ -153,7 +143,12 @@ nlohmann::json swept(const SweepOptions& sweep, Communicator& ranks) {
                {"epsilons", sweep.epsilons}, {"delta", sweep.delta},  {"imbalance_ratios", sweep.ratios},
                {"seeds", sweep.seeds},       {"runs", runs_of(sweep)}};
     for (const nlohmann::json& run : results["runs"]) fits.push_back(fit_of(sweep, run));
-    require_rows_apart(sweep, outputs, ranks);
+    for (const auto& [name, patterns] : sweep.of_fit) {
+      if (!name.ends_with("-x") && !name.ends_with("-y")) continue;
+      for (const std::string& path : expand_paths(patterns, static_cast<std::size_t>(ranks.rank()))) {
+        require_not_read(outputs, split_array_path(path).file);
+      }
+    }
     if (!ranks.is_coordinator()) return;
     const Existing existing = sweep.overwrite ? Existing::kReplace : Existing::kKeep;
     for (std::size_t file = 0; file < outputs.size(); ++file) files[file].emplace(outputs[file].path, existing);

@@ -36,34 +36,24 @@ constexpr double kChooseShare = 0.02;
 constexpr double kBelowOne = 1.0 - 1e-15;
 
 std::string config_of(const FitOptions& options, const Preprocessing& preprocessing, const TrainingMethod& method) {
-  nlohmann::json config{{"version", version()},
-                        {"method", options.method.name},
-                        {"settings", method.settings()},
-                        {options.data.has_targets() ? "targets" : "classes", options.data.classes},
-                        {"max_labels", options.data.most_labels()},
-                        {"input_dim", preprocessing.input_dim},
-                        {"pool", preprocessing.pool},
-                        {"normalize", to_string(preprocessing.normalize)},
-                        {"clip_norm", preprocessing.clip_norm},
-                        {"center", to_string(options.rows.center.value())},
-                        {"center_share", center_share(options)},
-                        {"pca", options.rows.pca},
-                        {"select", options.rows.select},
-                        {"choose", options.method.choose},
-                        {"adjacency", to_string(options.privacy.adjacency)},
-                        {"bad_rows", to_string(options.data.train.bad_rows)}};
+  nlohmann::json config = settings_json(options, preprocessing);
+  config.update({{"settings", method.settings()},
+                 {"max_labels", options.data.most_labels()},
+                 {"pool", preprocessing.pool},
+                 {"center_share", center_share(options)},
+                 {"pca", options.rows.pca},
+                 {"select", options.rows.select},
+                 {"choose", options.method.choose},
+                 {"adjacency", to_string(options.privacy.adjacency)},
+                 {"bad_rows", to_string(options.data.train.bad_rows)}});
   if (!options.rows.feature_range.empty()) config["feature_range"] = options.rows.feature_range;
   if (options.rows.finds_some()) config["feature_range"] = to_string(*options.rows.finds_ranges);
   if (options.rows.chooses_clip) config["clip_norm"] = "chosen";
   if (!options.data.target_range.empty()) config["target_range"] = options.data.target_range;
-  if (const auto tail = long_tail_of(options.data)) {
-    config["imbalance"] = {{"ratio", tail->ratio}, {"seed", tail->seed}};
-  }
   if (options.data.has_units()) config["rows_per_person"] = options.data.bounded_rows();
   if (options.data.weight_bound) config["weight_bound"] = *options.data.weight_bound;
   if (options.silos.silos_per_person) config["silos_per_person"] = *options.silos.silos_per_person;
   if (options.evaluation.share) config["evaluate_share"] = *options.evaluation.share;
-  if (options.method.objective == Objective::kBalanced) config["objective"] = to_string(options.method.objective);
   return json_text(config);
 }
 
@@ -371,6 +361,21 @@ DataSetBudget data_set_budget(double epsilon, double delta) {
 std::optional<LongTail> long_tail_of(const DataOptions& data) {
   if (data.imbalance_ratio == 1.0) return std::nullopt;
   return LongTail{data.imbalance_ratio, data.imbalance_seed.value_or(LongTail{}.seed)};
+}
+
+nlohmann::json settings_json(const FitOptions& options, const Preprocessing& preprocessing) {
+  nlohmann::json settings{{"version", version()},
+                          {"method", options.method.name},
+                          {options.data.has_targets() ? "targets" : "classes", options.data.classes},
+                          {"input_dim", preprocessing.input_dim},
+                          {"normalize", to_string(preprocessing.normalize)},
+                          {"clip_norm", preprocessing.clip_norm},
+                          {"center", to_string(options.rows.center.value())}};
+  if (options.method.objective == Objective::kBalanced) settings["objective"] = to_string(options.method.objective);
+  if (const auto tail = long_tail_of(options.data)) {
+    settings["imbalance"] = {{"ratio", tail->ratio}, {"seed", tail->seed}};
+  }
+  return settings;
 }
 
 FitPlan make_fit_plan(const FitOptions& options, std::size_t input_dim, std::uint64_t public_rows) {

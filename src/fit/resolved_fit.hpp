@@ -86,6 +86,10 @@ DataSetBudget data_set_budget(double epsilon, double delta);
 /// Part of the training rows that is trained on; nullopt if all are. `data` are validated.
 std::optional<LongTail> long_tail_of(const DataOptions& data);
 
+/// Public settings that both the report of a fit and the digest of its configuration state: method, classes and row
+/// transform of `preprocessing`, and what is an experiment.
+nlohmann::json settings_json(const FitOptions& options, const Preprocessing& preprocessing);
+
 /// Returns the plan for rows of `input_dim` features, with `public_rows` public rows to choose from; `options` are
 /// resolved. Throws UsageError if options and features do not fit.
 FitPlan make_fit_plan(const FitOptions& options, std::size_t input_dim, std::uint64_t public_rows = 0);

@@ -211,18 +211,22 @@ std::vector<std::string> released_sentences(const ReportedRun& run) {
   for (const std::vector<ReportedBlock>& rounds : rounds_of(run.blocks)) {
     sentences.push_back(noise_sentence(run, rounds));
   }
-  for (const auto& [name, terms, unused] : run.selections) {
+  for (const ReportedSelection& selection : run.selections) {
+    const SelectionTerms& terms = selection.terms;
     const std::string which =
         terms.groups > 1 ? fmt::format("for each of {} classes {} of", terms.groups, terms.chosen) : "which of";
-    sentences.push_back(fmt::format("{}: {} {} candidates, drawn by the exponential mechanism with epsilon {}{}", name,
-                                    which, terms.candidates, upper_figure(terms.epsilon),
+    sentences.push_back(fmt::format("{}: {} {} candidates, drawn by the exponential mechanism with epsilon {}{}",
+                                    selection.name, which, terms.candidates, upper_figure(terms.epsilon),
                                     run.is_seeded() ? ", seeded" : ""));
   }
   sentences.push_back(post_processing_sentence(run));
   sentences.push_back(rare_classes_text(JsonFields(run.content, run.path)));
   // Names the silos whose rows may be missing: a reader cannot see it in the model.
   if (run.silos && run.silos->lost) {
-    const std::vector<std::string>& lost = *run.silos->lost;
+    std::vector<std::string> lost;
+    for (const LostSilo& silo : *run.silos->lost) {
+      lost.push_back(fmt::format("{} (waiting for {}: {})", silo.name, silo.phase, silo.reason));
+    }
     sentences.push_back(
         lost.empty() ? "all silos stayed to the end of the run: no silo was lost"
                      : fmt::format("silos lost during the run, and in no sum after that: {}", fmt::join(lost, "; ")));

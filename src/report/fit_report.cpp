@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "common/base/json_text.hpp"
-#include "common/base/version.hpp"
 #include "common/lattice/lattice_rows.hpp"
 #include "common/ledger/spending.hpp"
 #include "common/ranks/silo_job.hpp"
@@ -13,6 +12,7 @@
 #include "methods/registry.hpp"
 #include "report/ledger_report.hpp"
 #include "report/plan_report.hpp"
+#include "report/reported_run.hpp"
 
 namespace dpreduce {
 
@@ -87,6 +87,19 @@ nlohmann::json spent_json(const LedgerState& state, const PrivacyOptions& privac
           {"runs", charges_by_run(state).size()}};
 }
 
+// Adds "class_shares", if the run has them, and "spectra".
+void add_figures(nlohmann::json& report, ReleaseFigures& figures) {
+  if (const std::optional<ClassShares>& sizes = figures.class_shares()) {
+    report["class_shares"] = {{"shares", sizes->shares}, {"noise", sizes->noise}};
+  }
+  for (const SpectrumFigures& spectrum : figures.spectra()) {
+    report["spectra"].push_back({{"release", spectrum.release},
+                                 {"name", spectrum.block},
+                                 {"eigenvalues", spectrum.eigenvalues},
+                                 {"noise_radius", spectrum.noise_radius}});
+  }
+}
+
 }  // namespace
 
 nlohmann::json test_json(const TestFigures& figures, std::span<const double> shares, std::size_t most_classes) {
@@ -114,42 +127,33 @@ void add_words(nlohmann::json& report, const FitOptions& options) {
 }
 
 nlohmann::json ledger_json(const Releaser& releaser, const PrivacyOptions& privacy) {
-  const LedgerHead head = releaser.run().ledger().head();
-  nlohmann::json json{{"run", releaser.run().run_id()},
-                      {"spent", spent_json(releaser.run().ledger(), privacy)},
-                      {"public_key", head.public_key},
-                      {"lines", head.lines},
-                      {"last_line_sha256", head.last_line_sha256}};
+  nlohmann::json json = json_of(releaser.run().ledger().head());
+  json["run"] = releaser.run().run_id();
+  json["spent"] = spent_json(releaser.run().ledger(), privacy);
   if (const auto before = releaser.run().runs_before(); !before.empty()) json["goes_on_from"] = before;
   return json;
 }
 
-nlohmann::json fit_report(const FittedRun& run, const std::optional<TestFigures>& test, int ranks, unsigned threads) {
+nlohmann::json fit_report(const FittedRun& run, const std::optional<TestFigures>& test, ReleaseFigures* figures,
+                          int ranks, unsigned threads) {
   const FitOptions& options = run.fit->options();
   const FitPlan& plan = run.fit->plan();
   const Preprocessing& preprocessing = run.classifier.parts().preprocessing;
-  nlohmann::json report{
-      {"version", version()},
-      {"method", run.classifier.parts().method},
-      {"private", plan.is_private},
-      {"privacy", privacy_json(plan, options)},
-      {options.data.has_targets() ? "targets" : "classes", options.data.classes},
-      {"input_dim", preprocessing.input_dim},
-      {"dim", preprocessing.dim()},
-      {"normalize", to_string(preprocessing.normalize)},
-      {"clip_norm", preprocessing.clip_norm},
-      {"center", to_string(options.rows.center.value())},
-      {"lattice", {{"norm", kLatticeNorm}, {"scale", Lattice{preprocessing.clip_norm, preprocessing.dim()}.scale()}}},
-      {"model", options.output.out},
-      {"ranks", ranks},
-      {"threads", threads}};
+  nlohmann::json report = settings_json(options, preprocessing);
+  report.update(
+      {{"private", plan.is_private},
+       {"privacy", figures == nullptr ? privacy_json(plan, options) : privacy_json(plan, options, figures->blocks())},
+       {"dim", preprocessing.dim()},
+       {"lattice", {{"norm", kLatticeNorm}, {"scale", Lattice{preprocessing.clip_norm, preprocessing.dim()}.scale()}}},
+       {"model", options.output.out},
+       {"ranks", ranks},
+       {"threads", threads}});
   if (!options.data.train.class_names.empty()) report["class_names"] = options.data.train.class_names;
   if (const TargetColumns& targets = preprocessing.targets; targets.count > 0) {
     report["target_center"] = targets.center;
     report["target_scale"] = targets.scale;
   }
   if (options.data.max_labels) report["max_labels"] = *options.data.max_labels;
-  if (options.method.objective == Objective::kBalanced) report["objective"] = to_string(options.method.objective);
   if (options.rows.finds_ranges == FindRanges::kWhereColumnsDiffer) {
     report["columns"] = preprocessing.columns.scale.empty() ? "as they are" : "scaled";
   }
@@ -166,38 +170,17 @@ nlohmann::json fit_report(const FittedRun& run, const std::optional<TestFigures>
   if (!plan.noise) report["note"] = "no noise: this run is NOT private";
   add_words(report, options);
   if (test) report["test"] = test_of_fit(*test, options);
-  if (const auto tail = long_tail_of(options.data)) {
-    report["imbalance"] = {{"ratio", tail->ratio},
-                           {"seed", tail->seed},
-                           {"note",
-                            "an experiment: trained on a subset of the rows; order and shares of classes are public, "
-                            "and whether a row is kept depends on its own bytes alone: the guarantee covers all rows"}};
+  if (report.contains("imbalance")) {
+    report["imbalance"]["note"] =
+        "an experiment: trained on a subset of the rows; order and shares of classes are public, and whether a row is "
+        "kept depends on its own bytes alone: the guarantee covers all rows";
   }
   if (run.chosen_public_rows) report["prototypes"] = chosen_rows_json(*run.chosen_public_rows);
   if (!run.chosen_setting.empty()) report["choice"] = choice_json(run);
+  if (figures != nullptr) add_figures(report, *figures);
   // Runs whose accounts are kept elsewhere have had a ledger of their own, which is gone with the run.
   if (plan.noise && !run.folder) report["ledger"] = ledger_json(*run.releaser, options.privacy);
   return report;
-}
-
-void add_figures(nlohmann::json& report, ReleaseFigures& figures) {
-  std::map<std::pair<std::string, std::string>, const BlockFigures*> by_block;
-  for (const BlockFigures& block : figures.blocks()) by_block[{block.release, block.block}] = &block;
-  for (nlohmann::json& release : report["privacy"]["releases"]) {
-    const auto block = by_block.find({release["release"].get<std::string>(), release["name"].get<std::string>()});
-    if (block == by_block.end() || release.contains("shown")) continue;
-    release["norm"] = block->second->norm;
-    release["noise_norm"] = block->second->noise_norm;
-  }
-  if (const std::optional<ClassShares>& sizes = figures.class_shares()) {
-    report["class_shares"] = {{"shares", sizes->shares}, {"noise", sizes->noise}};
-  }
-  for (const SpectrumFigures& spectrum : figures.spectra()) {
-    report["spectra"].push_back({{"release", spectrum.release},
-                                 {"name", spectrum.block},
-                                 {"eigenvalues", spectrum.eigenvalues},
-                                 {"noise_radius", spectrum.noise_radius}});
-  }
 }
 
 nlohmann::json timings_json(const RankTimings& phases, const std::vector<RankTimings>& of_ranks) {
@@ -221,29 +204,19 @@ nlohmann::json silos_json(const Communicator& ranks, NoiseSource noise) {
   const SiloJob& job = *ranks.silos();
   const CoordinatorSession& session = *job.coordinator();
   const SiloTerms& terms = job.entry().terms;
-  nlohmann::json json{{"count", terms.silos},
-                      {"threshold", terms.threshold},
-                      {"colluding", terms.colluding},
-                      {"identities", job.entry().roster ? "roster" : "ephemeral: a simulation"},
-                      {"left", session.left().size()},
-                      {"summed", session.last_summed().size()},
-                      {"noise", {{"source", to_string(noise)}}},
-                      {"took_part", nlohmann::json::array()},
-                      {"lost", nlohmann::json::array()},
-                      {"messages", nlohmann::json::object()}};
+  nlohmann::json json = json_of(ReportedSilos{noise, terms.colluding, !job.entry().roster, session.lost()});
+  json.update({{"count", terms.silos},
+               {"threshold", terms.threshold},
+               {"left", session.left().size()},
+               {"summed", session.last_summed().size()},
+               {"took_part", nlohmann::json::array()},
+               {"messages", nlohmann::json::object()}});
   if (noise == NoiseSource::kDistributed) {
     json["noise"]["shares_at_least"] = terms.honest_shares();
     json["noise"]["shares_in_last_sum"] = session.last_summed().size();
   }
   for (const std::uint32_t silo : session.left()) {
     json["took_part"].push_back({{"silo", silo}, {"name", session.name_of(silo)}});
-  }
-  for (const LostSilo& lost : session.lost()) {
-    json["lost"].push_back({{"silo", lost.silo},
-                            {"name", lost.name},
-                            {"phase", lost.phase},
-                            {"round", lost.round},
-                            {"reason", lost.reason}});
   }
   for (const auto& [kind, cost] : session.costs()) {
     json["messages"][kind] = {{"count", cost.messages}, {"bytes", cost.bytes}, {"waits", cost.waits}};

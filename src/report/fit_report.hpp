@@ -33,12 +33,10 @@ nlohmann::json test_json(const TestFigures& figures, std::span<const double> sha
 /// Note beside test metrics if the test rows are training rows.
 nlohmann::json training_rows_note();
 
-/// Report of a run that is not finished yet; its keys are part of the command-line contract. At the coordinator.
-nlohmann::json fit_report(const FittedRun& run, const std::optional<TestFigures>& test, int ranks, unsigned threads);
-
-/// Adds the figures of the releases and their noise: "norm" and "noise_norm" to each entry of privacy.releases that has
-/// figures, "class_shares" if the run has them, and "spectra".
-void add_figures(nlohmann::json& report, ReleaseFigures& figures);
+/// Report of a run that is not finished yet; its keys are part of the command-line contract. `figures`, of the releases
+/// and their noise, may be null. At the coordinator.
+nlohmann::json fit_report(const FittedRun& run, const std::optional<TestFigures>& test, ReleaseFigures* figures,
+                          int ranks, unsigned threads);
 
 /// Reason in a report why a run with noise is not private. Precondition: there are forfeits.
 std::string note_of(const Forfeits& forfeits);

@@ -4,7 +4,6 @@
 
 #include <fmt/core.h>
 
-#include "common/accounting/mechanism.hpp"
 #include "common/base/version.hpp"
 #include "common/lattice/lattice_rows.hpp"
 #include "common/model/released_file.hpp"
@@ -12,6 +11,7 @@
 #include "methods/registry.hpp"
 #include "report/explanation.hpp"
 #include "report/fit_report.hpp"
+#include "report/reported_run.hpp"
 
 namespace dpreduce {
 namespace {
@@ -21,29 +21,56 @@ constexpr double kReportedRowCounts[] = {1000, 10000, 100000};
 
 constexpr std::string_view kClassMeans = "class_means";
 
-// Blocks of one round, which were shown, or charged and lost with their process.
-void add_blocks(nlohmann::json& releases, const PlannedRelease& release, const std::string& label, bool is_shown) {
+// Adds the blocks of one round, which were shown, or charged and lost with their process.
+void add_blocks(std::vector<ReportedBlock>& blocks, const PlannedRelease& release, const std::string& label,
+                bool is_shown) {
   for (const PlannedBlock& block : release.blocks) {
-    nlohmann::json json{{"name", block.name},   {"release", label}, {"sensitivity", block.sensitivity},
-                        {"sigma", block.sigma}, {"mu", block.mu},   {"coordinates", block.elements}};
-    if (release.is_sampled()) json["sampling_rate"] = release.sampling_rate;
-    if (block.noise == BlockNoise::kSymmetric) json["sigma_off_diagonal"] = off_diagonal_sigma(block.sigma);
-    if (!is_shown) json["shown"] = false;
-    releases.push_back(std::move(json));
+    blocks.push_back({{block.name, block.elements, block.sensitivity, block.sigma},
+                      label,
+                      release.sampling_rate,
+                      block.noise == BlockNoise::kSymmetric,
+                      block.mu,
+                      std::nullopt,
+                      std::nullopt,
+                      is_shown});
   }
 }
 
-nlohmann::json selection_json(const PlannedSelection& selection, bool is_shown) {
-  nlohmann::json json{{"name", selection.name},
-                      {"mechanism", to_string(selection.terms.mechanism)},
-                      {"sensitivity", selection.terms.sensitivity},
-                      {"epsilon", selection.terms.epsilon},
-                      {"mu", selection_mu(selection.terms.epsilon)},
-                      {"candidates", selection.terms.candidates},
-                      {"chosen", selection.terms.chosen},
-                      {"groups", selection.terms.groups}};
-  if (!is_shown) json["shown"] = false;
-  return json;
+void add_figures(std::vector<ReportedBlock>& blocks, const std::vector<BlockFigures>& figures) {
+  std::map<std::pair<std::string, std::string>, const BlockFigures*> by_block;
+  for (const BlockFigures& own : figures) by_block[{own.release, own.block}] = &own;
+  for (ReportedBlock& block : blocks) {
+    const auto own = by_block.find({block.release, block.name});
+    if (own == by_block.end() || !block.is_shown) continue;
+    block.norm = own->second->norm;
+    block.noise_norm = own->second->noise_norm;
+  }
+}
+
+// Releases and selections of the plan, those that earlier processes lost at the end.
+void put_releases(nlohmann::json& privacy, const FitPlan& plan, const std::vector<BlockFigures>& figures) {
+  std::vector<ReportedBlock> blocks;
+  std::vector<ReportedSelection> selections;
+  const NoisePlan noise = plan.noise.value_or(NoisePlan{});
+  for (const PlannedRelease& release : noise.releases) {
+    for (std::uint64_t round = 1; round <= release.rounds; ++round) {
+      add_blocks(blocks, release, label_of_round(release, round), true);
+    }
+  }
+  for (const PlannedSelection& selection : noise.selections) selections.push_back({selection, true});
+  for (const std::string& label : plan.lost) {
+    const std::string name = label.substr(0, label.find('/'));
+    const auto selection = std::ranges::find(noise.selections, name, &PlannedSelection::name);
+    if (selection != noise.selections.end()) {
+      selections.push_back({*selection, false});
+    } else {
+      add_blocks(blocks, noise.release(name), label, false);
+    }
+  }
+  add_figures(blocks, figures);
+  JsonMembers members(privacy);
+  members.list("releases", blocks);
+  members.list("selections", selections);
 }
 
 // Consequences of --expected-rows for the run: which way it will go, and what a count of right rows would be worth.
@@ -66,16 +93,16 @@ constexpr double kRowsInSigmas = 17.0;
 
 }  // namespace
 
-nlohmann::json privacy_json(const FitPlan& plan, const FitOptions& options) {
-  nlohmann::json json{{"epsilon", nullptr}, {"delta", nullptr}, {"mu", nullptr}, {"rho", nullptr}};
+nlohmann::json privacy_json(const FitPlan& plan, const FitOptions& options, const std::vector<BlockFigures>& figures) {
+  PrivacyStatement statement;
+  statement.adjacency = options.privacy.adjacency;
+  statement.person = person_of(options);
+  nlohmann::json json = json_of(statement);
   json["unit"] = to_string(options.data.unit());
-  if (const std::optional<PersonStatement> person = person_of(options)) put_person(json, *person);
   if (options.data.weight_bound) json["weight_bound"] = *options.data.weight_bound;
-  json["adjacency"] = to_string(options.privacy.adjacency);
   json["accountant"] = to_string(options.privacy.budget.accountant);
   if (!plan.forfeits.empty()) json["forfeited_by"] = forfeits_json<nlohmann::json>(plan.forfeits);
-  json["releases"] = nlohmann::json::array();
-  json["selections"] = nlohmann::json::array();
+  put_releases(json, plan, figures);
   if (!plan.noise) return json;
   json.update(to_json(*plan.guarantee));
   const BudgetOptions& budget = options.privacy.budget;
@@ -84,23 +111,6 @@ nlohmann::json privacy_json(const FitPlan& plan, const FitOptions& options) {
   }
   if (const std::string weakness = weakness_of(plan, options.data.unit()); !weakness.empty())
     json["warning"] = weakness;
-  for (const PlannedRelease& release : plan.noise->releases) {
-    for (std::uint64_t round = 1; round <= release.rounds; ++round) {
-      add_blocks(json["releases"], release, label_of_round(release, round), true);
-    }
-  }
-  for (const PlannedSelection& selection : plan.noise->selections) {
-    json["selections"].push_back(selection_json(selection, true));
-  }
-  for (const std::string& label : plan.lost) {
-    const std::string name = label.substr(0, label.find('/'));
-    const auto selection = std::ranges::find(plan.noise->selections, name, &PlannedSelection::name);
-    if (selection != plan.noise->selections.end()) {
-      json["selections"].push_back(selection_json(*selection, false));
-    } else {
-      add_blocks(json["releases"], plan.noise->release(name), label, false);
-    }
-  }
   return json;
 }
 

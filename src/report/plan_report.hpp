@@ -4,10 +4,12 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
 #include "common/base/privacy_terms.hpp"
+#include "fit/release_figures.hpp"
 #include "methods/fit_options.hpp"
 #include "methods/fit_plan.hpp"
 
@@ -17,8 +19,9 @@ namespace dpreduce {
 /// "sensitivity", "sigma", "mu", "coordinates"}]}. Releases have one entry a block and round, sensitivity and sigma in
 /// lattice units; a symmetric block has "sigma_off_diagonal" too. Where a given delta is not used, since the guarantee
 /// is pure, a "note" says so. A budget that promises little has a "warning" (weakness_of). In a non-private run figures
-/// are null and releases empty.
-nlohmann::json privacy_json(const FitPlan& plan, const FitOptions& options);
+/// are null and releases empty. Blocks that `figures` names have "norm" and "noise_norm" too.
+nlohmann::json privacy_json(const FitPlan& plan, const FitOptions& options,
+                            const std::vector<BlockFigures>& figures = {});
 
 /// Expected error of the releases, for some numbers of rows. For class means {"rows_per_class", "error"}, where error =
 /// s sqrt(d) / (scale C rows_per_class) is the expected distance of a class's released mean from its exact one, in

@@ -30,50 +30,10 @@ constexpr const char* kAdvice = "; give a report of fit or evaluate --private";
 constexpr double kSmallestFigure = std::numeric_limits<double>::min();
 constexpr double kLargestFigure = std::numeric_limits<double>::max();
 
-std::vector<ReportedBlock> blocks_of(const JsonFields& privacy) {
-  std::vector<ReportedBlock> blocks;
-  for (const JsonFields& release : privacy.with("releases").objects("releases")) {
-    blocks.push_back({{.name = release.printable_text("name"),
-                       .elements = release.count("coordinates"),
-                       .sensitivity = release.number_within("sensitivity", kSmallestFigure, kLargestFigure),
-                       .sigma = release.number_within("sigma", kSmallestFigure, kLargestFigure)},
-                      release.printable_text("release"),
-                      release.has("sampling_rate") ? release.number_within("sampling_rate", kSmallestFigure, 1.0) : 1.0,
-                      release.has("sigma_off_diagonal"),
-                      release.optional_number("mu"),
-                      release.optional_number("norm"),
-                      release.optional_number("noise_norm")});
-    if (blocks.back().noise_norm && !(*blocks.back().noise_norm > 0.0)) release.refuse("noise_norm", "must be above 0");
-  }
-  return blocks;
-}
-
-// Reports of versions without selections have no such field.
-std::vector<PlannedSelection> selections_of(const JsonFields& privacy) {
-  std::vector<PlannedSelection> selections;
-  for (const JsonFields& selection : privacy.objects("selections")) {
-    selections.push_back({.name = selection.printable_text("name"),
-                          .terms = {.epsilon = selection.number_within("epsilon", kSmallestFigure, kLargestPureEpsilon),
-                                    .candidates = selection.count("candidates")}});
-    if (selection.has("chosen")) selections.back().terms.chosen = selection.count("chosen");
-    if (selection.has("groups")) selections.back().terms.groups = selection.count("groups");
-  }
-  return selections;
-}
-
-std::optional<ReportedSilos> silos_of(const JsonFields& report) {
-  if (!report.has("silos")) return std::nullopt;
-  const JsonFields silos = report.object("silos");
-  ReportedSilos reported{silos.with("noise").object("noise").choice<NoiseSource>("source"), silos.count("colluding", 0),
-                         silos.text("identities") != "roster", std::nullopt};
-  if (!silos.has("lost")) return reported;
-  reported.lost.emplace();
-  for (const JsonFields& silo : silos.objects("lost")) {
-    const std::string name = silo.printable_text("name");
-    const std::string phase = silo.printable_text("phase");
-    reported.lost->push_back(fmt::format("{} (waiting for {}: {})", name, phase, silo.printable_text("reason")));
-  }
-  return reported;
+// Whether a release or a selection was shown: a member that only those have which were not.
+void shown_of(bool& is_shown, JsonMembers& members) {
+  is_shown = !members.has("shown", !is_shown);
+  if (!is_shown) members.written_only("shown", false);
 }
 
 // Earlier reports have no such field.
@@ -90,9 +50,7 @@ std::vector<std::string> models_in(const JsonFields& report) {
 std::optional<LedgerHead> ledger_of(const JsonFields& report) {
   if (!report.has("ledger")) return std::nullopt;
   const JsonFields ledger = report.object("ledger");
-  LedgerHead head{.public_key = ledger.printable_text("public_key"),
-                  .lines = ledger.count("lines"),
-                  .last_line_sha256 = ledger.printable_text("last_line_sha256")};
+  LedgerHead head = read_members<LedgerHead>(ledger);
   if (!public_key_of_hex(head.public_key)) ledger.refuse("public_key", "must be 64 lower-case hex digits");
   if (!public_key_of_hex(head.last_line_sha256)) ledger.refuse("last_line_sha256", "must be 64 lower-case hex digits");
   return head;
@@ -109,7 +67,7 @@ void require_pure(const JsonFields& report, const ReportedGuarantee& guarantee, 
   if (!run.blocks.empty()) report.refuse("contradicts itself: delta 0 with Gaussian noise");
   double sum = 0.0;
   double squared_mu = 0.0;
-  for (const PlannedSelection& selection : run.selections) {
+  for (const ReportedSelection& selection : run.selections) {
     sum += selection.terms.epsilon;
     squared_mu += std::pow(selection_mu(selection.terms.epsilon), 2);
   }
@@ -120,20 +78,23 @@ void require_pure(const JsonFields& report, const ReportedGuarantee& guarantee, 
 
 // `run` has its unit and releases.
 ReportedGuarantee guarantee_of(const JsonFields& report, const JsonFields& privacy, const ReportedRun& run) {
-  ReportedGuarantee guarantee{
-      .epsilon = privacy.number_within("epsilon", 0.0, kLargestFigure),
-      .delta = privacy.number_within("delta", 0.0, 1.0 - std::numeric_limits<double>::epsilon()),
-      .mu = std::nullopt,
-      .adjacency = privacy.choice<Adjacency>("adjacency"),
-      .accountant = privacy.choice<Accountant>("accountant"),
-      .unit = run.unit,
-      .person = person_in(privacy)};
-  if (!privacy.with("mu").has("mu")) {
+  for (const char* name : {"epsilon", "delta", "mu"}) privacy.with(name);
+  const PrivacyStatement statement = read_members<PrivacyStatement>(privacy);
+  for (const auto& [name, value] : {std::pair("epsilon", statement.epsilon), {"delta", statement.delta}}) {
+    if (!value) privacy.refuse(name, "must be a number");
+  }
+  ReportedGuarantee guarantee{.epsilon = *statement.epsilon,
+                              .delta = *statement.delta,
+                              .mu = statement.mu,
+                              .adjacency = statement.adjacency,
+                              .accountant = privacy.choice<Accountant>("accountant"),
+                              .unit = run.unit,
+                              .person = statement.person};
+  if (!guarantee.mu) {
     if (guarantee.delta == 0.0) report.refuse("contradicts itself: delta 0 without mu");
     return guarantee;
   }
   const double mu = privacy.number_within("mu", kSmallestMu, kLargestMu);
-  guarantee.mu = mu;
   if (guarantee.delta == 0.0) {
     require_pure(report, guarantee, run);
     return guarantee;
@@ -160,6 +121,62 @@ Forfeits forfeits_of(const JsonFields& privacy, const ReportedRun& run) {
 }
 
 }  // namespace
+
+void members_of(ReportedBlock& block, JsonMembers& members) {
+  members.text("name", block.name);
+  members.count("coordinates", block.elements);
+  members.number("sensitivity", block.sensitivity, kSmallestFigure, kLargestFigure);
+  members.number("sigma", block.sigma, kSmallestFigure, kLargestFigure);
+  members.text("release", block.release);
+  if (members.has("sampling_rate", block.sampling_rate < 1.0)) {
+    members.number("sampling_rate", block.sampling_rate, kSmallestFigure, 1.0);
+  }
+  block.is_symmetric = members.has("sigma_off_diagonal", block.is_symmetric);
+  if (block.is_symmetric) members.written_only("sigma_off_diagonal", off_diagonal_sigma(block.sigma));
+  members.optional("mu", block.mu, 0.0, kLargestFigure);
+  members.optional("norm", block.norm, 0.0, kLargestFigure);
+  members.optional("noise_norm", block.noise_norm, kSmallestFigure, kLargestFigure);
+  shown_of(block.is_shown, members);
+}
+
+void members_of(ReportedSelection& selection, JsonMembers& members) {
+  SelectionTerms& terms = selection.terms;
+  members.text("name", selection.name);
+  members.number("epsilon", terms.epsilon, kSmallestFigure, kLargestPureEpsilon);
+  members.count("candidates", terms.candidates);
+  if (members.has("chosen", true)) members.count("chosen", terms.chosen);
+  if (members.has("groups", true)) members.count("groups", terms.groups);
+  members.written_only("mechanism", to_string(terms.mechanism));
+  members.written_only("sensitivity", terms.sensitivity);
+  members.written_only("mu", selection_mu(terms.epsilon));
+  shown_of(selection.is_shown, members);
+}
+
+void members_of(LostSilo& lost, JsonMembers& members) {
+  members.text("name", lost.name);
+  members.text("phase", lost.phase);
+  members.text("reason", lost.reason);
+  members.written_only("silo", lost.silo);
+  members.written_only("round", lost.round);
+}
+
+void members_of(ReportedSilos& silos, JsonMembers& members) {
+  constexpr const char* kRoster = "roster";
+  members.object("noise", [&](JsonMembers& noise) { noise.choice("source", silos.noise); });
+  members.count("colluding", silos.colluding, 0);
+  std::string identities = silos.is_ephemeral ? "ephemeral: a simulation" : kRoster;
+  if (members.has("identities", true)) members.text("identities", identities);
+  silos.is_ephemeral = identities != kRoster;
+  if (members.has("lost", silos.lost.has_value())) {
+    members.list("lost", silos.lost.emplace(silos.lost.value_or(std::vector<LostSilo>{})));
+  }
+}
+
+void members_of(LedgerHead& head, JsonMembers& members) {
+  members.text("public_key", head.public_key);
+  members.count("lines", head.lines);
+  members.text("last_line_sha256", head.last_line_sha256);
+}
 
 std::vector<std::vector<ReportedBlock>> rounds_of(const std::vector<ReportedBlock>& blocks) {
   constexpr std::ptrdiff_t kMostBlocks = 16;  // of one round
@@ -188,9 +205,10 @@ ReportedRun reported_run(nlohmann::json content, const std::string& path) {
   run.is_dry_run = report.flag("dry_run");
   run.is_evaluation = run.method == evaluate_method.name;
   if (privacy.has("unit")) run.unit = privacy.choice<PrivacyUnit>("unit");  // older reports name none: it is a row
-  run.blocks = blocks_of(privacy);
-  run.selections = selections_of(privacy);
-  run.silos = silos_of(report);
+  JsonMembers lists(privacy.with("releases"));
+  lists.list("releases", run.blocks);
+  lists.list("selections", run.selections);  // which reports of versions without them do not name
+  if (report.has("silos")) run.silos = read_members<ReportedSilos>(report.object("silos"));
   run.is_chosen_by_validation = report.object("choice").text("by") == "validation rows";
   run.public_by_word = report.choices<PublicByWord>("public_by_word");
   run.models = models_in(report);

@@ -15,11 +15,15 @@
 #include "common/ledger/ledger_state.hpp"
 #include "common/ledger/noise_plan.hpp"
 #include "common/model/classifier.hpp"
+#include "common/ranks/silo_job.hpp"
 #include "report/reported_metrics.hpp"
 
 namespace dpreduce {
 
-/// Released block of a run. Names are printable ASCII, other bytes escaped.
+// A report's members that are read again are named once, by members_of, for who writes and who reads them. Texts that
+// were read are printable ASCII, other bytes escaped.
+
+/// Released block of a run.
 struct ReportedBlock : LedgerBlock {
   std::string release{};
   double sampling_rate = 1.0;          ///< sampling rate of the round that released it; 1: all rows
@@ -27,7 +31,15 @@ struct ReportedBlock : LedgerBlock {
   std::optional<double> mu{};          ///< as the report has it, rounded up
   std::optional<double> norm{};        ///< of what came out; both or neither, but where a report was edited
   std::optional<double> noise_norm{};  ///< of the noise alone, expected; above 0
+  bool is_shown = true;                ///< else charged, and lost with its process
 };
+void members_of(ReportedBlock& block, JsonMembers& members);
+
+/// Private selection of a run.
+struct ReportedSelection : PlannedSelection {
+  bool is_shown = true;  ///< as of a block
+};
+void members_of(ReportedSelection& selection, JsonMembers& members);
 
 /// Blocks grouped into rounds, in the order of their first rounds: blocks of one release that differ only in the number
 /// of their round are one group.
@@ -49,10 +61,13 @@ struct ReportedSilos {
   NoiseSource noise = NoiseSource::kCentral;
   std::uint64_t colluding = 0;  ///< c
   bool is_ephemeral = false;    ///< no roster: nobody knows who the parties were
-  /// Name of each silo that dropped out, the kind of message that was due, and the beginning of the reason, in words:
-  /// printable ASCII, other bytes escaped.
-  std::optional<std::vector<std::string>> lost{};
+  /// Silos that dropped out. Absent from a report of a plan
+  std::optional<std::vector<LostSilo>> lost{};
 };
+void members_of(LostSilo& lost, JsonMembers& members);
+void members_of(ReportedSilos& silos, JsonMembers& members);
+
+void members_of(LedgerHead& head, JsonMembers& members);
 
 /// Returns "auto (by fc)" if `method` was chosen for the requested method `asked`; returns `method` if both are the
 /// same, or `asked` is empty.
@@ -76,7 +91,7 @@ struct ReportedRun {
   PrivacyUnit unit = PrivacyUnit::kRecord;       ///< unit that the run protects, or would protect
   std::optional<ReportedGuarantee> guarantee{};  ///< absent if the run is not private
   std::vector<ReportedBlock> blocks{};
-  std::vector<PlannedSelection> selections{};  ///< names are printable ASCII, other bytes escaped
+  std::vector<ReportedSelection> selections{};
   std::optional<ReportedSilos> silos{};
   bool is_chosen_by_validation = false;  ///< --choose with validation rows, which nothing protects
   std::vector<PublicByWord> public_by_word{};

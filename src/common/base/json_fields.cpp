@@ -125,4 +125,48 @@ std::string JsonFields::printable_text(const std::string& name) const {
   return escaped.substr(1, escaped.size() - 2);
 }
 
+void JsonMembers::text(const char* name, std::string& value) {
+  if (read_ != nullptr) {
+    value = read_->printable_text(name);
+  } else {
+    (*written_)[name] = value;
+  }
+}
+
+void JsonMembers::count(const char* name, std::uint64_t& value, std::uint64_t least) {
+  if (read_ != nullptr) {
+    value = read_->count(name, least);
+  } else {
+    (*written_)[name] = value;
+  }
+}
+
+void JsonMembers::number(const char* name, double& value, double low, double high) {
+  if (read_ != nullptr) {
+    value = read_->number_within(name, low, high);
+  } else {
+    (*written_)[name] = value;
+  }
+}
+
+void JsonMembers::optional(const char* name, std::optional<double>& value, double low, double high) {
+  if (has(name, value.has_value())) number(name, value.emplace(value.value_or(low)), low, high);
+}
+
+void JsonMembers::object(const char* name, const std::function<void(JsonMembers&)>& of_object) {
+  if (read_ != nullptr) {
+    const JsonFields object = read_->with(name).object(name);
+    JsonMembers members(object);
+    of_object(members);
+  } else {
+    JsonMembers members((*written_)[name] = nlohmann::json::object());
+    of_object(members);
+  }
+}
+
+void JsonMembers::nullable(const char* name, std::optional<double>& value, double low, double high) {
+  if (read_ == nullptr) (*written_)[name] = nullptr;
+  optional(name, value, low, high);
+}
+
 }  // namespace dpreduce

@@ -1,10 +1,12 @@
-// Members of a JSON object from elsewhere, each read with its type and range checked.
+// Members of a JSON object from elsewhere, each read with its type and range checked (JsonFields); and members of a
+// type, named once for writing and reading (JsonMembers).
 //
 // A member that is null counts as absent. Every refusal is a BadInput that names the document, the member by its place
 // in it, what the member must be, and what to give instead.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -85,5 +87,78 @@ class JsonFields {
   std::string advice_;
   std::string place_;
 };
+
+/// Members of one JSON object for both directions: a type names its members in members_of(T& value, JsonMembers&), and
+/// that list writes a value, or reads it as JsonFields does.
+class JsonMembers {
+ public:
+  explicit JsonMembers(nlohmann::json& written) : written_(&written) {}
+  explicit JsonMembers(const JsonFields& read) : read_(&read) {}
+
+  /// Returns whether the object has a member that some objects lack: on writing, `is_written`.
+  bool has(const char* name, bool is_written) const { return read_ != nullptr ? read_->has(name) : is_written; }
+  /// On reading, throws BadInput as JsonFields::refuse.
+  void refuse_on_reading(const char* name, const std::string& reason) const {
+    if (read_ != nullptr) read_->refuse(name, reason);
+  }
+
+  void text(const char* name, std::string& value);
+  void count(const char* name, std::uint64_t& value, std::uint64_t least = 1);
+  void number(const char* name, double& value, double low, double high);
+  /// Member that is left out where there is no value; null counts as none.
+  void optional(const char* name, std::optional<double>& value, double low, double high);
+  /// Member that is null where there is no value.
+  void nullable(const char* name, std::optional<double>& value, double low, double high);
+  template <typename E>
+  void choice(const char* name, E& value) {
+    if (read_ != nullptr) {
+      value = read_->choice<E>(name);
+    } else {
+      (*written_)[name] = to_string(value);
+    }
+  }
+  /// Member that follows from others, or that only people read.
+  template <typename T>
+  void written_only(const char* name, const T& value) {
+    if (read_ == nullptr) (*written_)[name] = value;
+  }
+  /// Member that is an object itself, with the members that `of_object` names.
+  void object(const char* name, const std::function<void(JsonMembers&)>& of_object);
+  template <typename T>
+  void list(const char* name, std::vector<T>& values);
+
+ private:
+  nlohmann::json* written_ = nullptr;
+  const JsonFields* read_ = nullptr;
+};
+
+/// The value as a JSON object, by its members_of.
+template <typename T>
+nlohmann::json json_of(T value) {
+  nlohmann::json object = nlohmann::json::object();
+  JsonMembers members(object);
+  members_of(value, members);
+  return object;
+}
+
+/// The value that an object holds, by its members_of. Throws as JsonFields.
+template <typename T>
+T read_members(const JsonFields& object) {
+  T value{};
+  JsonMembers members(object);
+  members_of(value, members);
+  return value;
+}
+
+template <typename T>
+void JsonMembers::list(const char* name, std::vector<T>& values) {
+  if (read_ != nullptr) {
+    values.clear();
+    for (const JsonFields& entry : read_->objects(name)) values.push_back(read_members<T>(entry));
+  } else {
+    nlohmann::json& list = (*written_)[name] = nlohmann::json::array();
+    for (const T& value : values) list.push_back(json_of(value));
+  }
+}
 
 }  // namespace dpreduce

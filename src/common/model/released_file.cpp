@@ -1,6 +1,7 @@
 #include "common/model/released_file.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -19,36 +20,34 @@ using nlohmann::json;
 
 }  // namespace
 
-std::optional<PersonStatement> person_in(const JsonFields& privacy) {
-  if (!privacy.has("unit") || privacy.choice<PrivacyUnit>("unit") == PrivacyUnit::kRecord) {
-    for (const char* key : {"rows_per_person", "silos_per_person"}) {
-      if (privacy.has(key)) privacy.refuse(key, "needs the unit person, but the unit is a row");
+void members_of(PrivacyStatement& privacy, JsonMembers& members) {
+  constexpr double kLargest = std::numeric_limits<double>::max();
+  members.nullable("epsilon", privacy.epsilon, 0.0, kLargest);
+  members.nullable("delta", privacy.delta, 0.0, 1.0 - std::numeric_limits<double>::epsilon());
+  members.nullable("mu", privacy.mu, 0.0, kLargest);
+  members.nullable("rho", privacy.rho, 0.0, kLargest);
+  members.choice("adjacency", privacy.adjacency);
+  PrivacyUnit unit = privacy.person ? PrivacyUnit::kPerson : PrivacyUnit::kRecord;
+  if (members.has("unit", unit == PrivacyUnit::kPerson)) members.choice("unit", unit);
+  if (unit == PrivacyUnit::kRecord) {
+    for (const char* name : {"rows_per_person", "silos_per_person"}) {
+      if (members.has(name, false)) members.refuse_on_reading(name, "needs the unit person, but the unit is a row");
     }
-    return std::nullopt;
+    return;
   }
-  PersonStatement statement{.rows = privacy.count("rows_per_person")};
-  if (privacy.has("silos_per_person")) statement.silos = privacy.count("silos_per_person");
-  return statement;
-}
-
-void put_person(json& privacy, const PersonStatement& person) {
-  privacy["rows_per_person"] = person.rows;
-  if (person.silos) privacy["silos_per_person"] = *person.silos;
+  PersonStatement person = privacy.person.value_or(PersonStatement{});
+  members.count("rows_per_person", person.rows);
+  if (members.has("silos_per_person", person.silos.has_value())) {
+    members.count("silos_per_person", person.silos.emplace(person.silos.value_or(1)));
+  }
+  privacy.person = person;
 }
 
 json statement_json(const std::optional<PrivacyStatement>& privacy, const Forfeits& forfeits) {
   if (!privacy && forfeits.empty()) return {{"private", false}};
   if (!privacy) return {{"private", false}, {"forfeited_by", forfeits_json<json>(forfeits)}};
-  json statement{{"private", true},
-                 {"epsilon", or_null(privacy->epsilon)},
-                 {"delta", or_null(privacy->delta)},
-                 {"mu", or_null(privacy->mu)},
-                 {"rho", or_null(privacy->rho)},
-                 {"adjacency", to_string(privacy->adjacency)}};
-  // A model for rows does not mention the unit: so models have the bytes that they had before there were persons.
-  if (!privacy->person) return statement;
-  statement["unit"] = to_string(PrivacyUnit::kPerson);
-  put_person(statement, *privacy->person);
+  json statement = json_of(*privacy);
+  statement["private"] = true;
   return statement;
 }
 
@@ -173,12 +172,7 @@ void ReleasedFileReader::read_privacy(ClassifierParts& parts) const {
   const JsonFields fields(statement, source_, kIsOfDpreduce, "privacy.");
   parts.forfeits = fields.choices<Forfeit>("forfeited_by");
   if (!fields.with("private").flag("private")) return;
-  parts.privacy = PrivacyStatement{.epsilon = fields.optional_number("epsilon"),
-                                   .delta = fields.optional_number("delta"),
-                                   .mu = fields.optional_number("mu"),
-                                   .rho = fields.optional_number("rho"),
-                                   .adjacency = fields.choice<Adjacency>("adjacency"),
-                                   .person = person_in(fields)};
+  parts.privacy = read_members<PrivacyStatement>(fields);
 }
 
 std::vector<std::string> ReleasedFileReader::names(const std::string& key) const {

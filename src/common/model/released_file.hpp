@@ -28,11 +28,9 @@ namespace dpreduce {
 /// Ends a complaint about such a file.
 inline constexpr const char* kIsOfDpreduce = "; was this file written by dpreduce?";
 
-/// Reads how many rows and silos a person counts for from a privacy statement; nullopt if its unit is a row. Throws as
-/// JsonFields.
-std::optional<PersonStatement> person_in(const JsonFields& privacy);
-/// Adds these members, "rows_per_person" and "silos_per_person", to a privacy statement.
-void put_person(nlohmann::json& privacy, const PersonStatement& person);
+/// Members of a privacy statement, of files and reports. The unit is named only where it is a person: so models of rows
+/// have the bytes that they had before there were persons.
+void members_of(PrivacyStatement& privacy, JsonMembers& members);
 
 /// Privacy statement of such a file: "private", and of a private one its figures, adjacency, and if the unit is a
 /// person "unit" and what goes with it; else "forfeited_by", if there is anything.

@@ -93,4 +93,69 @@ TEST(JsonText, BytesThatAreNoTextAreRefusedOrReplacedAndWhatIsNoJsonIsDiscarded)
   EXPECT_TRUE(parse_json_up_to(2, "[")->is_discarded());
 }
 
+struct Part {
+  std::string name;
+  std::uint64_t size = 0;
+};
+
+void members_of(Part& part, JsonMembers& members) {
+  members.text("name", part.name);
+  members.count("size", part.size);
+}
+
+struct Whole {
+  double share = 0.5;
+  Adjacency adjacency = Adjacency::kAddRemove;
+  std::optional<double> left_out;
+  std::optional<double> null;
+  std::vector<Part> parts;
+  std::uint64_t depth = 0;
+};
+
+void members_of(Whole& whole, JsonMembers& members) {
+  members.number("share", whole.share, 0.0, 1.0);
+  members.choice("adjacency", whole.adjacency);
+  members.optional("left_out", whole.left_out, 1.0, 2.0);
+  members.nullable("null", whole.null, 1.0, 2.0);
+  members.list("parts", whole.parts);
+  members.object("inner", [&](JsonMembers& inner) { inner.count("depth", whole.depth, 0); });
+  members.written_only("twice", 2.0 * whole.share);
+}
+
+TEST(JsonMembers, OneListWritesAndReads) {
+  const Whole empty;
+  EXPECT_EQ(json_of(empty), json::parse(R"({"share": 0.5, "adjacency": "add-remove", "null": null,
+                                                      "parts": [], "inner": {"depth": 0}, "twice": 1.0})"));
+  const Whole full{.share = 0.25,
+                   .adjacency = Adjacency::kReplaceOne,
+                   .left_out = 1.5,
+                   .null = 2.0,
+                   .parts = {{"a", 1}, {"b", 2}},
+                   .depth = 3};
+  const json written = json_of(full);
+  EXPECT_EQ(written, json::parse(R"({"share": 0.25, "adjacency": "replace-one", "left_out": 1.5, "null": 2.0,
+                "parts": [{"name": "a", "size": 1}, {"name": "b", "size": 2}], "inner": {"depth": 3}, "twice": 0.5})"));
+  for (const json& of_one : {json_of(empty), written}) {
+    EXPECT_EQ(json_of(read_members<Whole>(JsonFields(of_one, "file"))), of_one);
+  }
+}
+
+TEST(JsonMembers, ReadingRefusesWhatIsMissingOrOutOfItsRange) {
+  Whole whole;
+  whole.parts = {{"a", 1}};
+  const json good = json_of(whole);
+  for (const auto& [change, fault] : std::vector<std::pair<const char*, const char*>>{
+           {R"([{"op": "remove", "path": "/share"}])", "'share' is missing"},
+           {R"([{"op": "replace", "path": "/share", "value": 2}])", "'share' is 2, and must be from 0 to 1"},
+           {R"([{"op": "replace", "path": "/adjacency", "value": "x"}])", "'adjacency' is \"x\", which is unknown"},
+           {R"([{"op": "add", "path": "/left_out", "value": 3}])", "'left_out' is 3, and must be from 1 to 2"},
+           {R"([{"op": "replace", "path": "/null", "value": "1"}])", "'null' must be a number"},
+           {R"([{"op": "replace", "path": "/parts/0/size", "value": 0}])", "'parts[0].size' must be a whole number"},
+           {R"([{"op": "remove", "path": "/inner"}])", "'inner' is missing"},
+           {R"([{"op": "replace", "path": "/inner/depth", "value": -1}])", "'inner.depth' must be a whole number"}}) {
+    const json bad = good.patch(json::parse(change));
+    EXPECT_THAT(refusal<BadInput>([&] { read_members<Whole>(JsonFields(bad, "file")); }), testing::HasSubstr(fault));
+  }
+}
+
 }  // namespace dpreduce::json_fields_test
