@@ -112,8 +112,10 @@ std::string line_of(const nlohmann::json& run, double delta) {
   return line;
 }
 
-// Makes a fit, whose files begin with `stem`, and notes its result at the coordinator. Collective.
-void make(FitOptions fit, const std::string& stem, nlohmann::json& run, Communicator& ranks) {
+// Makes the fit of `run`, whose files begin with `stem`, and adds its result to `run` and to the table, at the
+// coordinator. Collective.
+void make(FitOptions fit, const std::string& stem, double delta, nlohmann::json& run, std::string& csv,
+          Communicator& ranks) {
   fit.output.out = stem + ".model";
   fit.output.report = stem + ".json";
   fit.privacy.ledger = stem + ".jsonl";
@@ -124,6 +126,7 @@ void make(FitOptions fit, const std::string& stem, nlohmann::json& run, Communic
     run["trained_by"] = report["method"];
     run["test"] = report["test"];
     run["seconds"] = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+    csv += line_of(run, delta);
   });
 }
 
@@ -133,8 +136,7 @@ nlohmann::json swept(const SweepOptions& sweep, Communicator& ranks) {
   const std::string folder = ranks.trusted().broadcast(own.path().string());
   const std::array outputs{NamedPath{"--out", sweep.out + ".csv"}, NamedPath{"--out", sweep.out + ".json"}};
   const bool is_told = ranks.is_coordinator() && !sweep.quiet;
-  const std::string heading = fmt::format("{}\n", fmt::join(kColumns, ","));
-  std::string csv = heading;
+  std::string csv = fmt::format("{}\n", fmt::join(kColumns, ","));
   nlohmann::json results;
   std::vector<FitOptions> fits;
   std::optional<AtomicFile> files[2];
@@ -153,13 +155,11 @@ nlohmann::json swept(const SweepOptions& sweep, Communicator& ranks) {
     const Existing existing = sweep.overwrite ? Existing::kReplace : Existing::kKeep;
     for (std::size_t file = 0; file < outputs.size(); ++file) files[file].emplace(outputs[file].path, existing);
   });
+  std::size_t told = 0;  // bytes of the table: the heading is printed with the first line
   for (std::size_t place = 0; place < fits.size(); ++place) {
-    nlohmann::json& run = results["runs"][place];
-    make(std::move(fits[place]), fmt::format("{}/{}", folder, place), run, ranks);
-    if (!ranks.is_coordinator()) continue;
-    const std::string line = line_of(run, sweep.delta);
-    csv += line;
-    if (is_told) fmt::print("{}{}", place == 0 ? heading : "", line);
+    make(std::move(fits[place]), fmt::format("{}/{}", folder, place), sweep.delta, results["runs"][place], csv, ranks);
+    if (is_told) fmt::print("{}", csv.substr(told));
+    told = csv.size();
   }
   ranks.at_coordinator([&] {
     files[0]->write(csv);

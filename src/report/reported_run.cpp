@@ -30,7 +30,7 @@ constexpr const char* kAdvice = "; give a report of fit or evaluate --private";
 constexpr double kSmallestFigure = std::numeric_limits<double>::min();
 constexpr double kLargestFigure = std::numeric_limits<double>::max();
 
-// Whether a release or a selection was shown: a member that only those have which were not.
+// A member of those releases and selections alone that were not shown.
 void shown_of(bool& is_shown, JsonMembers& members) {
   is_shown = !members.has("shown", !is_shown);
   if (!is_shown) members.written_only("shown", false);

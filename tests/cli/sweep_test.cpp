@@ -75,10 +75,10 @@ TEST_F(SweepTest, WhatCannotBeRunIsRefusedAndNothingIsWritten) {
       {"mean~--dry-run --epsilons 1", "--methods 'mean --dry-run': --dry-run is not about training"},
       {"mean~--report~r.json --epsilons 1", "--report is not about training, and may not follow a method"},
       {"mean~--help --epsilons 1", "--methods 'mean --help': asks for help, not for a fit"},
-      {"mean~--seed~7 --epsilons 1", "--seed says nothing"},
-      {"mean~--epsilon=9 --epsilons 1", "--epsilon=9 says nothing"},
-      {"mean~--train-x~more.npy --epsilons 1", "--train-x says nothing"},
-      {"mean~--imbalance-ratio~30 --epsilons 1", "--imbalance-ratio says nothing"},
+      {"mean~--seed~7 --epsilons 1", "--seed is not about training"},
+      {"mean~--epsilon=9 --epsilons 1", "--epsilon=9 is not about training"},
+      {"mean~--train-x~more.npy --epsilons 1", "--train-x is not about training"},
+      {"mean~--imbalance-ratio~30 --epsilons 1", "--imbalance-ratio is not about training"},
       {"~ --epsilons 1", "--methods: one of them is empty; name a method"},
       {"mean~--pool~40 --epsilons 1", "--pool 40"}};
   for (const auto& [options, message] : cases) expect_refused("--methods " + options, 2, message, 2);
