@@ -30,9 +30,7 @@ constexpr std::uint64_t kNumbersOfNames = std::uint64_t{1} << (8 * kBytesOfNames
 // The group of each of the worker's rows, where there are groups.
 void read_groups(WorkerRows& rows, const RowFiles& options, std::size_t worker) {
   if (options.group.empty()) return;
-  if (paths_are_per_worker(options.group) != paths_are_per_worker(options.x)) {
-    throw UsageError("{}: groups and features must both use {{rank}}, or neither", options.group.front());
-  }
+  require_same_workers(options.x, options.group, "groups");
   ShardedArray column(expand_paths(options.group, worker), ArrayRole::kLabels, named_classes(options.group_names));
   if (column.rows() != rows.features().rows() || column.columns() > 1) {
     throw BadInput("groups ({}) have {} rows of {} but features have {} rows; give one group a row{}",

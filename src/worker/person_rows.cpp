@@ -274,10 +274,7 @@ std::optional<ShardedArray> open_beside(ArrayRole role, const RowFiles& train, c
   ranks.together([&] {
     if (rows.is_none()) return;  // the coordinator of silos
     const std::string& pattern = files.front();
-    if (!in_memory && paths_are_per_worker(files) != paths_are_per_worker(train.x)) {
-      throw BadInput("{} {}: features and {}s must both use {{rank}}, or neither; give {}s of the rows of every rank",
-                     option, pattern, entry, entry);
-    }
+    if (!in_memory) require_same_workers(train.x, files, are_persons ? "identifiers" : "weights");
     if (in_memory) {
       opened.emplace(std::make_unique<MemoryArray>(*in_memory, pattern), role);
     } else {

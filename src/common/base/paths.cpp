@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <map>
 #include <set>
-#include <string_view>
 #include <tuple>
 
 #include <fcntl.h>
@@ -145,6 +144,13 @@ std::vector<std::string> expand_paths(const std::vector<std::string>& patterns, 
     }
   }
   return paths;
+}
+
+void require_same_workers(const std::vector<std::string>& features, const std::vector<std::string>& beside,
+                          std::string_view what) {
+  if (paths_are_per_worker(features) == paths_are_per_worker(beside)) return;
+  throw UsageError("{} and {}: features and {} must both use {{rank}}, or neither", features.front(), beside.front(),
+                   what);
 }
 
 std::optional<std::string> file_of_no_worker(const std::string& pattern, const WorkerNumbers& workers) {

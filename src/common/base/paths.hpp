@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace dpreduce {
@@ -22,6 +23,10 @@ ArrayPath split_array_path(const std::string& path);
 /// Returns true if every pattern contains "{rank}": each worker then has its own files. Returns false if none does: all
 /// workers share one list. Throws UsageError if only some do.
 bool paths_are_per_worker(const std::vector<std::string>& patterns);
+/// Throws UsageError if features have "{rank}" and what lies beside them, `what`, has not, or the other way round.
+/// Throws also as paths_are_per_worker.
+void require_same_workers(const std::vector<std::string>& features, const std::vector<std::string>& beside,
+                          std::string_view what);
 
 /// Returns the files that `patterns` name, in the order of the patterns, those of one glob sorted by bytes; each
 /// "{rank}" is replaced by `worker`. A name that exists is taken as it is, even where it holds "*", "?" or "[".

@@ -142,7 +142,11 @@ class CsvReader {
     std::vector<std::string_view> listed;
     split(list.substr(is_of_others ? 1 : 0), listed);
     std::vector<std::size_t> places;
-    for (const std::string_view name : listed) places.push_back(place_of(name, cells));
+    for (const std::string_view name : listed) {
+      places.push_back(place_of(name, cells));
+      if (std::ranges::count(places, places.back()) == 1) continue;
+      throw BadInput("{}: the path lists column {} twice; list it once", path_, in_quotes(name));
+    }
     if (!is_of_others) chosen_ = places;
     for (std::size_t place = 0; is_of_others && place < cells.size(); ++place) {
       if (std::ranges::find(places, place) == places.end()) chosen_.push_back(place);

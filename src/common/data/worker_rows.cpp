@@ -67,10 +67,7 @@ WorkerRows WorkerRows::open(const std::vector<std::string>& x_patterns, const st
                             ArrayRole role_of_y) {
   DPREDUCE_ASSERT(!x_patterns.empty() && worker < workers);
   const bool per_worker = paths_are_per_worker(x_patterns);
-  if (!y_patterns.empty() && paths_are_per_worker(y_patterns) != per_worker) {
-    throw UsageError("{}: features and labels must both use {{rank}}, or neither",
-                     per_worker ? y_patterns.front() : x_patterns.front());
-  }
+  if (!y_patterns.empty()) require_same_workers(x_patterns, y_patterns, "labels");
   ShardedArray features(expand_paths(x_patterns, worker), ArrayRole::kFeatures);
   std::optional<ShardedArray> labels;
   if (!y_patterns.empty()) {

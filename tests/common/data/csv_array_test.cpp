@@ -141,6 +141,7 @@ TEST_F(CsvArray, ColumnsAreChosenByTheirNames) {
     expect_bad_input([&] { open_array(path_ + ":" + columns, ArrayRole::kFeatures); }, {path_, message});
   };
   refused_columns("age,weight", "names no column \"weight\", but \"id, age, height, cm, ill, why\"");
+  refused_columns("age,id,age", "the path lists column \"age\" twice; list it once");
   refused_columns("-id,age,\"height, cm\",ill,why", "names no column but those that");
   refused_columns("why", "line 2 has the cell \"a,b\", which is not a number");
   write_bytes(path_, "a,a\n1,2\n");
